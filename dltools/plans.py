@@ -1,0 +1,257 @@
+"""Plans and results as JSON Lines: what `dl-plan` decides and what `dl-apply` did.
+
+A plan is a `plan` record, its `action` records and an `end` record. A plan without its end is
+refused: one cut at a line boundary would parse well otherwise. A stream may carry many plans.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from dltools.errors import DataError
+
+VERSION = 1
+"""Version of the records; a reader refuses any other."""
+
+
+class Op(StrEnum):
+    """What an action does to its container."""
+
+    UPDATE = "update"
+    PAUSE = "pause"
+    UNPAUSE = "unpause"
+    MIGRATE = "migrate"
+    DELIVER = "deliver"
+    START = "start"
+    STOP = "stop"
+
+
+class Status(StrEnum):
+    """What became of an action."""
+
+    APPLIED = "applied"
+    UNCHANGED = "unchanged"  # it was so already
+    PLANNED = "planned"  # a dry run: it would have been applied
+    STALE = "stale"  # the container is not as the plan expects it
+    FAILED = "failed"
+    SKIPPED = "skipped"  # on purpose: protected, another host, not possible safely
+
+
+SETTINGS = ("cpus", "cpu_weight", "cpuset", "memory")
+"""What `set` and `expect` may hold: cores (null: no quota), relative weight in Docker's shares
+(1024 is the default), a CPU list (null: all), bytes (null: no limit)."""
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One change to one container. `expect` is what was in force when the plan was made."""
+
+    id: int
+    op: Op
+    host: str
+    container_id: str
+    container_name: str
+    set: Settings
+    expect: Settings
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A decision. `at` is the newest time in the data (RFC 3339), "" where there was none.
+
+    `state` is what the next run needs in order to go on as if it had seen all the data.
+    """
+
+    policy: str
+    at: str
+    params: Mapping[str, Any]
+    input: Mapping[str, Any]
+    next_s: float | None
+    actions: tuple[Action, ...]
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one action: the settings before and after, and why."""
+
+    id: int
+    status: Status
+    container_id: str
+    container_name: str
+    before: Settings = field(default_factory=dict)
+    after: Settings = field(default_factory=dict)
+    error: str | None = None
+
+
+def dump_plan(plan: Plan) -> str:
+    """Return a plan as JSON Lines; the same plan is always the same text."""
+    records: list[dict[str, Any]] = [
+        {
+            "kind": "plan",
+            "v": VERSION,
+            "policy": plan.policy,
+            "at": plan.at,
+            "params": dict(plan.params),
+            "input": dict(plan.input),
+            "next_s": plan.next_s,
+        }
+    ]
+    records += [
+        {
+            "kind": "action",
+            "id": action.id,
+            "op": action.op.value,
+            "host": action.host,
+            "container": {"id": action.container_id, "name": action.container_name},
+            "set": action.set,
+            "expect": action.expect,
+            "reason": action.reason,
+        }
+        for action in plan.actions
+    ]
+    records.append({"kind": "end", "actions": len(plan.actions), "state": dict(plan.state)})
+    return "".join(_line(record) for record in records)
+
+
+def dump_result(result: Result) -> str:
+    """Return a result as one JSON line."""
+    return _line(
+        {
+            "kind": "result",
+            "id": result.id,
+            "status": result.status.value,
+            "container": {"id": result.container_id, "name": result.container_name},
+            "before": result.before,
+            "after": result.after,
+            "error": result.error,
+        }
+    )
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def load_plans(lines: Iterable[bytes], name: str) -> Iterator[Plan]:
+    """Yield each plan of a stream as soon as its `end` has arrived.
+
+    Raises `DataError`, with the line's number, for anything that is not a whole, valid plan; what
+    was complete before has been yielded by then.
+    """
+    head: dict[str, Any] | None = None
+    actions: list[Action] = []
+    number = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{name}: line {number}"
+        record = _parse(line, where)
+        kind = record.get("kind")
+        if kind == "plan":
+            if head is not None:
+                raise DataError(f"{where}: a new plan begins before the end of the last one")
+            _check_version(record, where)
+            head, actions = record, []
+        elif head is None:
+            raise DataError(f"{where}: not a dltools plan: its first record is not a plan record")
+        elif kind == "action":
+            actions.append(_action(record, where))
+        elif kind == "end":
+            yield _plan(head, actions, record, where)
+            head = None
+        # other kinds: a later version's additions
+    if head is not None:
+        raise DataError(f"{name}: plan cut off after line {number}: no end record")
+    if number == 0:
+        raise DataError(f"{name}: empty input: no plan")
+
+
+def _parse(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not JSON: {str(error)[:120]}") from error
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: not a JSON object")
+    return record
+
+
+def _check_version(record: Mapping[str, Any], where: str) -> None:
+    if record.get("v") != VERSION:
+        raise DataError(f"{where}: plan version {record.get('v')}; this dltools reads {VERSION}")
+
+
+def _get(record: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str) -> Any:
+    value = record.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise DataError(f"{where}: missing or wrong {key!r}")
+    return value
+
+
+def _action(record: Mapping[str, Any], where: str) -> Action:
+    container = _get(record, "container", dict, where)
+    try:
+        op = Op(_get(record, "op", str, where))
+    except ValueError as error:
+        raise DataError(f"{where}: unknown op {record['op']!r}") from error
+    return Action(
+        id=_get(record, "id", int, where),
+        op=op,
+        host=_get(record, "host", str, where),
+        container_id=_get(container, "id", str, where),
+        container_name=_get(container, "name", str, where),
+        set=_settings(record, "set", where),
+        expect=_settings(record, "expect", where),
+        reason=str(record.get("reason", "")),
+    )
+
+
+def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
+    settings = record.get(key) or {}
+    if not isinstance(settings, dict):
+        raise DataError(f"{where}: {key!r} is not an object")
+    for name, value in settings.items():
+        if name not in SETTINGS:
+            raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(SETTINGS)}")
+        if value is None and name != "cpu_weight":
+            continue
+        if name == "cpuset":
+            if not isinstance(value, str) or not value:
+                raise DataError(f"{where}: cpuset is not a list of CPUs: {value!r}")
+        elif (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+            or value <= 0
+        ):
+            raise DataError(f"{where}: {name} is not a positive number: {value!r}")
+    return dict(settings)
+
+
+def _plan(
+    head: Mapping[str, Any], actions: list[Action], end: Mapping[str, Any], where: str
+) -> Plan:
+    if _get(end, "actions", int, where) != len(actions):
+        raise DataError(f"{where}: {end['actions']} actions announced, {len(actions)} found")
+    ids = [action.id for action in actions]
+    if len(set(ids)) != len(ids):
+        raise DataError(f"{where}: two actions have the same id")
+    next_s = head.get("next_s")
+    return Plan(
+        policy=str(head.get("policy", "")),
+        at=str(head.get("at", "")),
+        params=head.get("params") or {},
+        input=head.get("input") or {},
+        next_s=float(next_s) if isinstance(next_s, int | float) else None,
+        actions=tuple(actions),
+        state=end.get("state") or {},
+    )

@@ -1,0 +1,68 @@
+"""Policy parameters: typed, range-checked fields of frozen dataclasses that describe themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from dltools.errors import ConfigError
+
+P = TypeVar("P")
+
+
+def parameter(
+    default: float | bool, help: str, *, low: float = 0.0, high: float = math.inf, source: str
+) -> Any:
+    """Declare a parameter. `source` says whose default and meaning it is: code, paper or ours."""
+    meta = {"help": help, "low": low, "high": high, "source": source}
+    return dataclasses.field(default=default, metadata=meta)
+
+
+def build(cls: type[P], given: Mapping[str, object]) -> P:
+    """Return the parameters with the given values, which may be text, over the defaults.
+
+    Raises `ConfigError` that names the parameter and what it may be.
+    """
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    values: dict[str, float | bool] = {}
+    for name, value in given.items():
+        if name not in fields:
+            known = ", ".join(fields) or "none"
+            raise ConfigError(f"unknown parameter {name!r}; this policy has: {known}")
+        values[name] = _convert(fields[name], value)
+    return cls(**values)
+
+
+def describe(cls: type[Any]) -> list[dict[str, Any]]:
+    """Return name, type, range, default, help and source of each parameter, for lists and docs."""
+    return [
+        {
+            "name": field.name,
+            "type": "bool" if isinstance(field.default, bool) else "number",
+            "low": field.metadata["low"],
+            "high": field.metadata["high"],
+            "default": field.default,
+            "help": field.metadata["help"],
+            "source": field.metadata["source"],
+        }
+        for field in dataclasses.fields(cls)
+    ]
+
+
+def _convert(field: dataclasses.Field[Any], value: object) -> float | bool:
+    if isinstance(field.default, bool):
+        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        word = str(value).lower()
+        if word not in words:
+            raise ConfigError(f"{field.name} is true or false, not {value!r}")
+        return words[word]
+    low, high = field.metadata["low"], field.metadata["high"]
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, bool) or not low <= number <= high or math.isinf(number):
+        raise ConfigError(f"{field.name} is a number from {low:g} to {high:g}, not {value!r}")
+    return number

@@ -1,0 +1,183 @@
+"""The observation table: one Python table of columns from which all else is derived.
+
+One row is one observation at one time. `COLUMNS` drives the Arrow schema, the Prometheus names
+and help, dltools-observations(5) and the tests. Rows are sorted by `time`; columns that do not
+apply to a row's `kind` are null; null means "not available", and `gap` says why.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VERSION = "1.0"
+"""Version of the table. A minor version adds nullable columns, a major one renames."""
+
+VERSION_KEY = b"dltools.schema"
+"""Key of the version in the Arrow schema's metadata."""
+
+
+class Kind(StrEnum):
+    """What a row is about."""
+
+    NODE = "node"
+    CONTAINER = "container"
+    GPU = "gpu"
+    PROGRESS = "progress"
+    EVENT = "event"
+
+
+class Type(StrEnum):
+    """How a value is stored."""
+
+    TIME = "timestamp"  # timestamp[us, tz=UTC]
+    NAME = "name"  # dictionary-encoded string: an identifier that recurs
+    INT = "integer"  # int64
+    FLOAT = "real"  # float64
+
+
+class Instrument(StrEnum):
+    """How a value behaves over time, in OpenTelemetry's sense."""
+
+    ATTRIBUTE = "attribute"  # says what the row is about
+    GAUGE = "gauge"  # a level at that time
+    COUNTER = "counter"  # a total since the start; only differences mean something
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name ends in its unit, as Prometheus has it.
+
+    `unit` is the UCUM code that OpenTelemetry uses ("s", "By", "1"); `otel` the nearest
+    OpenTelemetry semantic-convention name, or "" where there is none.
+    """
+
+    name: str
+    type: Type
+    kinds: tuple[Kind, ...]
+    instrument: Instrument
+    unit: str
+    otel: str
+    help: str
+
+
+_ALL = tuple(Kind)
+_N, _C, _G, _P, _E = _ALL
+_A, _GA, _CO = Instrument.ATTRIBUTE, Instrument.GAUGE, Instrument.COUNTER
+_T, _S, _I, _F = Type.TIME, Type.NAME, Type.INT, Type.FLOAT
+
+COLUMNS: tuple[Column, ...] = (
+    Column("time", _T, _ALL, _A, "", "", "When it was so; for progress, when the job said it."),
+    Column("host", _S, _ALL, _A, "", "host.name", "Name of the Docker host."),
+    Column("kind", _S, _ALL, _A, "", "", "What the row is: node, container, gpu, progress, event."),
+    Column("gap", _S, _ALL, _A, "", "", "Why values of this row are missing, in a few words."),
+    Column("container_id", _S, (_C, _G, _P, _E), _A, "", "container.id", "All 64 digits."),
+    Column("container_name", _S, (_C, _G, _P, _E), _A, "", "container.name", "Without slash."),
+    Column("image", _S, (_C,), _A, "", "container.image.name", "Image it was started from."),
+    Column("state", _S, (_C,), _A, "", "", "running, paused or restarting."),
+    Column("started_at", _T, (_C,), _A, "", "", "When its main process was last started."),
+    Column("labels", _S, (_C,), _A, "", "", "Its dltools.* labels, as a JSON object."),
+    Column("cpu_count", _F, (_N,), _GA, "{cpu}", "system.cpu.logical.count",
+           "CPUs that containers can really use: online, in the cpuset, under the parents' quota."),
+    Column("gpu_count", _I, (_N,), _GA, "{gpu}", "", "GPUs that NVML reports."),
+    Column("cpu_seconds", _F, (_N, _C), _CO, "s", "container.cpu.time",
+           "CPU time used: by the container; by everything on the node."),
+    Column("cpu_throttled_seconds", _F, (_C,), _CO, "s", "",
+           "Time its threads were held back by the quota."),
+    Column("cpu_pressure_seconds", _F, (_N, _C), _CO, "s", "",
+           "Time in which some task waited for CPU (PSI)."),
+    Column("memory_pressure_seconds", _F, (_N, _C), _CO, "s", "",
+           "Time in which some task waited for memory (PSI)."),
+    Column("io_pressure_seconds", _F, (_N, _C), _CO, "s", "",
+           "Time in which some task waited for I/O (PSI)."),
+    Column("cpu_limit_cores", _F, (_C,), _GA, "{cpu}", "",
+           "CPU quota in force, in cores; the node's cpu_count where there is none."),
+    Column("cpu_weight", _F, (_C,), _GA, "1", "",
+           "Relative CPU weight in force, in Docker's shares (default 1024)."),
+    Column("cpuset", _S, (_C,), _A, "", "", "CPUs it may run on, as a list such as 0-3,6."),
+    Column("thread_count", _I, (_C,), _GA, "{thread}", "", "Threads alive in it."),
+    Column("memory_total_bytes", _I, (_N,), _GA, "By", "system.memory.limit", "Memory installed."),
+    Column("memory_available_bytes", _I, (_N,), _GA, "By", "system.linux.memory.available",
+           "Memory that new work could take without swapping."),
+    Column("memory_usage_bytes", _I, (_C,), _GA, "By", "container.memory.usage",
+           "All memory charged to it, page cache included."),
+    Column("memory_working_set_bytes", _I, (_C,), _GA, "By", "container.memory.working_set",
+           "Usage less inactive file cache: what cannot be had back at once."),
+    Column("memory_anon_bytes", _I, (_C,), _GA, "By", "", "Anonymous memory: heaps and stacks."),
+    Column("memory_file_bytes", _I, (_C,), _GA, "By", "", "Page cache, shared memory included."),
+    Column("memory_shmem_bytes", _I, (_C,), _GA, "By", "", "Shared memory and tmpfs."),
+    Column("memory_limit_bytes", _I, (_C,), _GA, "By", "container.memory.limit",
+           "Memory limit in force; the node's memory where there is none."),
+    Column("io_read_bytes", _I, (_C,), _CO, "By", "container.disk.io", "Read from block devices."),
+    Column("io_write_bytes", _I, (_C,), _CO, "By", "container.disk.io", "Written to them."),
+    Column("network_receive_bytes", _I, (_C,), _CO, "By", "container.network.io",
+           "Received on all interfaces but lo."),
+    Column("network_transmit_bytes", _I, (_C,), _CO, "By", "container.network.io",
+           "Sent on all interfaces but lo."),
+    Column("gpu_uuid", _S, (_G,), _A, "", "hw.id", "The GPU, or MIG instance."),
+    Column("gpu_utilization_ratio", _F, (_G,), _GA, "1", "hw.gpu.utilization",
+           "Share of time in which the container had a kernel on the GPU."),
+    Column("gpu_sm_ratio", _F, (_G,), _GA, "1", "", "Share of the GPU's multiprocessors in use."),
+    Column("gpu_memory_used_bytes", _I, (_G,), _GA, "By", "hw.gpu.memory.usage",
+           "GPU memory its processes hold."),
+    Column("gpu_memory_limit_bytes", _I, (_G,), _GA, "By", "hw.gpu.memory.limit",
+           "Memory of the GPU."),
+    Column("gpu_power_watts", _F, (_G,), _GA, "W", "hw.power", "Power the GPU draws."),
+    Column("gpu_energy_joules", _F, (_G,), _CO, "J", "hw.energy", "Energy the GPU has used."),
+    Column("metric", _S, (_P,), _A, "", "", "What the job reported: loss, val_accuracy, ..."),
+    Column("value", _F, (_P,), _GA, "1", "", "Its value; NaN only where the job said NaN."),
+    Column("step", _I, (_P,), _A, "", "", "The job's own step or iteration."),
+    Column("epoch", _F, (_P,), _A, "", "", "The job's own epoch."),
+    Column("source", _S, (_P,), _A, "", "", "How it was found: the extractor's name."),
+    Column("event", _S, (_E,), _A, "", "",
+           "start, exit, oom, pause, unpause, update, migrate or deliver."),
+    Column("exit_code", _I, (_E,), _A, "", "", "With which the container ended."),
+)  # fmt: skip
+
+NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
+REQUIRED: tuple[str, ...] = ("time", "host", "kind")
+"""Columns that are never null."""
+
+DEFAULT_CPU_WEIGHT = 1024.0
+"""The weight of a container that asked for none, in Docker's shares."""
+
+
+@functools.cache
+def arrow_schema() -> pa.Schema:
+    """Return the Arrow schema of the table, metadata included."""
+    import pyarrow as pa
+
+    types: dict[Type, Any] = {
+        Type.TIME: pa.timestamp("us", tz="UTC"),
+        Type.NAME: pa.dictionary(pa.int32(), pa.string()),
+        Type.INT: pa.int64(),
+        Type.FLOAT: pa.float64(),
+    }
+    fields = [
+        pa.field(
+            column.name,
+            types[column.type],
+            nullable=column.name not in REQUIRED,
+            metadata={
+                "unit": column.unit,
+                "otel.name": column.otel,
+                "instrument": column.instrument.value,
+                "help": column.help,
+            },
+        )
+        for column in COLUMNS
+    ]
+    return pa.schema(fields, metadata={VERSION_KEY: VERSION.encode()})
+
+
+def prometheus_name(column: Column, kind: Kind) -> str:
+    """Return the Prometheus name of a column in rows of a kind, such as
+    `dltools_container_cpu_seconds_total`."""
+    suffix = "_total" if column.instrument is Instrument.COUNTER else ""
+    name = column.name.removeprefix(f"{kind}_")
+    return f"dltools_{kind}_{name}{suffix}"

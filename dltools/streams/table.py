@@ -1,0 +1,90 @@
+"""Rows and tables in the one schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from dltools.errors import DataError
+from dltools.schema import REQUIRED, VERSION, VERSION_KEY, arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = dict[str, Any]
+"""One observation: column name to value, absent columns being null. Times are aware datetimes."""
+
+
+def to_table(rows: Iterable[Row]) -> pa.Table:
+    """Return rows as a table in the one schema, sorted by time."""
+    import pyarrow as pa
+
+    ordered = sorted(rows, key=lambda row: row["time"])
+    return pa.Table.from_pylist(ordered, schema=arrow_schema())
+
+
+def conform(table: pa.Table, name: str) -> pa.Table:
+    """Return a table in the one schema: known columns cast, missing ones null, others dropped.
+
+    Raises `DataError` for a foreign table, another major version, or values that do not fit.
+    """
+    import pyarrow as pa
+
+    check_version((table.schema.metadata or {}).get(VERSION_KEY), name)
+    missing = [column for column in REQUIRED if column not in table.column_names]
+    if missing:
+        raise DataError(f"{name}: not dltools observations: no column {', '.join(missing)}")
+    arrays = []
+    for field in arrow_schema():
+        if field.name not in table.column_names:
+            arrays.append(pa.nulls(table.num_rows, field.type))
+            continue
+        column = table.column(field.name)
+        try:
+            arrays.append(column if column.type == field.type else _cast(column, field.type))
+        except (pa.ArrowException, TypeError) as error:
+            raise DataError(f"{name}: column {field.name}: {first_line(error)}") from error
+        if not field.nullable and column.null_count:
+            raise DataError(f"{name}: column {field.name} has empty values")
+    return sort(pa.table(arrays, schema=arrow_schema()))
+
+
+def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(target):
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        return column.cast(pa.string()).dictionary_encode().cast(target)
+    return column.cast(target)
+
+
+def sort(table: pa.Table) -> pa.Table:
+    """Return the rows in order of time; rows of one time keep their order."""
+    import pyarrow.compute as pc
+
+    times = table.column("time").cast("int64").combine_chunks()
+    if len(times) < 2 or pc.all(pc.less_equal(times[:-1], times[1:])).as_py():
+        return table
+    order = pc.array_sort_indices(times)  # stable
+    return table.take(order)
+
+
+def check_version(found: bytes | None, name: str) -> None:
+    """Raise `DataError`, naming both versions, for a major version that is not ours."""
+    if found is None:  # another tool rewrote the file: its columns decide
+        return
+    if found.split(b".")[0] != VERSION.encode().split(b".")[0]:
+        theirs = found.decode(errors="replace")
+        raise DataError(f"{name}: schema version {theirs}; this dltools reads version {VERSION}")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, cut to a readable length."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def format_time(moment: datetime) -> str:
+    """Return a moment as RFC 3339 in UTC with microseconds: 2026-01-31T12:00:00.000000Z."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
