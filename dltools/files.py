@@ -1,7 +1,8 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, locks, and where state is kept."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from dltools.errors import OutputError
+from dltools.errors import OutputError, RetryError
 
 
 @contextmanager
@@ -34,3 +35,31 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         Path(staged).unlink(missing_ok=True)
         raise
+
+
+def state_directory() -> Path:
+    """Return where dltools keeps state: $XDG_STATE_HOME/dltools, ~/.local/state/dltools."""
+    home = os.environ.get("XDG_STATE_HOME") or ""
+    base = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state"
+    return base / "dltools"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file, which is made if need be.
+
+    Raises `RetryError` where another process holds it; the kernel frees it when a process dies.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise OutputError(f"cannot create {path}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RetryError(f"another dl-apply is running (it holds {path}); try again") from error
+        yield
+    finally:
+        os.close(handle)

@@ -17,11 +17,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from dltools.errors import DataError
-from dltools.plans import Action, Op, Plan, Settings
+from dltools.plans import Action, Op, Plan, Settings, differs
 from dltools.policy import history
 from dltools.policy.base import Cluster, Decision, Node, Policy, State
 from dltools.policy.history import MICRO, Track
-from dltools.realize import Mode, differs, realize
+from dltools.realize import Mode, realize
 from dltools.schema import Kind
 from dltools.streams import format_time
 

@@ -92,6 +92,26 @@ class Result:
     error: str | None = None
 
 
+def differs(wanted: Settings, present: Settings, cpus: float) -> bool:
+    """Tell whether settings differ by more than the engine's precision and read-back rounding.
+
+    No quota and one of the node's `cpus` or more are the same by effect; an unknown present
+    setting differs from any.
+    """
+    for name, value in wanted.items():
+        if name not in present:
+            return True
+        have = present[name]
+        if name == "cpus":
+            value, have = (cpus if v is None else min(v, cpus) for v in (value, have))
+        if isinstance(value, int | float) and isinstance(have, int | float):
+            if abs(value - have) > max(0.002, 0.01 * value):
+                return True
+        elif value != have:
+            return True
+    return False
+
+
 def dump_plan(plan: Plan) -> str:
     """Return a plan as JSON Lines; the same plan is always the same text."""
     records: list[dict[str, Any]] = [

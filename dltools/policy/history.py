@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dltools.labels import PROTECT, is_true
+
 MICRO = 1_000_000
 
 
@@ -95,12 +97,7 @@ class Track:
     @property
     def protected(self) -> bool:
         """Whether its owner forbids any change."""
-        return is_true(self.labels.get("dltools.protect"))
-
-
-def is_true(label: str | None) -> bool:
-    """Tell whether a label's text means yes: present and not 0, false, no or off."""
-    return label is not None and label.strip().lower() not in ("0", "false", "no", "off")
+        return is_true(self.labels.get(PROTECT))
 
 
 def number_to_json(value: float) -> float | str:

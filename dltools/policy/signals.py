@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dltools.labels import METRIC, OBJECTIVE
 from dltools.policy.history import MICRO, Series, Track
 
 _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "iou", "dice",
@@ -42,7 +43,7 @@ class Growth:
 
 def objective(track: Track, metric: str) -> str:
     """Return "max" or "min": the label `dltools.objective`, else what the metric's name says."""
-    label = track.labels.get("dltools.objective", "").strip().lower()
+    label = track.labels.get(OBJECTIVE, "").strip().lower()
     if label in ("min", "max"):
         return label
     name = metric.lower()
@@ -55,7 +56,7 @@ def candidates(track: Track) -> list[str]:
     The order (ours): the label `dltools.metric`; validation metrics, loss before the others;
     training loss; any other loss; the rest. Names decide among equals.
     """
-    wanted = track.labels.get("dltools.metric")
+    wanted = track.labels.get(METRIC)
     if wanted:
         return [wanted] if wanted in track.metrics else []
 

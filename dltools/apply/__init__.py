@@ -1,0 +1,1 @@
+"""Acting: plans become settings of containers, checked, journalled and undone."""

@@ -1,0 +1,205 @@
+"""Applying update actions to the containers of one Docker engine, and undoing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from dltools.apply import gpu, limits
+from dltools.apply.gpu import Access
+from dltools.apply.journal import Entry, Journal
+from dltools.apply.limits import Place
+from dltools.errors import DltoolsError
+from dltools.labels import PROTECT, is_true
+from dltools.plans import Action, Op, Plan, Result, Settings, Status, differs
+from dltools.probe import cgroup
+from dltools.probe.engine import Container, Engine, GoneError, RefusedError, parse_time
+
+SUPPORTED = ("cpus", "cpu_weight")
+_RUNNING = ("running", "paused")
+
+
+class Actuator:
+    """Brings plans about on one engine. A dry run does all but write."""
+
+    def __init__(self, engine: Engine, journal: Journal, *, dry_run: bool = False) -> None:
+        """Nothing is changed yet."""
+        self._engine = engine
+        self._journal = journal
+        self._dry_run = dry_run
+        self._mounts = cgroup.mounts()
+        self.touched: set[str] = set()
+
+    def apply(self, plan: Plan) -> list[Result]:
+        """Apply each action of a plan; one that fails keeps no other from its turn."""
+        return [self._apply(action, parse_time(plan.at)) for action in plan.actions]
+
+    def _apply(self, action: Action, decided: datetime | None) -> Result:
+        blank = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
+        if action.host != self._engine.host:
+            return replace(
+                blank, error=f"on host {action.host}; this engine is {self._engine.host}"
+            )
+        if action.op is not Op.UPDATE:
+            return replace(blank, error=f"{action.op} is not something dl-apply can do")
+        if unknown := [name for name in action.set if name not in SUPPORTED]:
+            return replace(blank, error=f"{', '.join(unknown)} is not something dl-apply can set")
+        try:
+            container = self._engine.inspect(action.container_id)
+        except GoneError:
+            return replace(blank, status=Status.STALE, error=self._gone(action))
+        place = limits.locate(self._engine, container, self._mounts)
+        before = {k: v for k, v in limits.in_force(place).items() if k in action.set}
+        found = replace(blank, before=before, after=before)
+        if is_true(container.labels.get(PROTECT)):
+            return replace(found, error=f"protected by its label {PROTECT}")
+        if reason := _moved_on(container, decided):
+            return replace(found, status=Status.STALE, error=reason)
+        if not differs(action.set, before, place.cpus):
+            return replace(found, status=Status.UNCHANGED)
+        if action.expect and differs(action.expect, before, place.cpus):
+            return replace(found, status=Status.STALE, error="somebody changed it since the plan")
+        if self._dry_run:
+            return replace(found, status=Status.PLANNED, after={**before, **action.set})
+        return self._change(found, place, action.set)
+
+    def _change(self, found: Result, place: Place, wanted: Settings) -> Result:
+        """Journal, change, read back."""
+        container = place.container
+        way = gpu.access(container)
+        self._journal.add(
+            Entry(
+                engine=self._engine.id,
+                container_id=container.id,
+                container_name=container.name,
+                fields={name: container.host_config.get(name) or 0 for name in limits.FIELDS},
+                settings=limits.in_force(place),
+            )
+        )
+        self.touched.add(container.id)
+        had_gpu = gpu.usable(self._engine, container) if way is not Access.NONE else None
+        try:
+            if way is Access.HOOK:
+                limits.write_directly(place, wanted)
+            else:
+                self._update(place, wanted)
+        except GoneError:
+            return replace(found, status=Status.STALE, error="gone")
+        except RefusedError as error:
+            return replace(found, status=Status.FAILED, error=str(error))
+        except OSError as error:
+            reason = f"cannot write its cgroup files: {error.strerror or error}"
+            return replace(found, error=f"an update could cut off its GPU, and dl-apply {reason}")
+        result = self._read_back(found, place, wanted)
+        if had_gpu and gpu.usable(self._engine, container) is False:
+            return replace(result, status=Status.FAILED, error="it has lost its GPU: restart it")
+        return result
+
+    def _update(self, place: Place, wanted: Settings) -> None:
+        fields: dict[str, Any] = {}
+        if "cpus" in wanted:
+            fields |= limits.cpu_fields(place, wanted["cpus"], self._engine.cpus)
+        if "cpu_weight" not in wanted:
+            self._engine.update(place.container.id, fields)
+            return
+        for candidate in limits.weight_fields(place, wanted["cpu_weight"]):
+            self._engine.update(place.container.id, fields | candidate)
+            if not differs(wanted, self._now(place), place.cpus):
+                return
+
+    def _now(self, place: Place) -> Settings:
+        """Return the settings in force now, from a fresh inspection where it takes one."""
+        if place.cgroup is not None and place.cgroup.exists:
+            return limits.in_force(place)
+        container = self._engine.inspect(place.container.id)
+        return limits.in_force(replace(place, container=container, cgroup=None))
+
+    def _read_back(self, found: Result, place: Place, wanted: Settings) -> Result:
+        try:
+            after = {k: v for k, v in self._now(place).items() if k in wanted}
+        except GoneError:
+            return replace(found, status=Status.STALE, error="gone")
+        if differs(wanted, after, place.cpus):
+            return replace(found, status=Status.FAILED, after=after,
+                           error="accepted, but another limit is in force")  # fmt: skip
+        return replace(found, status=Status.APPLIED, after=after)
+
+    def _gone(self, action: Action) -> str:
+        try:
+            other = self._engine.inspect(action.container_name)
+        except DltoolsError:
+            return "gone"
+        if other.name == action.container_name and other.id != action.container_id:
+            return f"replaced by {other.id[:12]} since the plan"
+        return "gone"
+
+    # Undoing
+
+    def undo(self, only: Iterable[str] | None = None) -> list[Result]:
+        """Put containers back as they were found: all in the journal, or those with these ids."""
+        wanted = None if only is None else set(only)
+        entries = self._journal.entries(self._engine.id)
+        return [
+            self._undo(number, entry)
+            for number, entry in enumerate(entries, 1)
+            if wanted is None or entry.container_id in wanted
+        ]
+
+    def _undo(self, number: int, entry: Entry) -> Result:
+        blank = Result(number, Status.STALE, entry.container_id, entry.container_name)
+        try:
+            container = self._engine.inspect(entry.container_id)
+            place = limits.locate(self._engine, container, self._mounts)
+            before = self._now(place)
+            original = {k: v for k, v in entry.settings.items() if k in before}
+            found = replace(blank, before=before, after=before)
+            if not differs(original, before, place.cpus):
+                result = replace(found, status=Status.UNCHANGED)
+            elif self._dry_run:
+                return replace(found, status=Status.PLANNED, after=original)
+            else:
+                self._put_back(place, entry, original)
+                result = self._read_back(found, place, original)
+        except GoneError:
+            if not self._dry_run:
+                self._journal.remove(entry)
+            return replace(blank, status=Status.UNCHANGED, error="gone")
+        except RefusedError as error:
+            return replace(blank, status=Status.FAILED, error=str(error))
+        except OSError as error:
+            return replace(blank, status=Status.FAILED, error=str(error.strerror or error))
+        if result.status in (Status.APPLIED, Status.UNCHANGED) and not self._dry_run:
+            self._journal.remove(entry)
+        return result
+
+    def _put_back(self, place: Place, entry: Entry, original: Settings) -> None:
+        if gpu.access(place.container) is Access.HOOK and place.cgroup is not None:
+            limits.write_directly(place, original)
+            return
+        fields = limits.original_cpu_fields(dict(entry.fields))
+        if not place.container.host_config.get("NanoCpus"):
+            fields.pop("NanoCpus", None)
+        weights = limits.weight_fields(place, original.get("cpu_weight", 1024.0))
+        for candidate in weights:
+            self._engine.update(place.container.id, fields | candidate)
+            if not differs(original, self._now(place), place.cpus):
+                return
+
+
+def _moved_on(container: Container, decided: datetime | None) -> str | None:
+    if container.state not in _RUNNING:
+        return f"it is {container.state}"
+    if decided and container.started and container.started > decided:
+        return "restarted since the plan"
+    return None
+
+
+def offline(plan: Plan) -> list[Result]:
+    """Return what a dry run would say if everything were as the plan expects it."""
+    return [
+        Result(action.id, Status.PLANNED, action.container_id, action.container_name,
+               action.expect, action.set)
+        for action in plan.actions
+    ]  # fmt: skip

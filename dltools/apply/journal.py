@@ -1,0 +1,72 @@
+"""The settings that containers had before they were first changed: a file a container.
+
+An entry is on disk before the change is made, so that `dl-apply --undo` can always put things
+back, whatever ended the run that changed them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dltools.errors import DataError, OutputError
+from dltools.files import atomic_file
+from dltools.plans import Settings
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One container as it was found: the engine's own fields, and the settings in force."""
+
+    engine: str
+    container_id: str
+    container_name: str
+    fields: Mapping[str, Any]
+    settings: Settings
+
+
+class Journal:
+    """Entries under one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        """The directory is made when the first entry is."""
+        self._directory = directory
+
+    def add(self, entry: Entry) -> None:
+        """Record a container unless it is recorded already. Raises `OutputError`."""
+        path = self._path(entry.container_id)
+        if path.exists():
+            return
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
+        with atomic_file(path) as file:
+            file.write(json.dumps({"v": VERSION, **asdict(entry)}).encode())
+
+    def entries(self, engine: str) -> list[Entry]:
+        """Return the containers of one engine that are recorded, by name."""
+        found = [self._load(path) for path in sorted(self._directory.glob("*.json"))]
+        mine = [entry for entry in found if entry.engine == engine]
+        return sorted(mine, key=lambda entry: (entry.container_name, entry.container_id))
+
+    def remove(self, entry: Entry) -> None:
+        """Forget a container that is as it was again, or gone."""
+        self._path(entry.container_id).unlink(missing_ok=True)
+
+    def _path(self, container_id: str) -> Path:
+        return self._directory / f"{container_id}.json"
+
+    def _load(self, path: Path) -> Entry:
+        try:
+            data = json.loads(path.read_bytes())
+            if data.pop("v") != VERSION:
+                raise ValueError("of another version")
+            return Entry(**data)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise DataError(f"{path}: damaged journal entry: {error}") from error

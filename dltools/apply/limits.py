@@ -1,0 +1,159 @@
+"""A container's limits: what is in force, and which engine fields bring about another.
+
+Limits are compared by their effect, as the kernel's files report it: after a reset the engine
+shows -1, 1024 or "0-1" where it showed 0, 0 and "" at first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dltools.plans import Settings
+from dltools.probe import cgroup, node
+from dltools.probe.cgroup import V2_DEFAULT_WEIGHT, Cgroup
+from dltools.probe.engine import Container, Engine
+from dltools.schema import DEFAULT_CPU_WEIGHT
+
+FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares")
+"""The engine's fields that actions change, and that the journal keeps."""
+
+PERIOD_US = 100_000
+"""The kernel's default CPU period."""
+
+LEAST_QUOTA_US = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A container with its cgroup on this machine (None: out of sight) and its node's size."""
+
+    container: Container
+    cgroup: Cgroup | None
+    cpus: float
+
+
+def locate(engine: Engine, container: Container, mounts: list[cgroup.Mount]) -> Place:
+    """Find a container's cgroup, where it is on this machine and running."""
+    found = None
+    if container.pid and cgroup.belongs_to(container.pid, container.id):
+        found = cgroup.of_process(container.pid, mounts)
+    usable = node.usable_cpus([found], mounts) if found else None
+    return Place(container, found, usable or float(engine.cpus))
+
+
+def in_force(place: Place) -> Settings:
+    """Return the CPU settings in force: from the kernel, else from the engine's fields."""
+    found = place.cgroup.directory("cpu") if place.cgroup else None
+    if found is None:
+        return _by_fields(place)
+    cores, weight = cgroup.quota_cores(*found), cgroup.weight(*found)
+    settings: Settings = {"cpus": None if cores is None or cores >= place.cpus else cores}
+    if weight is not None:
+        settings["cpu_weight"] = weight
+    return settings
+
+
+def _by_fields(place: Place) -> Settings:
+    config = place.container.host_config
+    nano, quota = config.get("NanoCpus") or 0, config.get("CpuQuota") or 0
+    cores = nano / 1e9 if nano > 0 else quota / (config.get("CpuPeriod") or PERIOD_US)
+    return {
+        "cpus": cores if 0 < cores < place.cpus else None,
+        "cpu_weight": float(config.get("CpuShares") or DEFAULT_CPU_WEIGHT),
+    }
+
+
+# Engine fields
+
+
+def cpu_fields(place: Place, cpus: float | None, engine_cpus: int) -> dict[str, Any]:
+    """Return the fields that set a quota in cores, None for none.
+
+    A container started with --cpus accepts only NanoCpus, any other only CpuQuota. NanoCpus has
+    no value for "none": all of the engine's CPUs comes to the same.
+    """
+    config = place.container.host_config
+    if config.get("NanoCpus"):
+        return {"NanoCpus": round((engine_cpus if cpus is None else cpus) * 1e9)}
+    if cpus is None:
+        return {"CpuQuota": -1}
+    period = config.get("CpuPeriod") or PERIOD_US
+    return {"CpuPeriod": period, "CpuQuota": max(LEAST_QUOTA_US, round(cpus * period))}
+
+
+def original_cpu_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that put a quota back as the container was started with it."""
+    if fields.get("NanoCpus"):
+        return {"NanoCpus": fields["NanoCpus"]}
+    return {
+        "CpuPeriod": fields.get("CpuPeriod") or PERIOD_US,
+        "CpuQuota": fields.get("CpuQuota") or -1,
+    }
+
+
+def weight_fields(place: Place, weight: float) -> list[dict[str, Any]]:
+    """Return the fields that set a weight, the likeliest first.
+
+    Version 2 has a scale of its own, and runc has had two formulas to convert Docker's shares to
+    it, so that only reading back tells which of two candidates is right.
+    """
+    version = 1
+    if place.cgroup and (found := place.cgroup.directory("cpu")):
+        version = found[1]
+    if version == 1:
+        return [{"CpuShares": max(2, round(weight))}]
+    kernel = min(10_000, max(1, round(weight * V2_DEFAULT_WEIGHT / DEFAULT_CPU_WEIGHT)))
+    return [{"CpuShares": shares} for shares in (_linear(kernel), _quadratic(kernel))]
+
+
+def _linear(kernel: int) -> int:
+    """Invert runc's first formula: weight = 1 + (shares - 2) * 9999 / 262142, rounded down."""
+    return 2 + math.ceil((kernel - 1) * 262142 / 9999)
+
+
+def _quadratic(kernel: int) -> int:
+    """Invert runc's second formula (1.3.2): log10(weight) = (l^2 + 125 l) / 612 - 7/34, rounded
+    up, with l = log2(shares)."""
+    level = (-125 + math.sqrt(125**2 + 4 * 612 * (math.log10(kernel) + 7 / 34))) / 2
+    return min(262144, max(2, math.floor(2**level)))
+
+
+# Direct writing
+
+
+def write_directly(place: Place, settings: Settings) -> None:
+    """Write CPU settings into the cgroup's files, past the engine. Raises OSError."""
+    found = place.cgroup.directory("cpu") if place.cgroup else None
+    if found is None:
+        raise FileNotFoundError("its cgroup is not visible here")
+    directory, version = found
+    if "cpus" in settings:
+        _write_quota(directory, version, settings["cpus"])
+    if "cpu_weight" in settings:
+        weight = settings["cpu_weight"]
+        if version == 1:
+            (directory / "cpu.shares").write_text(str(max(2, round(weight))))
+        else:
+            kernel = round(weight * V2_DEFAULT_WEIGHT / DEFAULT_CPU_WEIGHT)
+            (directory / "cpu.weight").write_text(str(min(10_000, max(1, kernel))))
+
+
+def _write_quota(directory: Path, version: int, cpus: float | None) -> None:
+    if version == 1:
+        period = cgroup.read_int(directory / "cpu.cfs_period_us") or PERIOD_US
+        quota = -1 if cpus is None else max(LEAST_QUOTA_US, round(cpus * period))
+        (directory / "cpu.cfs_quota_us").write_text(str(quota))
+        return
+    present = cgroup.read_text(directory / "cpu.max").split()
+    period = int(present[1]) if len(present) == 2 else PERIOD_US
+    if cpus is None:
+        (directory / "cpu.max").write_text(f"max {period}")
+        return
+    quota = max(LEAST_QUOTA_US, round(cpus * period))
+    burst = directory / "cpu.max.burst"
+    if (cgroup.read_int(burst) or 0) > quota:  # the kernel refuses a quota below the burst
+        burst.write_text(str(quota))
+    (directory / "cpu.max").write_text(f"{quota} {period}")

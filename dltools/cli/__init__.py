@@ -1,0 +1,1 @@
+"""The command-line tools: parse, call, print, exit. Nothing else prints or exits."""

@@ -1,0 +1,105 @@
+"""Exit codes, and the one place where errors become a line on standard error and a code."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, NoReturn
+
+import typer
+
+from dltools import errors
+
+
+class Exit(IntEnum):
+    """How a tool ends; 65 to 78 are those of sysexits.h, 130 and up 128 plus a signal."""
+
+    OK = 0
+    PARTIAL = 1  # some actions failed
+    USAGE = 2
+    DATA = 65  # bad input
+    UNAVAILABLE = 69  # no engine, driver or cgroup
+    SOFTWARE = 70  # a bug in dltools
+    CANT_CREATE = 73  # the output cannot be created
+    IO = 74
+    RETRY = 75  # locked, or stale: try again
+    PERMISSION = 77
+    CONFIG = 78
+    INTERRUPTED = 130
+    PIPE = 141
+    TERMINATED = 143
+
+
+CODES: dict[type[errors.DltoolsError], Exit] = {
+    errors.DataError: Exit.DATA,
+    errors.UnavailableError: Exit.UNAVAILABLE,
+    errors.OutputError: Exit.CANT_CREATE,
+    errors.InputOutputError: Exit.IO,
+    errors.RetryError: Exit.RETRY,
+    errors.AccessError: Exit.PERMISSION,
+    errors.ConfigError: Exit.CONFIG,
+}
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a command so that whatever goes wrong in it ends in one line and an exit code.
+
+    DLTOOLS_DEBUG=1 lets the traceback through.
+    """
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> None:
+        signal.signal(signal.SIGTERM, _terminate)
+        try:
+            command(*args, **kwargs)
+            sys.stdout.flush()
+        except typer.Exit:
+            raise
+        except BrokenPipeError:
+            _silence_stdout()
+            raise typer.Exit(Exit.PIPE) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(Exit.INTERRUPTED) from None
+        except Exception as error:
+            if os.environ.get("DLTOOLS_DEBUG") == "1" or isinstance(error, typer.BadParameter):
+                raise
+            fail(error)
+
+    return wrapper
+
+
+def fail(error: Exception) -> NoReturn:
+    """Print what is wrong in one line and leave with the error's code."""
+    if isinstance(error, errors.DltoolsError):
+        code = next((c for kind, c in CODES.items() if isinstance(error, kind)), Exit.UNAVAILABLE)
+        complain(str(error))
+    elif isinstance(error, PermissionError):
+        code = Exit.PERMISSION
+        complain(f"{error.filename or 'output'}: permission denied")
+    elif isinstance(error, OSError):
+        code = Exit.IO
+        complain(f"{error.filename or 'I/O'}: {error.strerror or error}")
+    else:
+        code = Exit.SOFTWARE
+        complain(f"a bug in dltools: {type(error).__name__}: {error}; DLTOOLS_DEBUG=1 shows where")
+    raise typer.Exit(code) from None
+
+
+def complain(message: str) -> None:
+    """Print one line on standard error, under the tool's name."""
+    name = os.path.basename(sys.argv[0]) or "dltools"  # noqa: PTH119
+    line = " ".join(message.split())
+    print(f"{name}: {line}", file=sys.stderr)
+
+
+def _terminate(*_: object) -> NoReturn:
+    raise SystemExit(Exit.TERMINATED)  # so that files close and limits can be restored
+
+
+def _silence_stdout() -> None:
+    """The reader has gone: let what is still buffered go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

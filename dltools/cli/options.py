@@ -1,0 +1,94 @@
+"""Options that mean the same in every tool, and how their values are read."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from dltools import __version__
+from dltools.errors import InputOutputError
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+def app(command: Callable[..., None]) -> typer.Typer:
+    """Return a tool made of one command."""
+    tool = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=CONTEXT,
+    )
+    tool.command()(command)
+    return tool
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"{os.path.basename(sys.argv[0])} (dltools) {__version__}")  # noqa: PTH119
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
+]
+Verbose = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Say on standard error what is going on.")
+]
+Input = Annotated[str, typer.Argument(metavar="[FILE]", help="What to read; - is standard input.")]
+
+
+def seconds(text: str) -> float:
+    """Read a duration: a number of seconds, or one with the unit s, m, h or d."""
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(s|m|h|d)?", text.strip())
+    if not match:
+        raise typer.BadParameter(f"{text!r} is not a duration such as 30, 1.5s, 10m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"]
+
+
+def open_input(name: str, context: typer.Context) -> tuple[BinaryIO, str]:
+    """Return the input stream and its name for messages; at a terminal, print usage and exit 2."""
+    if name == "-":
+        if sys.stdin.isatty():
+            print(context.get_usage(), file=sys.stderr)
+            print(
+                "Standard input is a terminal: give a FILE or pipe something in; see --help.",
+                file=sys.stderr,
+            )
+            raise typer.Exit(2)
+        return sys.stdin.buffer, "standard input"
+    try:
+        return Path(name).open("rb"), name
+    except IsADirectoryError as error:
+        raise InputOutputError(f"{name}: is a directory") from error
+    except FileNotFoundError as error:
+        raise InputOutputError(f"{name}: no such file") from error
+
+
+def colour() -> bool | None:
+    """Tell whether the user wants colour: NO_COLOR, FORCE_COLOR, else None for "if a terminal"."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return True if os.environ.get("FORCE_COLOR") else None
+
+
+def console(file: Any = None) -> Any:
+    """Return a rich console that obeys NO_COLOR, FORCE_COLOR and COLUMNS."""
+    from rich.console import Console
+
+    wanted = colour()
+    return Console(
+        file=file,
+        no_color=wanted is False,
+        force_terminal=True if wanted else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )

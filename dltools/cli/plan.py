@@ -1,0 +1,267 @@
+"""dl-plan: turn observations into a decision, purely."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from dltools.cli import options
+from dltools.cli.exits import complain, guarded
+from dltools.cli.options import Input, Verbose, Version
+from dltools.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dltools.planner import Fold
+    from dltools.policy.base import Policy
+    from dltools.streams import Recording
+
+
+@guarded
+def plan(
+    context: typer.Context,
+    input_: Input = "-",
+    policy: Annotated[
+        str,
+        typer.Option(
+            "-p",
+            "--policy",
+            metavar="NAME",
+            envvar="DLTOOLS_POLICY",
+            help="Who decides; --policies lists them.",
+        ),
+    ] = "flowcon",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Set a policy parameter. Repeatable."),
+    ] = None,
+    params: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Read policy parameters from a TOML file; --set wins."),
+    ] = None,
+    realize: Annotated[
+        str,
+        typer.Option(
+            metavar="MODE",
+            envvar="DLTOOLS_REALIZE",
+            help="How a share becomes a setting: quota (a hard cap in cores) or weight "
+            "(work-conserving).",
+        ),
+    ] = "quota",
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Go on from the plan or state in FILE."),
+    ] = None,
+    save_state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the state to FILE at the end. May be the file of "
+            "--state, which then need not exist at first.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--every", help="Print a plan for every sample of a recording.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print a table for people instead of the plan.")
+    ] = False,
+    policies: Annotated[
+        bool, typer.Option("--policies", help="List the policies and their parameters, and exit.")
+    ] = False,
+    verbose: Verbose = False,
+    version: Version = False,  # noqa: ARG001
+) -> None:
+    """Decide, from observations alone, what each container should get.
+
+    Reads what dl-probe writes, in any of its formats, and prints a plan as JSON Lines. A recording
+    gives one plan, for its last sample; an Arrow stream gives one per sample as it arrives.
+    The same input and parameters always give the same plan.
+    """  # fmt: skip
+    if policies:
+        _list_policies()
+        return
+    from dltools.planner import Fold
+    from dltools.policy import registry
+
+    chosen = registry.get(policy, _plugins())
+    parameters = _parameters(chosen, params, set_ or [])
+    saved = _load_state(state, save_state)
+    fold = Fold(chosen, parameters, _mode(realize), saved)
+    stream, name = options.open_input(input_, context)
+    source = _Hashed(stream)
+    last: Mapping[str, Any] = {}
+    for last in _plans(fold, source, name, every=every, explain=explain):
+        if verbose:
+            complain(f"{last['rows']} rows up to {last['to'] or 'nothing'}")
+    if save_state is not None:
+        _save_state(save_state, fold, last)
+
+
+def _plans(
+    fold: Fold, source: _Hashed, name: str, *, every: bool, explain: bool
+) -> Iterator[Mapping[str, Any]]:
+    """Print plans as they come due, and yield the account of the input so far."""
+    from dltools.streams import read
+
+    recording: Recording = read(source, name)  # type: ignore[arg-type]
+    account = _Account(source)
+    for table in recording.tables:
+        account.add(table)
+        if recording.streaming:
+            fold.add(table)
+            fold.settle()
+            yield _emit(fold, account, explain)
+        elif every:
+            for _ in fold.add_by_tick(table):
+                yield _emit(fold, account, explain, pending=False)
+        else:
+            fold.add(table)
+    if not recording.streaming or account.rows == 0:
+        yield _emit(fold, account, explain)
+
+
+def _emit(
+    fold: Fold, account: _Account, explain: bool, *, pending: bool = True
+) -> Mapping[str, Any]:
+    from dltools.plans import dump_plan
+
+    input_ = account.to_json()
+    if explain:
+        from dltools.cli.tables import verdicts_table
+
+        console = options.console()
+        console.print(verdicts_table(fold.explain()))
+        return input_
+    sys.stdout.write(dump_plan(fold.plan(input_, pending=pending)))
+    sys.stdout.flush()
+    return input_
+
+
+class _Hashed:
+    """A stream that hashes what is read from it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._hash = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self._hash.update(data)
+        return data
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+
+class _Account:
+    """What has been read so far: rows, the span of their times, and the hash of the bytes."""
+
+    def __init__(self, source: _Hashed) -> None:
+        self._source = source
+        self._from = self._to = ""
+        self.rows = 0
+
+    def add(self, table: pa.Table) -> None:
+        from dltools.streams import format_time
+
+        if table.num_rows == 0:
+            return
+        self.rows += table.num_rows
+        first, last = (format_time(table.column("time")[i].as_py()) for i in (0, -1))
+        self._from = min(self._from or first, first)
+        self._to = max(self._to, last)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rows": self.rows, "from": self._from, "to": self._to,
+                "sha256": self._source.sha256}  # fmt: skip
+
+
+# Settings
+
+
+def _plugins() -> list[str] | None:
+    """Return which plug-ins may load: all, or those that DLTOOLS_PLUGINS names ("": none)."""
+    names = os.environ.get("DLTOOLS_PLUGINS")
+    return None if names is None else [name for name in names.split(",") if name]
+
+
+def _mode(text: str) -> Any:
+    from dltools.realize import Mode
+
+    try:
+        return Mode(text)
+    except ValueError:
+        known = ", ".join(mode.value for mode in Mode)
+        raise ConfigError(f"--realize {text}: unknown mode; known: {known}") from None
+
+
+def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> Any:
+    import tomllib
+
+    from dltools.policy.parameters import build
+
+    given: dict[str, object] = {}
+    if file is not None:
+        try:
+            given |= tomllib.loads(file.read_text())
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {assignment}: not NAME=VALUE")
+        given[key.strip()] = value.strip()
+    return build(policy.parameters, given)
+
+
+def _load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any] | None:
+    from dltools.plans import load_plans
+
+    if state is None:
+        return None
+    try:
+        data = state.read_bytes()
+    except FileNotFoundError:
+        if state == save_state:
+            return None  # the first run
+        raise DataError(f"{state}: no such file") from None
+    plans = list(load_plans(data.splitlines(), str(state)))
+    return plans[-1].state if plans else None
+
+
+def _save_state(file: Path, fold: Fold, account: Mapping[str, Any]) -> None:
+    from dltools.files import atomic_file
+    from dltools.plans import dump_plan
+
+    with atomic_file(file) as out:
+        out.write(dump_plan(fold.plan(account)).encode())
+
+
+def _list_policies() -> None:
+    from dltools.policy import registry
+    from dltools.policy.parameters import describe
+
+    for name, found in sorted(registry.policies(_plugins()).items()):
+        print(f"{name}: {found.help}")
+        for p in describe(found.parameters):
+            default = json.dumps(p["default"])
+            bounds = "" if p["type"] == "bool" else f", {p['low']:g} to {p['high']:g}"
+            print(f"    {p['name']}={default}{bounds}: {p['help']} [{p['source']}]")
+
+
+app = options.app(plan)
+
+
+def main() -> None:
+    """Run dl-plan."""
+    app()

@@ -1,0 +1,144 @@
+"""Tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from dltools.planner import Verdict
+    from dltools.plans import Result, Settings
+
+_CLASS_COLOURS = {"NL": "green", "WL": "yellow", "CL": "cyan"}
+_STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
+
+
+def _table(*columns: tuple[str, str]) -> Table:
+    """Return a plain table; a column is (header, "left", "right" or "wrap")."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for header, look in columns:
+        table.add_column(
+            header,
+            justify="right" if look == "right" else "left",
+            no_wrap=look != "wrap",
+            overflow="fold" if look == "wrap" else "ellipsis",
+        )
+    return table
+
+
+def containers_table(
+    rows: Iterable[Mapping[str, Any]], earlier: dict[str, dict[str, Any]]
+) -> Table:
+    """Return a row per container. CPU is the mean since the sample before, which `earlier` keeps
+    between calls, or since the container's start where there is none."""
+    table = _table(
+        ("CONTAINER", "left"), ("STATE", "left"), ("CPU", "right"), ("LIMIT", "right"),
+        ("MEMORY", "right"), ("THREADS", "right"), ("PROGRESS", "left"),
+    )  # fmt: skip
+    newest: dict[str, dict[str, Any]] = {}
+    progress: dict[str, dict[str, float]] = {}
+    nodes: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        if row["kind"] == "container":
+            key = row["container_id"]
+            if key in newest:
+                earlier[key] = newest[key]
+            newest[key] = dict(row)
+        elif row["kind"] == "progress":
+            progress.setdefault(row["container_id"], {})[row["metric"]] = row["value"]
+        elif row["kind"] == "node":
+            nodes[row["host"]] = row
+    for key, row in newest.items():
+        before = earlier.get(key)
+        shown = {**(before or {}).get("progress", {}), **progress.get(key, {})}
+        whole = (nodes.get(row["host"]) or {}).get("cpu_count")
+        limit = row["cpu_limit_cores"]
+        table.add_row(
+            row["container_name"],
+            row["state"],
+            _cores(row, before),
+            "-" if limit is None or limit == whole else f"{limit:.3g}",
+            _size(row["memory_working_set_bytes"]),
+            "-" if row["thread_count"] is None else str(row["thread_count"]),
+            " ".join(f"{name}={value:.4g}" for name, value in shown.items()) or "-",
+        )
+        earlier[key] = {**row, "progress": shown}
+    return table
+
+
+def _cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    used, start = row["cpu_seconds"], row["started_at"]
+    if used is None:
+        return "-"
+    if before and before["cpu_seconds"] is not None:
+        used, start = used - before["cpu_seconds"], before["time"]
+    span = (row["time"] - start).total_seconds() if start else 0
+    return f"{used / span:.2f}" if span > 0 else "-"
+
+
+def _size(count: int | None) -> str:
+    if count is None:
+        return "-"
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.3g} {unit}"
+
+
+def _settings(settings: Settings) -> str:
+    """Return settings as people say them: 1.5 cpus, weight 300, no limit."""
+    words = []
+    if "cpus" in settings:
+        cpus = settings["cpus"]
+        words.append("no limit" if cpus is None else f"{cpus:g} cpus")
+    if settings.get("cpu_weight") is not None:
+        words.append(f"weight {settings['cpu_weight']:g}")
+    if "cpuset" in settings:
+        words.append(f"on CPUs {settings['cpuset'] or 'all'}")
+    if "memory" in settings:
+        words.append("no memory limit" if settings["memory"] is None
+                     else _size(settings["memory"]))  # fmt: skip
+    return ", ".join(words) or "-"
+
+
+def verdicts_table(verdicts: Iterable[Verdict]) -> Table:
+    """Return a row per container: its class, its setting now and then, and why."""
+    table = _table(
+        ("CONTAINER", "left"), ("CLASS", "left"), ("NOW", "left"), ("THEN", "left"),
+        ("WHY", "wrap"),
+    )  # fmt: skip
+    for verdict in verdicts:
+        wanted = verdict.setting or {}
+        present = {k: v for k, v in verdict.present.items() if k in wanted or k == "cpus"}
+        table.add_row(
+            verdict.name,
+            verdict.job_class,
+            _settings(present),
+            _settings(wanted) if wanted else "as now",
+            verdict.reason,
+            style=_CLASS_COLOURS.get(verdict.job_class, ""),
+        )
+    return table
+
+
+def results_table(results: Iterable[Result]) -> Table:
+    """Return a row per action: what became of it, the setting before and after."""
+    table = _table(
+        ("CONTAINER", "left"), ("RESULT", "left"), ("BEFORE", "left"), ("AFTER", "left"),
+        ("NOTE", "wrap"),
+    )  # fmt: skip
+    for result in results:
+        table.add_row(
+            result.container_name,
+            result.status.value,
+            _settings(result.before),
+            _settings(result.after),
+            result.error or "",
+            style=_STATUS_COLOURS.get(result.status.value, ""),
+        )
+    return table

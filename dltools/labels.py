@@ -1,0 +1,14 @@
+"""The labels that a container may carry for this toolkit, all of them optional."""
+
+from __future__ import annotations
+
+PREFIX = "dltools."
+METRIC = "dltools.metric"  # the evaluation metric
+PATTERN = "dltools.pattern"  # regular expression that finds progress in its log
+OBJECTIVE = "dltools.objective"  # min or max
+PROTECT = "dltools.protect"  # never touch it
+
+
+def is_true(label: str | None) -> bool:
+    """Tell whether a label's text means yes: present and not 0, false, no or off."""
+    return label is not None and label.strip().lower() not in ("0", "false", "no", "off")

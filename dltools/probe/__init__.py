@@ -1,0 +1,1 @@
+"""Measuring: what a Docker host's containers use, are allowed, and report."""

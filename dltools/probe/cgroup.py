@@ -1,0 +1,303 @@
+"""A container's counters and limits, read from the kernel's cgroup files, versions 1 and 2.
+
+The directories are found through /proc/PID/cgroup and the cgroup mounts of /proc/self/mountinfo;
+no path is guessed, so every driver (cgroupfs, systemd) and every --cgroup-parent is served. Each
+controller is looked up by itself, for hosts that mix both versions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dltools.schema import DEFAULT_CPU_WEIGHT
+
+ROOT = Path("/")
+_UNLIMITED_V1 = 1 << 62
+"""Version 1 writes "no memory limit" as the largest multiple of a page; none real comes near."""
+
+V2_DEFAULT_WEIGHT = 100
+"""cpu.weight of a cgroup that asked for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A cgroup mount: its directory, which cgroup it shows there, and its controllers.
+
+    `controllers` is empty for version 2.
+    """
+
+    directory: Path
+    root: str
+    controllers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a cgroup's files say; None where there is no such file. Seconds, bytes, cores.
+
+    `cpu_limit` and `memory_limit` are None for no limit too: look into `known` for the difference.
+    """
+
+    cpu_seconds: float | None = None
+    throttled_seconds: float | None = None
+    cpu_limit: float | None = None
+    cpu_weight: float | None = None
+    cpuset: str | None = None
+    threads: int | None = None
+    memory_usage: int | None = None
+    memory_working_set: int | None = None
+    memory_anon: int | None = None
+    memory_file: int | None = None
+    memory_shmem: int | None = None
+    memory_limit: int | None = None
+    io_read: int | None = None
+    io_write: int | None = None
+    pressure: Mapping[str, float] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()
+
+
+class Cgroup:
+    """The cgroup of one process: the directory of each controller, and its version."""
+
+    def __init__(self, directories: Mapping[str, Path], unified: Path | None) -> None:
+        """`directories` maps version 1 controllers, `unified` is version 2's directory."""
+        self._v1 = directories
+        self.unified = unified
+
+    def directory(self, controller: str) -> tuple[Path, int] | None:
+        """Return a controller's directory and version, None where it is not mounted."""
+        if controller in self._v1:
+            return self._v1[controller], 1
+        return (self.unified, 2) if self.unified is not None else None
+
+    @property
+    def exists(self) -> bool:
+        """Whether the cgroup is still there."""
+        found = self.directory("cpu")
+        return found is not None and found[0].is_dir()
+
+    def ancestors(self, controller: str) -> Iterator[tuple[Path, int]]:
+        """Yield the directories above a controller's, nearest first, the mount's own included."""
+        found = self.directory(controller)
+        if found is None:
+            return
+        path, version = found
+        marker = "cgroup.procs"
+        while (path.parent / marker).exists():
+            path = path.parent
+            yield path, version
+
+
+def mounts(root: Path = ROOT) -> list[Mount]:
+    """Return the cgroup mounts that this process sees."""
+    found = []
+    for line in read_text(root / "proc/self/mountinfo").splitlines():
+        left, _, right = line.partition(" - ")
+        fields, options = left.split(), right.split()
+        if len(fields) < 5 or len(options) < 3 or options[0] not in ("cgroup", "cgroup2"):
+            continue
+        names = frozenset(options[2].split(",")) if options[0] == "cgroup" else frozenset()
+        directory = root / _unescape(fields[4]).lstrip("/")
+        found.append(Mount(directory, _unescape(fields[3]), names))
+    return found
+
+
+def of_process(pid: int, mounted: list[Mount], root: Path = ROOT) -> Cgroup | None:
+    """Return the cgroup of a process, None where the process or every mount is out of sight."""
+    v1: dict[str, Path] = {}
+    unified: Path | None = None
+    for line in read_text(root / f"proc/{pid}/cgroup").splitlines():
+        number, controllers, path = [*line.split(":", 2), "", ""][:3]
+        names = frozenset(filter(None, controllers.split(",")))
+        for mount in mounted:
+            if (number == "0" and not names) != (not mount.controllers):
+                continue
+            if names and not names & mount.controllers:
+                continue
+            if (directory := _below(mount, path)) is None:
+                continue
+            if names:
+                v1.update(dict.fromkeys(names, directory))
+            elif unified is None:
+                unified = directory
+    return Cgroup(v1, unified) if v1 or unified else None
+
+
+def belongs_to(pid: int, container_id: str, root: Path = ROOT) -> bool:
+    """Tell whether a local process is in a container: its cgroup's path holds the container's id.
+
+    A remote engine's process ids mean nothing here.
+    """
+    return container_id in read_text(root / f"proc/{pid}/cgroup")
+
+
+def _below(mount: Mount, path: str) -> Path | None:
+    top = mount.root.rstrip("/")
+    if path != top and not path.startswith(f"{top}/"):
+        return None
+    return mount.directory / path[len(top) :].lstrip("/")
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text)
+
+
+# Files
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text, "" where it cannot be read: a cgroup may vanish at any time."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def read_int(path: Path) -> int | None:
+    """Return the number in a one-number file, None where there is no number."""
+    text = read_text(path).strip()
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+def read_flat(path: Path) -> dict[str, int]:
+    """Return a file of `key value` lines."""
+    pairs = (line.split() for line in read_text(path).splitlines())
+    return {p[0]: int(p[1]) for p in pairs if len(p) == 2 and p[1].lstrip("-").isdigit()}
+
+
+def pressure_seconds(path: Path) -> float | None:
+    """Return the total of a pressure file's `some` line, in seconds."""
+    match = re.search(r"^some .*total=(\d+)", read_text(path), re.M)
+    return int(match[1]) / 1e6 if match else None
+
+
+def quota_cores(directory: Path, version: int) -> float | None:
+    """Return the CPU quota set on one cgroup in cores, None for none."""
+    if version == 2:
+        quota, _, period = read_text(directory / "cpu.max").strip().partition(" ")
+        return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
+    limit, span = (read_int(directory / f"cpu.cfs_{w}_us") for w in ("quota", "period"))
+    return limit / span if limit and span and limit > 0 else None
+
+
+def weight(directory: Path, version: int) -> float | None:
+    """Return the CPU weight of one cgroup in Docker's shares: 1024 is the default of both."""
+    if version == 1:
+        shares = read_int(directory / "cpu.shares")
+        return None if shares is None else float(shares)
+    kernel = read_int(directory / "cpu.weight")
+    return None if kernel is None else kernel * DEFAULT_CPU_WEIGHT / V2_DEFAULT_WEIGHT
+
+
+def cpuset(directory: Path, version: int) -> str | None:
+    """Return the CPUs that a cgroup may really use."""
+    name = "cpuset.cpus.effective" if version == 2 else "cpuset.effective_cpus"
+    return (
+        read_text(directory / name).strip() or read_text(directory / "cpuset.cpus").strip() or None
+    )
+
+
+def count_cpus(cpus: str) -> int:
+    """Return how many CPUs a list such as 0-3,6 holds."""
+    total = 0
+    for part in filter(None, cpus.split(",")):
+        low, _, high = part.partition("-")
+        total += int(high or low) - int(low) + 1
+    return total
+
+
+# Usage
+
+
+def usage(cgroup: Cgroup) -> Usage:
+    """Read a cgroup's counters and limits."""
+    values: dict[str, object] = {}
+    known: set[str] = set()
+    if found := cgroup.directory("cpu"):
+        directory, version = found
+        values["cpu_limit"] = quota_cores(directory, version)
+        values["cpu_weight"] = weight(directory, version)
+        if values["cpu_weight"] is not None:
+            known.add("cpu_limit")
+        stat = read_flat(directory / "cpu.stat")
+        if "throttled_usec" in stat:
+            values["throttled_seconds"] = stat["throttled_usec"] / 1e6
+        elif "throttled_time" in stat:
+            values["throttled_seconds"] = stat["throttled_time"] / 1e9
+        if version == 2 and "usage_usec" in stat:
+            values["cpu_seconds"] = stat["usage_usec"] / 1e6
+    if (found := cgroup.directory("cpuacct")) and found[1] == 1:
+        nanos = read_int(found[0] / "cpuacct.usage")
+        values["cpu_seconds"] = None if nanos is None else nanos / 1e9
+    if found := cgroup.directory("cpuset"):
+        values["cpuset"] = cpuset(*found)
+    if found := cgroup.directory("pids"):
+        values["threads"] = read_int(found[0] / "pids.current")
+    if found := cgroup.directory("memory"):
+        values |= _memory(*found)
+        if values["memory_usage"] is not None:
+            known.add("memory_limit")
+    if found := cgroup.directory("blkio"):
+        values |= _io(*found)
+    if cgroup.unified is not None:  # version 1 hosts keep it in the unified hierarchy, too
+        values["pressure"] = {
+            name: total
+            for name in ("cpu", "memory", "io")
+            if (total := pressure_seconds(cgroup.unified / f"{name}.pressure")) is not None
+        }
+    return Usage(**values, known=frozenset(known))  # type: ignore[arg-type]
+
+
+def _memory(directory: Path, version: int) -> dict[str, object]:
+    stat = read_flat(directory / "memory.stat")
+    if version == 2:
+        used, limit = (read_int(directory / f"memory.{name}") for name in ("current", "max"))
+        inactive, names = stat.get("inactive_file"), ("anon", "file", "shmem")
+    else:
+        used, limit = (
+            read_int(directory / f"memory.{name}_in_bytes") for name in ("usage", "limit")
+        )
+        inactive, names = (
+            stat.get("total_inactive_file"),
+            ("total_rss", "total_cache", "total_shmem"),
+        )
+    anon, file, shmem = (stat.get(name) for name in names)
+    return {
+        "memory_usage": used,
+        "memory_working_set": None if used is None else max(0, used - (inactive or 0)),
+        "memory_anon": anon,
+        "memory_file": file,
+        "memory_shmem": shmem,
+        "memory_limit": None if limit is None or limit >= _UNLIMITED_V1 else limit,
+    }
+
+
+def _io(directory: Path, version: int) -> dict[str, object]:
+    if version == 2:
+        text = read_text(directory / "io.stat")
+        read, written = (
+            sum(int(n) for n in re.findall(rf"\b{key}=(\d+)", text)) for key in ("rbytes", "wbytes")
+        )
+        return {"io_read": read, "io_write": written}
+    for name in ("blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"):
+        if text := read_text(directory / name):
+            read, written = (
+                sum(int(n) for n in re.findall(rf" {key} (\d+)", text)) for key in ("Read", "Write")
+            )
+            return {"io_read": read, "io_write": written}
+    return {}
+
+
+def network_bytes(pid: int, root: Path = ROOT) -> tuple[int | None, int | None]:
+    """Return the bytes received and sent in a process's network namespace, lo left out."""
+    received = sent = None
+    for line in read_text(root / f"proc/{pid}/net/dev").splitlines():
+        name, colon, numbers = line.partition(":")
+        fields = numbers.split()
+        if colon and name.strip() != "lo" and len(fields) >= 9:
+            received = (received or 0) + int(fields[0])
+            sent = (sent or 0) + int(fields[8])
+    return received, sent

@@ -1,0 +1,123 @@
+"""Progress from container logs, each point with the engine's time stamp of its line."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from dltools.errors import DltoolsError
+from dltools.probe.engine import Container, Engine, GoneError, RefusedError
+from dltools.probe.progress.base import Extractor, pieces
+from dltools.streams import Row
+
+_WAITING = 100_000
+"""Log entries held for the next sample; a reader that fills this waits, and the engine holds."""
+
+_LONGEST_ENTRY = 1 << 20
+
+
+class LogSource:
+    """The progress that one container's log shows.
+
+    `read` is for one sample; `follow` keeps a connection open in a thread, so that only new lines
+    are read, and `drain` gives what has come since.
+    """
+
+    def __init__(self, engine: Engine, container: Container, extractor: Extractor) -> None:
+        """Nothing is read yet."""
+        self._engine = engine
+        self._container = container
+        self._extractor = extractor
+        self._last: tuple[str, int] = ("", 0)  # newest stamp, and how many entries bore it
+        self._waiting: deque[bytes] = deque()
+        self._room = threading.Semaphore(_WAITING)
+        self.gap: str | None = None
+
+    def read(self, since: float) -> list[Row]:
+        """Return the points logged since a time in seconds since the epoch."""
+        try:
+            data = self._engine.logs(self._container, since)
+        except GoneError:
+            return []
+        except RefusedError as error:
+            self.gap = f"logs: {error}"[:120]
+            return []
+        return self._rows(data.split(b"\n"))
+
+    def follow(self) -> None:
+        """Read on in a thread from where `read` ended."""
+        threading.Thread(target=self._pump, daemon=True).start()
+
+    def drain(self) -> list[Row]:
+        """Return the points that have come since the last call."""
+        entries = []
+        while self._waiting:
+            entries.append(self._waiting.popleft())
+            self._room.release()
+        return self._rows(entries)
+
+    def _pump(self) -> None:
+        newest, seen = self._last
+        since = _moment(newest).timestamp() if newest else 0.0
+        skip = seen
+        try:
+            for entry in _lines(self._engine.follow(self._container, since)):
+                stamp = entry.partition(b" ")[0].decode(errors="replace")
+                if newest and stamp < newest:
+                    continue
+                if stamp == newest and skip > 0:
+                    skip -= 1
+                    continue
+                self._room.acquire()
+                self._waiting.append(entry)
+        except DltoolsError as error:
+            self.gap = f"logs: {error}"[:120]
+        except Exception:  # the connection broke: the container is gone or the engine stopped
+            self.gap = "logs: connection lost"
+
+    def _rows(self, entries: list[bytes]) -> list[Row]:
+        rows: list[Row] = []
+        for entry in entries:
+            stamp_bytes, _, text = entry.partition(b" ")
+            stamp = stamp_bytes.decode(errors="replace")
+            try:
+                time = _moment(stamp)
+            except ValueError:
+                continue
+            self._last = (stamp, self._last[1] + 1 if stamp == self._last[0] else 1)
+            rows += [
+                {
+                    "time": time,
+                    "host": self._engine.host,
+                    "kind": "progress",
+                    "container_id": self._container.id,
+                    "container_name": self._container.name,
+                    "metric": point.metric,
+                    "value": point.value,
+                    "step": point.step,
+                    "epoch": point.epoch,
+                    "source": point.source,
+                }
+                for line in pieces(text)
+                for point in self._extractor.points(line)
+            ]
+        return rows
+
+
+def _moment(stamp: str) -> datetime:
+    return datetime.fromisoformat(stamp).astimezone(UTC)
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield whole lines from pieces; one that never ends is cut."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+        if len(rest) > _LONGEST_ENTRY:
+            yield rest
+            rest = b""
+    if rest:
+        yield rest

@@ -1,0 +1,55 @@
+"""A regular expression given by the user: its named groups are the metrics.
+
+`(?P<loss>...)` gives metric loss; the groups `step` and `epoch` are what they say; the pair
+`metric` and `value` takes the metric's name from the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dltools.errors import ConfigError
+from dltools.probe.progress.base import Point, number
+
+_SPECIAL = ("step", "epoch", "metric", "value")
+
+
+class Pattern:
+    """Finds points by a user's regular expression."""
+
+    source = "pattern"
+
+    def __init__(self, expression: str) -> None:
+        """Raises `ConfigError` for an expression that does not compile or names no metric."""
+        try:
+            self._regex = re.compile(expression)
+        except re.error as error:
+            raise ConfigError(f"pattern {expression!r}: {error}") from error
+        groups = self._regex.groupindex
+        self._metrics = [name for name in groups if name not in _SPECIAL]
+        self._pair = "metric" in groups and "value" in groups
+        if not self._metrics and not self._pair:
+            raise ConfigError(f"pattern {expression!r} has no named group such as (?P<loss>...)")
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of every match in the line."""
+        found = []
+        for match in self._regex.finditer(line):
+            groups = match.groupdict()
+            pairs = [(name, groups[name]) for name in self._metrics]
+            if self._pair:
+                pairs.append((groups["metric"], groups["value"]))
+            step, epoch = _number(groups.get("step")), _number(groups.get("epoch"))
+            for name, text in pairs:
+                value = _number(text)
+                if name and value is not None:
+                    whole = int(step) if step is not None and abs(step) < 2**63 else None
+                    found.append(Point(name, value, whole, epoch, self.source))
+        return found
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else number(text.strip())
+    except ValueError:
+        return None

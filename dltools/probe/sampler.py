@@ -1,0 +1,300 @@
+"""One host's samples: its node, its containers, their progress and events."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from dltools.errors import ConfigError, DltoolsError, UnavailableError
+from dltools.labels import PATTERN
+from dltools.probe import cgroup, gpu, node
+from dltools.probe.cgroup import Cgroup
+from dltools.probe.engine import Container, Engine, GoneError, parse_time
+from dltools.probe.logs import LogSource
+from dltools.probe.progress import NAMED, Extractor, Pattern
+from dltools.streams import Row
+
+_EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
+           "unpause": "unpause", "update": "update"}  # fmt: skip
+_THREADS = 8
+
+_N = TypeVar("_N", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure: engine filters as `docker ps` knows them, seconds of log history, and a
+    regular expression for progress lines."""
+
+    filters: Mapping[str, list[str]]
+    since_s: float
+    pattern: Pattern | None = None
+
+
+@dataclass(slots=True)
+class _Watched:
+    container: Container
+    cgroup: Cgroup | None
+    logs: LogSource
+    gap: str | None
+
+
+class Sampler:
+    """Samples one engine's host. Raises the errors of `dltools.errors` where the engine fails;
+    a container that vanishes meanwhile is simply no longer there."""
+
+    def __init__(self, engine: Engine, options: Options) -> None:
+        """Nothing is read yet."""
+        self._engine = engine
+        self._options = options
+        self._mounts = cgroup.mounts()
+        self._watched: dict[str, _Watched] = {}
+        self._events: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
+        self._changed: set[str] = set()
+        self._following = False
+        self._begun = time.time()
+        self._gpus, self._gpu_gap = gpu.count()
+
+    def follow(self) -> None:
+        """From now on watch events and read only new log lines: for a stream of samples."""
+        self._following = True
+        threading.Thread(target=self._pump_events, args=(self._begun,), daemon=True).start()
+
+    def counters(self) -> list[Row]:
+        """Return a sample of counters and limits alone."""
+        self._refresh()
+        return self._usage_rows(datetime.now(UTC))
+
+    def sample(self) -> list[Row]:
+        """Return a whole sample: progress and events that are new, then counters and limits."""
+        fresh = self._refresh()
+        rows = self._new_events()
+        known = [watched for key, watched in self._watched.items() if key not in fresh]
+        since = self._begun - self._options.since_s
+        if self._following:
+            for watched in known:
+                rows += watched.logs.drain()
+        started = [self._watched[key] for key in fresh]
+        unread = started if self._following else list(self._watched.values())
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for found in pool.map(lambda watched: watched.logs.read(since), unread):
+                rows += found
+        if self._following:
+            for watched in started:
+                watched.logs.follow()
+        return rows + self._usage_rows(datetime.now(UTC))
+
+    # Inventory
+
+    def _refresh(self) -> list[str]:
+        """Bring the inventory up to date; return the ids of containers that are new or anew."""
+        listed = {entry["Id"]: entry for entry in self._engine.containers(self._options.filters)}
+        for key in self._watched.keys() - listed.keys():
+            del self._watched[key]
+        stale = [key for key in listed if self._is_stale(key)]
+        self._changed.clear()
+        with ThreadPoolExecutor(_THREADS) as pool:
+            inspected = list(pool.map(self._inspect, stale))
+        for watched in inspected:
+            if watched is not None:
+                self._watched[watched.container.id] = watched
+        for key, entry in listed.items():
+            if key in self._watched:
+                self._renew(self._watched[key], entry)
+        return [w.container.id for w in inspected if w is not None]
+
+    def _is_stale(self, key: str) -> bool:
+        watched = self._watched.get(key)
+        if watched is None or key in self._changed:
+            return True
+        return watched.cgroup is not None and not watched.cgroup.exists
+
+    def _renew(self, watched: _Watched, entry: Mapping[str, object]) -> None:
+        """Take over what can change without a restart: state and name."""
+        names = entry.get("Names")
+        name = str(names[0]).lstrip("/") if isinstance(names, list) and names else ""
+        state = str(entry.get("State") or "")
+        old = watched.container
+        if (name, state) != (old.name, old.state):
+            watched.container = Container(
+                old.id, name or old.name, old.image, state or old.state, old.pid, old.started,
+                old.tty, old.labels, old.host_config, old.raw,
+            )  # fmt: skip
+
+    def _inspect(self, key: str) -> _Watched | None:
+        try:
+            container = self._engine.inspect(key)
+        except GoneError:
+            return None
+        found, gap = None, None
+        if not container.pid or not cgroup.belongs_to(container.pid, container.id):
+            gap = "counters: its processes are not on this machine"
+        else:
+            found = cgroup.of_process(container.pid, self._mounts)
+            if found is None:
+                gap = "counters: its cgroup is not visible here"
+        extractor, pattern_gap = self._extractor(container)
+        source = LogSource(self._engine, container, extractor)
+        gaps = "; ".join(filter(None, (gap, pattern_gap)))
+        return _Watched(container, found, source, gaps or None)
+
+    def _extractor(self, container: Container) -> tuple[Extractor, str | None]:
+        label = container.labels.get(PATTERN)
+        if label:
+            try:
+                return Pattern(label), None
+            except ConfigError as error:
+                return self._options.pattern or NAMED, f"label {PATTERN}: {error}"
+        return self._options.pattern or NAMED, None
+
+    # Rows
+
+    def _usage_rows(self, now: datetime) -> list[Row]:
+        groups = [w.cgroup for w in self._watched.values() if w.cgroup is not None]
+        common = {"time": now, "host": self._engine.host}
+        first = {
+            **common,
+            "kind": "node",
+            "gpu_count": self._gpus,
+            "gap": self._gpu_gap,
+            **node.sample(groups, self._mounts),
+        }
+        if self._watched and not groups:  # a remote engine: its own word for its size
+            first |= {"cpu_count": float(self._engine.cpus), "cpu_seconds": None,
+                      "memory_total_bytes": self._engine.memory,
+                      "memory_available_bytes": None, "gpu_count": None,
+                      "gap": "the engine's host is not this machine"}  # fmt: skip
+        return [first] + [
+            {**common, **_container_row(watched, first)}
+            for watched in sorted(self._watched.values(), key=lambda w: w.container.name)
+        ]
+
+    # Events
+
+    def _pump_events(self, since: float) -> None:
+        try:
+            for raw in self._engine.events(since):
+                self._take_event(raw)
+            self._events.put(UnavailableError("the Docker engine closed the event stream"))
+        except DltoolsError as error:
+            self._events.put(error)
+        except Exception as error:
+            message = f"lost the Docker engine: {str(error)[:120]}"
+            self._events.put(UnavailableError(message))
+
+    def _take_event(self, raw: Mapping[str, object]) -> None:
+        row = _event_row(raw, self._engine.host)
+        if row is None:
+            return
+        if row["event"] == "start":
+            self._changed.add(row["container_id"])
+        self._events.put(row)
+
+    def _new_events(self) -> list[Row]:
+        if not self._following:
+            since = self._begun - self._options.since_s
+            past = self._engine.past_events(since, time.time())
+            found = (_event_row(raw, self._engine.host) for raw in past)
+            return [row for row in found if row is not None and self._wanted(row)]
+        rows: list[Row] = []
+        while True:
+            try:
+                item = self._events.get_nowait()
+            except queue.Empty:
+                return rows
+            if isinstance(item, DltoolsError):
+                raise item
+            if self._wanted(item):
+                rows.append(item)
+
+    def _wanted(self, row: Row) -> bool:
+        return not self._options.filters or row["container_id"] in self._watched
+
+
+def _container_row(watched: _Watched, node_row: Row) -> Row:
+    container = watched.container
+    row: Row = {
+        "kind": "container",
+        "container_id": container.id,
+        "container_name": container.name,
+        "image": container.image,
+        "state": container.state,
+        "started_at": container.started,
+        "labels": json.dumps(container.dltools_labels, sort_keys=True)
+        if container.dltools_labels
+        else None,
+        "gap": "; ".join(filter(None, (watched.gap, watched.logs.gap))) or None,
+    }
+    if watched.cgroup is None:
+        return row | _limits_by_inspection(container, node_row)
+    used = cgroup.usage(watched.cgroup)
+    received, sent = cgroup.network_bytes(container.pid)
+    row |= {
+        "cpu_seconds": used.cpu_seconds,
+        "cpu_throttled_seconds": used.throttled_seconds,
+        **{f"{name}_pressure_seconds": value for name, value in used.pressure.items()},
+        "cpu_limit_cores": _bounded(used.cpu_limit, node_row["cpu_count"])
+        if "cpu_limit" in used.known
+        else None,
+        "cpu_weight": used.cpu_weight,
+        "cpuset": used.cpuset,
+        "thread_count": used.threads,
+        "memory_usage_bytes": used.memory_usage,
+        "memory_working_set_bytes": used.memory_working_set,
+        "memory_anon_bytes": used.memory_anon,
+        "memory_file_bytes": used.memory_file,
+        "memory_shmem_bytes": used.memory_shmem,
+        "memory_limit_bytes": _bounded(used.memory_limit, node_row["memory_total_bytes"])
+        if "memory_limit" in used.known
+        else None,
+        "io_read_bytes": used.io_read,
+        "io_write_bytes": used.io_write,
+        "network_receive_bytes": received,
+        "network_transmit_bytes": sent,
+    }
+    return row
+
+
+def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
+    return whole if limit is None else limit if whole is None else min(limit, whole)
+
+
+def _limits_by_inspection(container: Container, node_row: Row) -> Row:
+    config = container.host_config
+    nano, quota = config.get("NanoCpus") or 0, config.get("CpuQuota") or 0
+    cores = nano / 1e9 if nano else quota / (config.get("CpuPeriod") or 100_000)
+    return {
+        "cpu_limit_cores": _bounded(cores if cores > 0 else None, node_row["cpu_count"]),
+        "cpu_weight": float(config.get("CpuShares") or 1024),
+        "memory_limit_bytes": _bounded(
+            config.get("Memory") or None, node_row["memory_total_bytes"]
+        ),
+    }
+
+
+def _event_row(raw: Mapping[str, object], host: str) -> Row | None:
+    actor = raw.get("Actor")
+    name = _EVENTS.get(str(raw.get("Action") or ""))
+    if name is None or not isinstance(actor, Mapping):
+        return None
+    attributes = actor.get("Attributes") or {}
+    code = str(attributes.get("exitCode", ""))
+    nanos = raw.get("timeNano")
+    return {
+        "time": datetime.fromtimestamp(nanos / 1e9, UTC)
+        if isinstance(nanos, int)
+        else parse_time(str(raw.get("time"))) or datetime.now(UTC),
+        "host": host,
+        "kind": "event",
+        "container_id": str(actor.get("ID") or ""),
+        "container_name": attributes.get("name"),
+        "event": name,
+        "exit_code": int(code) if code.lstrip("-").isdigit() else None,
+    }
