@@ -120,7 +120,7 @@ def of_process(pid: int, mounted: list[Mount], root: Path = ROOT) -> Cgroup | No
             if (directory := _below(mount, path)) is None:
                 continue
             if names:
-                v1.update(dict.fromkeys(names, directory))
+                v1 = {**dict.fromkeys(names, directory), **v1}
             elif unified is None:
                 unified = directory
     return Cgroup(v1, unified) if v1 or unified else None

@@ -1,0 +1,50 @@
+# make demo   the main job, on a shipped recording, without Docker
+# make test   the whole test suite; on a real engine where one answers
+# make lint   style, types, import contracts, man pages
+# make bench  ratios against docker stats, printed
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST_ARGS ?=
+
+.PHONY: demo test lint bench recording clean
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "dltools needs Python 3.11 or later; set PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { echo "python3-venv is needed (Debian: apt install python3-venv)" >&2; exit 1; }
+
+$(VENV)/.run: pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.lint: $(VENV)/.test
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
+	@touch $@
+
+demo: $(VENV)/.run
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
+
+test: $(VENV)/.test
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.lint
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.test
+	@$(BIN)/python tests/bench/probe.py
+	@$(BIN)/python tests/bench/plan.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
