@@ -82,7 +82,7 @@ def fail(error: Exception) -> NoReturn:
         complain(f"{error.filename or 'output'}: permission denied")
     elif isinstance(error, OSError):
         code = Exit.IO
-        complain(f"{error.filename or 'I/O'}: {error.strerror or error}")
+        complain(f"{error.filename or 'output'}: {error.strerror or error}")
     else:
         code = Exit.SOFTWARE
         complain(f"a bug in dltools: {type(error).__name__}: {error}; DLTOOLS_DEBUG=1 shows where")

@@ -16,6 +16,10 @@ from dltools.labels import PROTECT, is_true
 
 MICRO = 1_000_000
 
+JITTER = 0.05
+"""Share of an interval by which samples may come early (ours): two that should be an interval apart
+may be some milliseconds less, and a round should not wait for the sample after."""
+
 
 @dataclass(slots=True)
 class Series:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.policy.history import MICRO, Track
+from dltools.policy.history import JITTER, MICRO, Track
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,9 @@ class Rounds:
     members: tuple[str, ...]
 
     def due(self, now: int) -> bool:
-        """Tell whether the interval has passed."""
-        return self.last is None or now - self.last >= round(self.itval_s * MICRO)
+        """Tell whether the interval has passed, but for the samplers' jitter."""
+        itval = round(self.itval_s * MICRO * (1 - JITTER))
+        return self.last is None or now - self.last >= itval
 
     def ran(self, now: int) -> Rounds:
         """Return the rounds after one at `now`."""

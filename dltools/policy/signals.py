@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dltools.labels import METRIC, OBJECTIVE
-from dltools.policy.history import MICRO, Series, Track
+from dltools.policy.history import JITTER, MICRO, Series, Track
 
 _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "iou", "dice",
            "reward", "return", "score", "r2", "top1", "top5")  # fmt: skip
@@ -135,7 +135,8 @@ def cpu_share(track: Track, now: int, itval: int, cpus: float) -> tuple[float | 
     end, used = samples[-1]
     start = next((s for s in reversed(samples) if s[0] <= now - itval), samples[0])
     if start[0] < end:
-        note = "" if start[0] <= now - itval else f"CPU over {(end - start[0]) / MICRO:.3g} s"
+        short = start[0] > now - itval * (1 - JITTER)
+        note = f"CPU over {(end - start[0]) / MICRO:.3g} s" if short else ""
         return (used - start[1]) * MICRO / (end - start[0]) / cpus, note
     if track.started is not None and track.started < end:
         return used * MICRO / (end - track.started) / cpus, "CPU averaged since its start"

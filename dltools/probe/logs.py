@@ -17,12 +17,15 @@ _WAITING = 100_000
 
 _LONGEST_ENTRY = 1 << 20
 
+_PARTING_S = 1.0
+
 
 class LogSource:
     """The progress that one container's log shows.
 
-    `read` is for one sample; `follow` keeps a connection open in a thread, so that only new lines
-    are read, and `drain` gives what has come since.
+    `read` gives what has been logged so far. `follow` then keeps a connection open in a thread, so
+    that only new lines are read, and `drain` gives what has come since. A container that restarts
+    keeps its log: call `follow` again.
     """
 
     def __init__(self, engine: Engine, container: Container, extractor: Extractor) -> None:
@@ -30,13 +33,16 @@ class LogSource:
         self._engine = engine
         self._container = container
         self._extractor = extractor
+        self._since = 0.0
         self._last: tuple[str, int] = ("", 0)  # newest stamp, and how many entries bore it
         self._waiting: deque[bytes] = deque()
         self._room = threading.Semaphore(_WAITING)
+        self._thread: threading.Thread | None = None
         self.gap: str | None = None
 
     def read(self, since: float) -> list[Row]:
         """Return the points logged since a time in seconds since the epoch."""
+        self._since = since
         try:
             data = self._engine.logs(self._container, since)
         except GoneError:
@@ -47,34 +53,44 @@ class LogSource:
         return self._rows(data.split(b"\n"))
 
     def follow(self) -> None:
-        """Read on in a thread from where `read` ended."""
-        threading.Thread(target=self._pump, daemon=True).start()
+        """Read on in a thread from the last entry read, unless one is still reading."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self._thread = threading.Thread(target=self._pump, args=(self._last,), daemon=True)
+        self._thread.start()
 
-    def drain(self) -> list[Row]:
-        """Return the points that have come since the last call."""
+    def drain(self, *, ended: bool = False) -> list[Row]:
+        """Return the points that have come since the last call.
+
+        With `ended`, for a container that has stopped, wait a moment for the rest of its log.
+        """
+        if ended and self._thread is not None:
+            self._thread.join(_PARTING_S)
         entries = []
         while self._waiting:
             entries.append(self._waiting.popleft())
             self._room.release()
         return self._rows(entries)
 
-    def _pump(self) -> None:
-        newest, seen = self._last
-        since = _moment(newest).timestamp() if newest else 0.0
-        skip = seen
+    def _pump(self, last: tuple[str, int]) -> None:
+        newest, skip = last
+        # A little earlier, since the engine's clock has more digits than a float.
+        since = _moment(newest).timestamp() - 0.001 if newest else self._since
         try:
             for entry in _lines(self._engine.follow(self._container, since)):
                 stamp = entry.partition(b" ")[0].decode(errors="replace")
-                if newest and stamp < newest:
+                if stamp < newest:
                     continue
                 if stamp == newest and skip > 0:
                     skip -= 1
                     continue
                 self._room.acquire()
                 self._waiting.append(entry)
+        except GoneError:
+            return
         except DltoolsError as error:
             self.gap = f"logs: {error}"[:120]
-        except Exception:  # the connection broke: the container is gone or the engine stopped
+        except Exception:  # the connection broke: the engine stopped
             self.gap = "logs: connection lost"
 
     def _rows(self, entries: list[bytes]) -> list[Row]:

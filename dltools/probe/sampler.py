@@ -56,6 +56,9 @@ class Sampler:
         self._options = options
         self._mounts = cgroup.mounts()
         self._watched: dict[str, _Watched] = {}
+        self._logs: dict[str, LogSource] = {}  # those that have been read
+        self._known: set[str] = set()  # every container ever watched
+        self._parting: list[Row] = []  # the last words of containers that have ended
         self._events: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
         self._changed: set[str] = set()
         self._following = False
@@ -75,20 +78,23 @@ class Sampler:
     def sample(self) -> list[Row]:
         """Return a whole sample: progress and events that are new, then counters and limits."""
         fresh = self._refresh()
-        rows = self._new_events()
-        known = [watched for key, watched in self._watched.items() if key not in fresh]
+        rows, self._parting = self._parting, []
+        rows += self._new_events()
         since = self._begun - self._options.since_s
+        new = [self._watched[key].logs for key in fresh if key not in self._logs]
+        for key in fresh:
+            self._logs[key] = self._watched[key].logs
         if self._following:
-            for watched in known:
-                rows += watched.logs.drain()
-        started = [self._watched[key] for key in fresh]
-        unread = started if self._following else list(self._watched.values())
+            for key, source in self._logs.items():
+                if source not in new:
+                    rows += source.drain(ended=key in fresh)
+        unread = new if self._following else list(self._logs.values())
         with ThreadPoolExecutor(_THREADS) as pool:
-            for found in pool.map(lambda watched: watched.logs.read(since), unread):
+            for found in pool.map(lambda source: source.read(since), unread):
                 rows += found
         if self._following:
-            for watched in started:
-                watched.logs.follow()
+            for key in fresh:
+                self._logs[key].follow()
         return rows + self._usage_rows(datetime.now(UTC))
 
     # Inventory
@@ -98,21 +104,29 @@ class Sampler:
         listed = {entry["Id"]: entry for entry in self._engine.containers(self._options.filters)}
         for key in self._watched.keys() - listed.keys():
             del self._watched[key]
-        stale = [key for key in listed if self._is_stale(key)]
-        self._changed.clear()
+            if source := self._logs.pop(key, None):
+                self._parting += source.drain(ended=True)
+        changed = {key for key in listed if key in self._changed}
+        self._changed -= changed
+        stale = [key for key in listed if key in changed or self._is_stale(key)]
         with ThreadPoolExecutor(_THREADS) as pool:
             inspected = list(pool.map(self._inspect, stale))
-        for watched in inspected:
-            if watched is not None:
-                self._watched[watched.container.id] = watched
+        fresh = []
+        for watched in filter(None, inspected):
+            old = self._watched.get(watched.container.id)
+            if old is not None and old.container.started == watched.container.started:
+                continue  # its start is what made us inspect it in the first place
+            self._watched[watched.container.id] = watched
+            fresh.append(watched.container.id)
+        self._known.update(self._watched)
         for key, entry in listed.items():
             if key in self._watched:
                 self._renew(self._watched[key], entry)
-        return [w.container.id for w in inspected if w is not None]
+        return fresh
 
     def _is_stale(self, key: str) -> bool:
         watched = self._watched.get(key)
-        if watched is None or key in self._changed:
+        if watched is None:
             return True
         return watched.cgroup is not None and not watched.cgroup.exists
 
@@ -141,7 +155,7 @@ class Sampler:
             if found is None:
                 gap = "counters: its cgroup is not visible here"
         extractor, pattern_gap = self._extractor(container)
-        source = LogSource(self._engine, container, extractor)
+        source = self._logs.get(key) or LogSource(self._engine, container, extractor)
         gaps = "; ".join(filter(None, (gap, pattern_gap)))
         return _Watched(container, found, source, gaps or None)
 
@@ -215,7 +229,7 @@ class Sampler:
                 rows.append(item)
 
     def _wanted(self, row: Row) -> bool:
-        return not self._options.filters or row["container_id"] in self._watched
+        return not self._options.filters or row["container_id"] in self._known
 
 
 def _container_row(watched: _Watched, node_row: Row) -> Row:
