@@ -1,0 +1,136 @@
+"""The main job on real trainings: the pipe of the README, for a minute, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dltools.probe import cgroup
+from dltools.probe.engine import Engine
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+BUILD = Path(__file__).parents[2] / "samples" / "digits" / "build"
+IMAGE = "dltools-digits"
+JOBS: dict[str, tuple[str, dict[str, Any]]] = {
+    "fast": ("--normalise --rate 0.00016 --loading 0.0012", {}),
+    "slow": ("--normalise --rate 0.00008 --loading 0.0012", {"NanoCpus": 1_800_000_000}),
+    "flat": ("--model softmax --rate 0.5 --decay 0.05", {"CpuQuota": 190_000}),
+}
+
+
+def kernel_files(engine: Engine, name: str) -> dict[str, str]:
+    """What the kernel has for a container: the limits that a change could touch."""
+    container = engine.inspect(name)
+    group = cgroup.of_process(container.pid, cgroup.mounts())
+    assert group is not None
+    wanted = ("cpu.max", "cpu.weight", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.shares")
+    files = {}
+    for controller, names in (("cpu", wanted), ("cpuset", ("cpuset.cpus",))):
+        found = group.directory(controller)
+        assert found is not None
+        for file in names:
+            if (found[0] / file).exists():
+                files[file] = (found[0] / file).read_text().strip()
+    return files
+
+
+@pytest.fixture
+def jobs(engine: Engine) -> Iterator[dict[str, str]]:
+    """Three trainings, started with no limit, with --cpus and with --cpu-quota."""
+    built = subprocess.run([str(BUILD)], capture_output=True, text=True)
+    if built.returncode:
+        message = f"no image of the digits jobs: {built.stderr.strip()}"
+        if os.environ.get("DLTOOLS_ENGINE") == "require":
+            pytest.fail(message)
+        pytest.skip(message)
+    label = f"dltools-trainings={uuid.uuid4().hex[:8]}"
+    names = {job: f"{job}-{label[-8:]}" for job in JOBS}
+    try:
+        for job, (arguments, limits) in JOBS.items():
+            created = engine.api.create_container_from_config(
+                {"Image": IMAGE, "Cmd": arguments.split(), "HostConfig": limits,
+                 "Labels": dict([label.split("=")])},
+                names[job],
+            )  # fmt: skip
+            engine.api.start(created["Id"])
+        yield {"label": label, **names}
+    finally:
+        for name in names.values():
+            subprocess.run(["docker", "rm", "-f", name], capture_output=True, check=False)
+
+
+def launcher(tool: str) -> str:
+    code = f"import sys; sys.argv[0]='dl-{tool}'; from dltools.cli.{tool} import main; main()"
+    return f'{sys.executable} -c "{code}"'
+
+
+def shell(line: str, state: Path, timeout: float = 120) -> list[dict[str, Any]]:
+    """Run a shell line in which dl-NAME stands for the tools; every stage must succeed."""
+    for tool in ("probe", "plan", "apply"):
+        line = line.replace(f"dl-{tool}", launcher(tool))
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        capture_output=True, text=True, timeout=timeout,
+        env={**os.environ, "XDG_STATE_HOME": str(state)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_minute_of_flowcon_and_back(
+    engine: Engine, jobs: dict[str, str], tmp_path: Path
+) -> None:
+    before = {job: kernel_files(engine, jobs[job]) for job in JOBS}
+    plan = tmp_path / "plan.jsonl"
+
+    results = shell(
+        f"dl-probe --label {jobs['label']} -i 2 --duration 60"
+        f" | dl-plan --policy flowcon --set itval=4 | tee {plan} | dl-apply",
+        tmp_path,
+    )
+    assert {result["status"] for result in results} <= {"applied", "unchanged"}
+
+    records = [json.loads(line) for line in plan.read_text().splitlines()]
+    memory = records[-1]["state"]["memory"][engine.host]["jobs"]
+    classes = {job: memory[engine.inspect(jobs[job]).id][0] for job in JOBS}
+    assert classes["flat"] == "CL"
+
+    last = {r["container"]["name"]: r["after"]["cpus"] for r in results}
+    limits = {job: last[jobs[job]] or 1e9 for job in JOBS}
+    assert limits["flat"] < limits["slow"]
+    assert limits["flat"] < limits["fast"]
+
+    for job in JOBS:  # docker inspect shows the limits that the results name
+        config = engine.inspect(jobs[job]).host_config
+        shown = config["NanoCpus"] / 1e9 or config["CpuQuota"] / (config["CpuPeriod"] or 100_000)
+        assert shown == pytest.approx(last[jobs[job]], abs=0.001)
+
+    undone = shell("dl-apply --undo", tmp_path)
+    assert {result["status"] for result in undone} == {"applied"}
+    assert {job: kernel_files(engine, jobs[job]) for job in JOBS} == before
+    assert shell("dl-apply --undo", tmp_path) == []
+
+
+def test_the_one_shot_pipe_acts_at_the_first_try(
+    engine: Engine, jobs: dict[str, str], tmp_path: Path
+) -> None:
+    time.sleep(62)  # two default intervals of log
+    results = shell(
+        f"dl-probe --label {jobs['label']} | dl-plan --policy flowcon | dl-apply", tmp_path
+    )
+    assert results
+    assert {result["status"] for result in results} == {"applied"}
+    names = {result["container"]["name"] for result in results}
+    assert jobs["fast"] in names
+    shell("dl-apply --undo", tmp_path)
