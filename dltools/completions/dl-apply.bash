@@ -1,0 +1,14 @@
+# bash completion for dl-apply
+
+_dl_apply() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    case $before in
+        --format) COMPREPLY=($(compgen -W "auto table jsonl" -- "$word")); return ;;
+    esac
+    if [[ $word == -* ]]; then
+        COMPREPLY=($(compgen -W "--dry-run --offline --undo --restore --format --verbose --version --help" -- "$word"))
+    else
+        COMPREPLY=($(compgen -f -- "$word"))
+    fi
+}
+complete -o filenames -F _dl_apply dl-apply
