@@ -30,9 +30,19 @@ if TYPE_CHECKING:
 
 STATE_VERSION = 1
 _RUNNING = ("running", "paused", "restarting")
-_READ = ("time", "host", "kind", "container_id", "container_name", "state", "started_at", "labels",
-         "cpu_count", "cpu_seconds", "cpu_limit_cores", "cpu_weight", "thread_count",
-         "metric", "value", "step")  # fmt: skip
+_CONTAINER = ("container_name", "state", "started_at", "labels", "cpu_seconds", "cpu_limit_cores",
+              "cpu_weight", "thread_count")  # fmt: skip
+_READ = (
+    "time",
+    "host",
+    "kind",
+    "container_id",
+    *_CONTAINER,
+    "cpu_count",
+    "metric",
+    "value",
+    "step",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +175,10 @@ class Fold:
             self._settle(row["host"])
         host.sample = row["time"]
         if row["kind"] == Kind.NODE:
-            if row["cpu_count"]:
+            if row["cpu_count"] and row["cpu_count"] > 0:
                 host.cpus_seen = row["cpu_count"]
         elif row["container_id"] and (row["state"] or "running") in _RUNNING:
-            host.rows[row["container_id"]] = row
+            host.rows[row["container_id"]] = {name: row[name] for name in _CONTAINER}
 
     # Deciding
 
@@ -305,7 +315,7 @@ def _present(track: Track, cpus: float) -> Settings:
 def _labels(text: str | None) -> dict[str, str]:
     try:
         found = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
@@ -324,6 +334,8 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
             column = column.cast(pa.int64())
         elif pa.types.is_dictionary(column.type):
             column = column.cast(pa.string())
+        elif pa.types.is_floating(column.type) and name != "value":  # only a metric may be NaN
+            column = pc.if_else(pc.is_finite(column), column, None)
         columns.append(column.to_pylist())
     for values in zip(*columns, strict=True):
         yield dict(zip(_READ, values, strict=True))

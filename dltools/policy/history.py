@@ -34,14 +34,14 @@ class Series:
     peak: float = 0.0
 
     def add(self, time: int, value: float, step: int | None) -> None:
-        """Insert a point, unless the same step was already reported for that time."""
+        """Insert a point, unless the very same was reported already."""
         if math.isfinite(value):
             self.peak = max(self.peak, abs(value))
         at = bisect.bisect_right(self.times, time)
         twin = at
         while twin > 0 and self.times[twin - 1] == time:
             twin -= 1
-            if self.steps[twin] == step:
+            if self.steps[twin] == step and repr(self.values[twin]) == repr(value):
                 return
         self.times.insert(at, time)
         self.values.insert(at, value)

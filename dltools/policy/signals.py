@@ -25,6 +25,9 @@ from dltools.policy.history import JITTER, MICRO, Series, Track
 _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "iou", "dice",
            "reward", "return", "score", "r2", "top1", "top5")  # fmt: skip
 
+_IDLE = 1e-6
+"""Fraction of a node under which a job has used no CPU to speak of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Growth:
@@ -102,24 +105,25 @@ def _growth(
     signed: bool,
 ) -> Growth:
     cpu, cpu_note = cpu_share(track, now, itval, cpus)
-    before, after = _mean(previous), _mean(current)
+    before, after = _mean(previous, series.peak), _mean(current, series.peak)
     if after is None:
         return Growth(metric, 0.0, cpu, 0.0, f"{metric} is no longer finite: diverged")
     if before is None:
         return Growth(metric, None, cpu, None, f"{metric} was not finite before")
-    change = (after - before) / series.peak if series.peak > 0 else 0.0
+    change = after - before
     if signed:
         change = max(0.0, change if objective(track, metric) == "max" else -change)
     progress = abs(change) / (itval / MICRO)
     if progress == 0:
         return Growth(metric, 0.0, cpu, 0.0, cpu_note)
-    if cpu is None or cpu <= 0:
+    if cpu is None or cpu < _IDLE:
         return Growth(metric, progress, cpu, None, cpu_note or "no CPU used")
     return Growth(metric, progress, cpu, progress / cpu, cpu_note)
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    finite = [value for value in values if math.isfinite(value)]
+def _mean(values: Sequence[float], peak: float) -> float | None:
+    """Return the mean of the finite values as fractions of the peak, None where there are none."""
+    finite = [value / peak if peak > 0 else 0.0 for value in values if math.isfinite(value)]
     return math.fsum(finite) / len(finite) if finite else None
 
 

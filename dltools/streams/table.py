@@ -16,6 +16,10 @@ Row = dict[str, Any]
 """One observation: column name to value, absent columns being null. Times are aware datetimes."""
 
 
+_FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""Microseconds since the epoch at the ends of the years 1 and 9999."""
+
+
 def to_table(rows: Iterable[Row]) -> pa.Table:
     """Return rows as a table in the one schema, sorted by time."""
     import pyarrow as pa
@@ -47,7 +51,20 @@ def conform(table: pa.Table, name: str) -> pa.Table:
             raise DataError(f"{name}: column {field.name}: {first_line(error)}") from error
         if not field.nullable and column.null_count:
             raise DataError(f"{name}: column {field.name} has empty values")
-    return sort(pa.table(arrays, schema=arrow_schema()))
+    found = sort(pa.table(arrays, schema=arrow_schema()))
+    _check_times(found, name)
+    return found
+
+
+def _check_times(table: pa.Table, name: str) -> None:
+    """Raise `DataError` for a time that no calendar has."""
+    import pyarrow.compute as pc
+
+    for column in ("time", "started_at"):
+        bounds = pc.min_max(table.column(column).cast("int64")).as_py()
+        low, high = bounds["min"], bounds["max"]
+        if low is not None and (low < _FIRST_TIME or high > _LAST_TIME):
+            raise DataError(f"{name}: column {column} has times outside the years 1 to 9999")
 
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:

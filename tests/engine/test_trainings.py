@@ -88,9 +88,7 @@ def shell(line: str, state: Path, timeout: float = 120) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_a_minute_of_flowcon_and_back(
-    engine: Engine, jobs: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_minute_of_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_path: Path) -> None:
     before = {job: kernel_files(engine, jobs[job]) for job in JOBS}
     plan = tmp_path / "plan.jsonl"
 
@@ -122,9 +120,7 @@ def test_a_minute_of_flowcon_and_back(
     assert shell("dl-apply --undo", tmp_path) == []
 
 
-def test_the_one_shot_pipe_acts_at_the_first_try(
-    engine: Engine, jobs: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_one_shot_pipe_acts_at_the_first_try(jobs: dict[str, str], tmp_path: Path) -> None:
     time.sleep(62)  # two default intervals of log
     results = shell(
         f"dl-probe --label {jobs['label']} | dl-plan --policy flowcon | dl-apply", tmp_path

@@ -1,0 +1,60 @@
+"""Small recordings for tests: samples of a node with jobs whose loss and CPU are given."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from dltools.planner import Fold, Verdict
+from dltools.plans import Plan, dump_plan, load_plans
+from dltools.policy.base import Policy
+from dltools.policy.flowcon import FLOWCON
+from dltools.policy.parameters import build
+from dltools.realize import Mode
+from dltools.streams import Row, to_table
+
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def at(seconds: float) -> datetime:
+    return BEGUN + timedelta(seconds=seconds)
+
+
+def job_id(name: str) -> str:
+    return name.encode().hex().ljust(64, "0")[:64]
+
+
+def node(seconds: float, cpus: float = 2.0, host: str = "node") -> Row:
+    return {"time": at(seconds), "host": host, "kind": "node", "cpu_count": cpus}
+
+
+def container(seconds: float, name: str, cpu_seconds: float, **more: Any) -> Row:
+    return {
+        "time": at(seconds), "host": "node", "kind": "container", "container_id": job_id(name),
+        "container_name": name, "state": "running", "started_at": BEGUN, "cpu_seconds": cpu_seconds,
+        "cpu_limit_cores": 2.0, "cpu_weight": 1024.0,
+    } | more  # fmt: skip
+
+
+def point(seconds: float, name: str, value: float, metric: str = "loss", **more: Any) -> Row:
+    return {
+        "time": at(seconds), "host": "node", "kind": "progress", "container_id": job_id(name),
+        "container_name": name, "metric": metric, "value": value,
+    } | more  # fmt: skip
+
+
+def fold(rows: list[Row], policy: Policy = FLOWCON, mode: Mode = Mode.QUOTA, **given: Any) -> Fold:
+    made = Fold(policy, build(policy.parameters, given), mode)
+    made.add(to_table(rows))
+    return made
+
+
+def verdicts(made: Fold) -> Mapping[str, Verdict]:
+    return {verdict.name: verdict for verdict in made.explain()}
+
+
+def reread(plan: Plan) -> Plan:
+    """The plan as the next run finds it in a file."""
+    return next(iter(load_plans(io.BytesIO(dump_plan(plan).encode()), "plan")))
