@@ -81,26 +81,25 @@ class Sampler:
         rows, self._parting = self._parting, []
         rows += self._new_events()
         since = self._begun - self._options.since_s
-        new = [self._watched[key].logs for key in fresh if key not in self._logs]
-        for key in fresh:
-            self._logs[key] = self._watched[key].logs
+        new = [key for key in self._watched if key not in self._logs]
+        again = [key for key in fresh if key in self._logs]
         if self._following:
             for key, source in self._logs.items():
-                if source not in new:
-                    rows += source.drain(ended=key in fresh)
-        unread = new if self._following else list(self._logs.values())
+                rows += source.drain(ended=key in again)
+        self._logs.update((key, self._watched[key].logs) for key in new)
+        unread = new if self._following else list(self._logs)
         with ThreadPoolExecutor(_THREADS) as pool:
-            for found in pool.map(lambda source: source.read(since), unread):
+            for found in pool.map(lambda key: self._logs[key].read(since), unread):
                 rows += found
         if self._following:
-            for key in fresh:
+            for key in new + again:
                 self._logs[key].follow()
         return rows + self._usage_rows(datetime.now(UTC))
 
     # Inventory
 
     def _refresh(self) -> list[str]:
-        """Bring the inventory up to date; return the ids of containers that are new or anew."""
+        """Bring the inventory up to date; return the ids that are new or restarted."""
         listed = {entry["Id"]: entry for entry in self._engine.containers(self._options.filters)}
         for key in self._watched.keys() - listed.keys():
             del self._watched[key]

@@ -130,3 +130,11 @@ def test_the_one_shot_pipe_acts_at_the_first_try(jobs: dict[str, str], tmp_path:
     names = {result["container"]["name"] for result in results}
     assert jobs["fast"] in names
     shell("dl-apply --undo", tmp_path)
+
+
+def test_a_window_brings_progress_too(jobs: dict[str, str], tmp_path: Path) -> None:
+    time.sleep(3)
+    rows = shell(f"dl-probe --label {jobs['label']} --window 1 --format jsonl", tmp_path)
+    assert {row["container_name"] for row in rows if row["kind"] == "progress"} == {
+        jobs[job] for job in JOBS
+    }
