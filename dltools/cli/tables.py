@@ -29,6 +29,14 @@ def _table(*columns: tuple[str, str]) -> Table:
     return table
 
 
+def _settled(table: Table) -> Table:
+    """Return the table with every column but the last as wide as its cells, names up to 24."""
+    for number, column in enumerate(table.columns[:-1]):
+        widest = max(len(str(cell)) for cell in (column.header, *column.cells))
+        column.min_width = min(widest, 24) if number == 0 else widest
+    return table
+
+
 def containers_table(
     rows: Iterable[Mapping[str, Any]], earlier: dict[str, dict[str, Any]]
 ) -> Table:
@@ -36,7 +44,7 @@ def containers_table(
     between calls, or since the container's start where there is none."""
     table = _table(
         ("CONTAINER", "left"), ("STATE", "left"), ("CPU", "right"), ("LIMIT", "right"),
-        ("MEMORY", "right"), ("THREADS", "right"), ("PROGRESS", "left"),
+        ("MEMORY", "right"), ("THREADS", "right"), ("PROGRESS", "wrap"),
     )  # fmt: skip
     newest: dict[str, dict[str, Any]] = {}
     progress: dict[str, dict[str, float]] = {}
@@ -66,7 +74,7 @@ def containers_table(
             " ".join(f"{name}={value:.4g}" for name, value in shown.items()) or "-",
         )
         earlier[key] = {**row, "progress": shown}
-    return table
+    return _settled(table)
 
 
 def _cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
@@ -123,7 +131,7 @@ def verdicts_table(verdicts: Iterable[Verdict]) -> Table:
             verdict.reason,
             style=_CLASS_COLOURS.get(verdict.job_class, ""),
         )
-    return table
+    return _settled(table)
 
 
 def results_table(results: Iterable[Result]) -> Table:
@@ -141,4 +149,4 @@ def results_table(results: Iterable[Result]) -> Table:
             result.error or "",
             style=_STATUS_COLOURS.get(result.status.value, ""),
         )
-    return table
+    return _settled(table)
