@@ -4,9 +4,20 @@ Each message is one line that says what is wrong and what to do. `dltools.cli.ex
 classes to exit codes; nothing below `cli` knows an exit code.
 """
 
+LONGEST = 280
+
 
 class DltoolsError(Exception):
-    """Base of every error that a person is meant to read."""
+    """Base of every error that a person is meant to read.
+
+    Its message is one printable line of bounded length, whatever hostile input it quotes.
+    """
+
+    def __init__(self, message: str) -> None:
+        """Keep the message, made printable."""
+        line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
+        whole = len(line) <= LONGEST
+        super().__init__(line if whole else f"{line[: LONGEST - 80]}...{line[-70:]}")
 
 
 class DataError(DltoolsError):

@@ -31,7 +31,10 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         umask = os.umask(0)
         os.umask(umask)
         Path(staged).chmod(0o666 & ~umask)
-        Path(staged).replace(path)
+        try:
+            Path(staged).replace(path)
+        except IsADirectoryError as error:
+            raise OutputError(f"cannot create {path}: it is a directory") from error
     except BaseException:
         Path(staged).unlink(missing_ok=True)
         raise

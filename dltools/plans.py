@@ -7,7 +7,6 @@ refused: one cut at a line boundary would parse well otherwise. A stream may car
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -170,9 +169,11 @@ def load_plans(lines: Iterable[bytes], name: str) -> Iterator[Plan]:
     head: dict[str, Any] | None = None
     actions: list[Action] = []
     number = 0
+    seen = False
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        seen = True
         where = f"{name}: line {number}"
         record = _parse(line, where)
         kind = record.get("kind")
@@ -191,18 +192,22 @@ def load_plans(lines: Iterable[bytes], name: str) -> Iterator[Plan]:
         # other kinds: a later version's additions
     if head is not None:
         raise DataError(f"{name}: plan cut off after line {number}: no end record")
-    if number == 0:
+    if not seen:
         raise DataError(f"{name}: empty input: no plan")
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = json.loads(line, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON: {str(error)[:120]}") from error
     if not isinstance(record, dict):
         raise DataError(f"{where}: not a JSON object")
     return record
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _check_version(record: Mapping[str, Any], where: str) -> None:
@@ -215,6 +220,12 @@ def _get(record: Mapping[str, Any], key: str, kind: type | tuple[type, ...], whe
     if not isinstance(value, kind) or isinstance(value, bool):
         raise DataError(f"{where}: missing or wrong {key!r}")
     return value
+
+
+def _optional(
+    record: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str, default: Any
+) -> Any:
+    return default if record.get(key) is None else _get(record, key, kind, where)
 
 
 def _action(record: Mapping[str, Any], where: str) -> Action:
@@ -231,14 +242,12 @@ def _action(record: Mapping[str, Any], where: str) -> Action:
         container_name=_get(container, "name", str, where),
         set=_settings(record, "set", where),
         expect=_settings(record, "expect", where),
-        reason=str(record.get("reason", "")),
+        reason=_optional(record, "reason", str, where, ""),
     )
 
 
 def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
-    settings = record.get(key) or {}
-    if not isinstance(settings, dict):
-        raise DataError(f"{where}: {key!r} is not an object")
+    settings = _optional(record, key, dict, where, {})
     for name, value in settings.items():
         if name not in SETTINGS:
             raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(SETTINGS)}")
@@ -247,12 +256,7 @@ def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
         if name == "cpuset":
             if not isinstance(value, str) or not value:
                 raise DataError(f"{where}: cpuset is not a list of CPUs: {value!r}")
-        elif (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not math.isfinite(value)
-            or value <= 0
-        ):
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**63:
             raise DataError(f"{where}: {name} is not a positive number: {value!r}")
     return dict(settings)
 
@@ -265,13 +269,15 @@ def _plan(
     ids = [action.id for action in actions]
     if len(set(ids)) != len(ids):
         raise DataError(f"{where}: two actions have the same id")
-    next_s = head.get("next_s")
+    next_s = _optional(head, "next_s", (int, float), where, None)
+    if next_s is not None and not 0 <= next_s < 2**63:
+        raise DataError(f"{where}: next_s is not a number of seconds: {str(next_s)[:30]}")
     return Plan(
-        policy=str(head.get("policy", "")),
-        at=str(head.get("at", "")),
-        params=head.get("params") or {},
-        input=head.get("input") or {},
-        next_s=float(next_s) if isinstance(next_s, int | float) else None,
+        policy=_optional(head, "policy", str, where, ""),
+        at=_optional(head, "at", str, where, ""),
+        params=_optional(head, "params", dict, where, {}),
+        input=_optional(head, "input", dict, where, {}),
+        next_s=None if next_s is None else float(next_s),
         actions=tuple(actions),
-        state=end.get("state") or {},
+        state=_optional(end, "state", dict, where, {}),
     )

@@ -16,9 +16,9 @@ def prometheus_text(rows: Iterable[dict[str, Any]]) -> str:
     families: dict[str, tuple[str, str, dict[str, float]]] = {}
     numbers = [c for c in COLUMNS if c.instrument is not Instrument.ATTRIBUTE]
     for row in rows:
-        kind = Kind(row["kind"])
-        if kind is Kind.EVENT:
+        if row["kind"] not in set(Kind) or row["kind"] == Kind.EVENT:
             continue
+        kind = Kind(row["kind"])
         labels = ",".join(
             f'{key}="{_escape(row[key])}"' for key in _PROM_LABELS if row.get(key) is not None
         )

@@ -61,7 +61,7 @@ def _convert(field: dataclasses.Field[Any], value: object) -> float | bool:
     low, high = field.metadata["low"], field.metadata["high"]
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if isinstance(value, bool) or not low <= number <= high or math.isinf(number):
         raise ConfigError(f"{field.name} is a number from {low:g} to {high:g}, not {value!r}")

@@ -87,11 +87,11 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes:
 @contextmanager
 def _reading(name: str, what: str) -> Iterator[None]:
     """Turn whatever a decoder raises on hostile bytes into one line."""
-    import pyarrow as pa
-
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
+    except DataError:
+        raise
+    except Exception as error:  # Arrow alone has a dozen kinds for damaged input
         reason = first_line(error)
         raise DataError(f"{name}: damaged or truncated {what}: {reason}") from error
 
@@ -101,6 +101,7 @@ def _read_stream(stream: _Prefixed, name: str) -> Iterator[pa.Table]:
 
     with _reading(name, "Arrow stream"):
         reader = pa.ipc.open_stream(pa.PythonFile(stream, mode="r"))
+        conform(reader.schema.empty_table(), name)
     while True:
         with _reading(name, "Arrow stream"):
             try:
@@ -108,7 +109,8 @@ def _read_stream(stream: _Prefixed, name: str) -> Iterator[pa.Table]:
             except StopIteration:
                 return
             batch.validate(full=True)  # hostile offsets would crash the process later
-        yield conform(pa.Table.from_batches([batch]), name)
+            table = conform(pa.Table.from_batches([batch]), name)
+        yield table
 
 
 def _read_arrow_file(data: bytes, name: str) -> Iterator[pa.Table]:
@@ -117,7 +119,8 @@ def _read_arrow_file(data: bytes, name: str) -> Iterator[pa.Table]:
     with _reading(name, "Arrow file"):
         table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
         table.validate(full=True)
-    yield conform(table, name)
+        table = conform(table, name)
+    yield table
 
 
 def _read_parquet(data: bytes, name: str) -> Iterator[pa.Table]:
@@ -129,7 +132,8 @@ def _read_parquet(data: bytes, name: str) -> Iterator[pa.Table]:
         known = [column for column in NAMES if column in file.schema_arrow.names]
         table = file.read(columns=known)
         table.validate(full=True)
-    yield conform(table, name)
+        table = conform(table, name)
+    yield table
 
 
 def _read_csv(data: bytes, name: str) -> Iterator[pa.Table]:
@@ -138,6 +142,8 @@ def _read_csv(data: bytes, name: str) -> Iterator[pa.Table]:
 
     types = {c.name: pa.string() if c.type is Type.NAME else arrow_schema().field(c.name).type
              for c in COLUMNS}  # fmt: skip
+    if not data.endswith(b"\n"):
+        raise DataError(f"{name}: CSV cut off: its last line has no end")
     with _reading(name, "CSV"):
         table = csv.read_csv(
             pa.BufferReader(data),
@@ -149,7 +155,8 @@ def _read_csv(data: bytes, name: str) -> Iterator[pa.Table]:
                 quoted_strings_can_be_null=False,
             ),
         )
-    yield conform(table, name)
+        table = conform(table, name)
+    yield table
 
 
 def _read_jsonl(data: bytes, name: str) -> Iterator[pa.Table]:
@@ -173,13 +180,13 @@ def _read_jsonl(data: bytes, name: str) -> Iterator[pa.Table]:
                     if key in columns and value is not None
                 }
             )
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise DataError(f"{name}: line {number}: {first_line(error)}") from error
         if lacking := [column for column in REQUIRED if column not in rows[-1]]:
             raise DataError(f"{name}: line {number}: no {', '.join(lacking)}")
     with _reading(name, "JSON Lines"):
-        table = pa.Table.from_pylist(rows, schema=arrow_schema())
-    yield conform(table, name)
+        table = conform(pa.Table.from_pylist(rows, schema=arrow_schema()), name)
+    yield table
 
 
 def _from_json(type_: Type, value: Any) -> Any:
@@ -194,4 +201,8 @@ def _from_json(type_: Type, value: Any) -> Any:
         return value
     if isinstance(value, bool):
         raise TypeError(f"not a number: {value!r}")
-    return int(value) if type_ is Type.INT and not isinstance(value, float) else float(value)
+    if type_ is Type.FLOAT:
+        return float(value)
+    if not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise ValueError(f"not an integer of 64 bits: {str(value)[:30]}")
+    return value

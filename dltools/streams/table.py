@@ -39,6 +39,9 @@ def conform(table: pa.Table, name: str) -> pa.Table:
     missing = [column for column in REQUIRED if column not in table.column_names]
     if missing:
         raise DataError(f"{name}: not dltools observations: no column {', '.join(missing)}")
+    names = table.column_names
+    if twice := sorted({column for column in names if names.count(column) > 1}):
+        raise DataError(f"{name}: not dltools observations: column {twice[0]} comes twice")
     arrays = []
     for field in arrow_schema():
         if field.name not in table.column_names:
@@ -49,11 +52,18 @@ def conform(table: pa.Table, name: str) -> pa.Table:
             arrays.append(column if column.type == field.type else _cast(column, field.type))
         except (pa.ArrowException, TypeError) as error:
             raise DataError(f"{name}: column {field.name}: {first_line(error)}") from error
-        if not field.nullable and column.null_count:
+        if not field.nullable and _has_nulls(column):
             raise DataError(f"{name}: column {field.name} has empty values")
     found = sort(pa.table(arrays, schema=arrow_schema()))
     _check_times(found, name)
     return found
+
+
+def _has_nulls(column: pa.ChunkedArray) -> bool:
+    """Tell whether a value is null, in a dictionary too."""
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.is_null(column.cast("string"))).as_py())
 
 
 def _check_times(table: pa.Table, name: str) -> None:
@@ -104,4 +114,4 @@ def first_line(error: BaseException) -> str:
 
 def format_time(moment: datetime) -> str:
     """Return a moment as RFC 3339 in UTC with microseconds: 2026-01-31T12:00:00.000000Z."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -20,13 +20,16 @@ _PAIR = re.compile(
     r"[ _./-]?)?"
     r"(?P<name>loss|accuracy|acc|perplexity|ppl|error|mse|mae|rmse|f1|auc|bleu|reward|iou|map|wer)"
     r"['\"]?(?:\s*[:=]\s*|\s+)['\"]?(?:tensor\()?"
-    rf"(?P<value>{NUMBER})(?![\w.:/])",
+    rf"(?P<value>{NUMBER})(?![\w.:/]|,\d)",
     re.IGNORECASE,
 )
+_COUNT = r"['\"]?[ \t]{0,4}[:=#\[]?[ \t]{0,4}['\"]?"
 _STEP = re.compile(
-    r"(?<![\w-])(?:global[ _]step|step|iter|iteration)s?['\"]?\s*[:=#\[]*\s*(\d+)(?![\d.]*\d)", re.I
+    rf"(?<![\w-])(?:global[ _])?(?:step|iter|iteration)s?{_COUNT}"
+    r"(\d{1,3}(?:,\d{3})+|\d+)(?![\d.,]*\d)",
+    re.IGNORECASE,
 )
-_EPOCH = re.compile(r"(?<![\w-])epoch['\"]?\s*[:=#\[]*\s*(\d+(?:\.\d+)?)", re.I)
+_EPOCH = re.compile(rf"(?<![\w-])epoch{_COUNT}(\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
 class Named:
@@ -41,12 +44,13 @@ class Named:
             found.setdefault(_normal(match["prefix"], match["name"]), number(match["value"]))
         if not found:
             return []
-        step, epoch = _STEP.search(line), _EPOCH.search(line)
+        found_step, epoch = _STEP.search(line), _EPOCH.search(line)
+        step = int(found_step[1].replace(",", "")[:20]) if found_step else None
         return [
             Point(
                 name,
                 value,
-                int(step[1]) if step and len(step[1]) < 19 else None,
+                step if step is not None and step < 2**63 else None,
                 float(epoch[1]) if epoch else None,
                 self.source,
             )

@@ -23,7 +23,7 @@ class Pattern:
         """Raises `ConfigError` for an expression that does not compile or names no metric."""
         try:
             self._regex = re.compile(expression)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ConfigError(f"pattern {expression!r}: {error}") from error
         groups = self._regex.groupindex
         self._metrics = [name for name in groups if name not in _SPECIAL]

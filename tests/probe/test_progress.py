@@ -1,0 +1,441 @@
+"""Progress in what jobs print: the formats that are known, and text that is none."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dltools.errors import ConfigError
+from dltools.probe.progress import NAMED, Pattern, Point
+from dltools.probe.progress.base import LONGEST_LINE, pieces
+
+
+def _named(line: str) -> dict[str, float]:
+    return {point.metric: point.value for point in NAMED.points(line)}
+
+
+def _log(raw: bytes) -> list[dict[str, float]]:
+    return [found for line in pieces(raw) if (found := _named(line))]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Loss: 0.52 Accuracy: 0.91 Time: 12.1", {"loss": 0.52, "accuracy": 0.91}),
+        ("Loss: 0.52 Time: 12.1", {"loss": 0.52}),
+        ("loss: 0.5", {"loss": 0.5}),
+        ("loss=0.5", {"loss": 0.5}),
+        ("loss 0.5", {"loss": 0.5}),
+        ("loss:0.5", {"loss": 0.5}),
+        ("loss = 0.5", {"loss": 0.5}),
+        ("loss\t0.5", {"loss": 0.5}),
+        ("LOSS 0.5", {"loss": 0.5}),
+        ("loss: 0.5, next", {"loss": 0.5}),
+        ("(loss: 0.5)", {"loss": 0.5}),
+        ("loss: 0.5 | lr: 0.1", {"loss": 0.5}),
+        ("val_loss: 0.4", {"val_loss": 0.4}),
+        ("val loss=0.4", {"val_loss": 0.4}),
+        ("Validation Loss 0.4", {"val_loss": 0.4}),
+        ("valid_loss 0.4", {"val_loss": 0.4}),
+        ("eval_loss=0.4", {"eval_loss": 0.4}),
+        ("test loss: 0.4", {"test_loss": 0.4}),
+        ("train/loss: 0.4", {"train_loss": 0.4}),
+        ("Training Loss: 0.4", {"train_loss": 0.4}),
+        ("Average loss: 0.4", {"loss": 0.4}),
+        ("total_loss: 0.4", {"total_loss": 0.4}),
+        ("accuracy: 0.9", {"accuracy": 0.9}),
+        ("accuracy=0.9", {"accuracy": 0.9}),
+        ("accuracy 0.9", {"accuracy": 0.9}),
+        ("acc: 0.9", {"accuracy": 0.9}),
+        ("val_acc: 0.9", {"val_accuracy": 0.9}),
+        ("val_acc=0.9", {"val_accuracy": 0.9}),
+        ("val_acc 0.9", {"val_accuracy": 0.9}),
+        ("val_accuracy: 0.9", {"val_accuracy": 0.9}),
+        ("accuracy: 91.2%", {"accuracy": 91.2}),
+        ("ppl 33.1", {"perplexity": 33.1}),
+        ("train loss 3.33, val loss 3.37", {"train_loss": 3.33, "val_loss": 3.37}),
+        ("loss: tensor(0.12)", {"loss": 0.12}),
+        ("loss: tensor(0.12, device='cuda:0', grad_fn=<NllLossBackward0>)", {"loss": 0.12}),
+        ("{'loss': 0.5, 'epoch': 1}", {"loss": 0.5}),
+        ('{"loss": 0.5, "epoch": 1}', {"loss": 0.5}),
+        ("{'loss': '0.5', 'learning_rate': '1e-05'}", {"loss": 0.5}),
+        ("{'eval_loss': 0.5, 'eval_accuracy': 0.9}", {"eval_loss": 0.5, "eval_accuracy": 0.9}),
+        ("Epoch: [3][40/500]\tTime 0.1 (0.2)\tLoss 0.5 (0.7)", {"loss": 0.5}),
+        ("loss: 0.5 loss: 0.6", {"loss": 0.5}),
+        ("12:30:01 loss: 0.5", {"loss": 0.5}),
+        ("2026-01-31 12:30:01,250 INFO train.py:12 loss: 0.5", {"loss": 0.5}),
+        (
+            "1875/1875 [==============================] - 3s 2ms/step - loss: 0.2581"
+            " - accuracy: 0.9254 - val_loss: 0.1368 - val_accuracy: 0.9600",
+            {"loss": 0.2581, "accuracy": 0.9254, "val_loss": 0.1368, "val_accuracy": 0.96},
+        ),
+        (
+            "Epoch 3: 100%|██████████| 1875/1875 [00:12<00:00, 150.2it/s, v_num=0, loss=0.31]",
+            {"loss": 0.31},
+        ),
+    ],
+)
+def test_named_values_are_found(line: str, expected: dict[str, float]) -> None:
+    assert _named(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5", 5.0),
+        ("5.", 5.0),
+        (".5", 0.5),
+        ("-0.5", -0.5),
+        ("+0.5", 0.5),
+        ("1e-3", 0.001),
+        ("1.5E+02", 150.0),
+        ("2.5e4", 25000.0),
+        ("1,234", 1234.0),
+        ("1,234.5", 1234.5),
+        ("12,345,678.9", 12345678.9),
+        ("inf", math.inf),
+        ("-inf", -math.inf),
+        ("Infinity", math.inf),
+        ("0.30000000000000004", 0.30000000000000004),
+    ],
+)
+@pytest.mark.parametrize("form", ["loss: {}", "loss={}", "loss {} next", "{{'loss': {}}}"])
+def test_numbers_are_read_as_programs_print_them(text: str, expected: float, form: str) -> None:
+    assert _named(form.format(text)) == {"loss": expected}
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", "NAN", "-nan", "tensor(nan)"])
+def test_a_diverged_loss_is_reported(text: str) -> None:
+    (value,) = _named(f"Loss: {text} Time: 12.1").values()
+    assert math.isnan(value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "no progress here",
+        "loss",
+        "loss:",
+        "loss: none",
+        "loss: None",
+        "loss is falling",
+        "loss scale: 131072",
+        "loss_scale: 131072",
+        "Gradient overflow. Skipping step, loss scaler 0 reducing loss scale to 65536.0",
+        "loss.py:12",
+        "train/loss.py:12: UserWarning",
+        "File loss.py, line 12",
+        "loss 12:30",
+        "loss: 12:30:01",
+        "loss at 12:30",
+        "time 12:30",
+        "loss: 1.2.3",
+        "loss: 3/10",
+        "loss: 0x10",
+        "loss: 12ms",
+        "loss: 5e",
+        "loss: nano",
+        "loss: information",
+        "my_loss: 0.5",
+        "glossary 5",
+        "lossless 5",
+        "x-loss: 5",
+    ],
+)
+def test_what_only_looks_like_a_value_is_none(line: str) -> None:
+    assert NAMED.points(line) == []
+
+
+@pytest.mark.parametrize("text", ["0,5", "1,2", "12,34", "1,000,00"])
+def test_a_decimal_comma_is_not_read_as_another_number(text: str) -> None:
+    assert NAMED.points(f"loss: {text}") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "step", "epoch"),
+    [
+        ("loss: 0.5", None, None),
+        ("step 400: train loss 3.33, val loss 3.37", 400, None),
+        ("Step: 400 loss 0.5", 400, None),
+        ("step=400 loss=0.5", 400, None),
+        ("global_step=300, loss=0.5", 300, None),
+        ("global step 300 loss 0.5", 300, None),
+        ("iter 7: loss 0.5", 7, None),
+        ("iteration 7 loss 0.5", 7, None),
+        ("iter #7 loss 0.5", 7, None),
+        ("loss 0.5 at step 9", 9, None),
+        ("step 1.5 loss 0.5", None, None),
+        ("2ms/step - loss: 0.5", None, None),
+        ("Epoch 3/10 loss 0.5", None, 3.0),
+        ("Epoch: 3 loss 0.5", None, 3.0),
+        ("epoch=1.25 loss=0.5", None, 1.25),
+        ("Epoch [3/10], Step [40/500], Loss: 0.5", 40, 3.0),
+        ("Epoch 3 step 40 loss 0.5", 40, 3.0),
+        ("{'loss': 0.5, 'epoch': 1}", None, 1.0),
+        ("{'loss': 0.5, 'step': 40, 'epoch': 1.5}", 40, 1.5),
+        ('{"epoch": 2, "step": 7, "loss": 0.5}', 7, 2.0),
+        ("step " + "9" * 18 + " loss 0.5", 10**18 - 1, None),
+        ("step " + "9" * 30 + " loss 0.5", None, None),
+    ],
+)
+def test_step_and_epoch_are_found(line: str, step: int | None, epoch: float | None) -> None:
+    assert {(point.step, point.epoch) for point in NAMED.points(line)} == {(step, epoch)}
+
+
+def test_step_and_epoch_may_be_quoted_as_values_may() -> None:
+    (point,) = NAMED.points("{'loss': '0.5', 'step': '40', 'epoch': '1.5'}")
+    assert (point.value, point.step, point.epoch) == (0.5, 40, 1.5)
+
+
+def test_a_step_may_have_thousands_separators_as_values_may() -> None:
+    (point,) = NAMED.points("Step: 1,234 loss: 0.5")
+    assert point.step in (1234, None)
+
+
+def test_a_point_names_its_source() -> None:
+    assert NAMED.points("epoch 2 step 3 loss 0.5") == [Point("loss", 0.5, 3, 2.0, "named")]
+
+
+def test_every_metric_of_a_line_has_the_step_of_the_line() -> None:
+    assert NAMED.points("step 400: train loss 3.33, val loss 3.37") == [
+        Point("train_loss", 3.33, 400, None, "named"),
+        Point("val_loss", 3.37, 400, None, "named"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"", []),
+        (b"\n", []),
+        (b"  \n\t\n", []),
+        (b"a\n", ["a"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"1/3\r2/3\r3/3\n", ["1/3", "2/3", "3/3"]),
+        (b"\x1b[1mbold\x1b[0m \x1b[38;5;12mblue\x1b[K", ["bold blue"]),
+        (b"\x1b[?25lhidden\x1b[?25h", ["hidden"]),
+        ("größe 🐋".encode(), ["größe 🐋"]),
+        (b"loss \xff\xfe 1", ["loss \ufffd\ufffd 1"]),
+        (b"\x00\x01", ["\x00\x01"]),
+        (b"x" * (LONGEST_LINE + 1), ["x" * LONGEST_LINE]),
+        ("é".encode() * (LONGEST_LINE + 1), ["é" * LONGEST_LINE]),
+    ],
+    ids=lambda part: repr(part)[:30],
+)
+def test_a_log_entry_is_cut_into_what_it_shows(raw: bytes, expected: list[str]) -> None:
+    assert pieces(raw) == expected
+
+
+def test_every_state_of_a_keras_bar_is_a_line() -> None:
+    raw = (
+        b"Epoch 1/2\n"
+        b"\r  1/938 [..............................] - ETA: 5:01 - loss: 2.3400 - accuracy: 0.0900"
+        b"\x08\x08\x08\x08"
+        b"\r500/938 [==============>...............] - ETA: 0s - loss: 0.4100 - accuracy: 0.8800"
+        b"\r938/938 [==============================] - 2s 2ms/step - loss: 0.3100"
+        b" - accuracy: 0.9100 - val_loss: 0.1700 - val_accuracy: 0.9500\n"
+    )
+    last = {"loss": 0.31, "accuracy": 0.91, "val_loss": 0.17, "val_accuracy": 0.95}
+    found = _log(raw)
+    assert [entry["loss"] for entry in found] == [2.34, 0.41, 0.31]
+    assert found[-1] == last
+
+
+def test_colours_do_not_hide_values() -> None:
+    assert _log(b"\x1b[1m\x1b[36mloss\x1b[0m: \x1b[32m0.5\x1b[0m \x1b[2K") == [{"loss": 0.5}]
+
+
+def test_bytes_that_are_no_utf8_do_not_hide_values() -> None:
+    assert _log(b"\xff\xc3 loss: 0.5 \xe2\x82") == [{"loss": 0.5}]
+
+
+def _seconds(raw: bytes, extractor: Any = NAMED) -> float:
+    start = time.process_time()
+    for line in pieces(raw):
+        extractor.points(line)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"x" * 1_000_000,
+        b"loss: 0.5 " * 100_000,
+        b"loss " * 200_000,
+        b"loss: " + b"1" * 1_000_000,
+        b"loss: " + b"1,111" * 200_000,
+        b"loss" + b" " * 1_000_000,
+        b"val_" * 250_000,
+        b"step" * 250_000 + b" loss 1",
+        b"loss 1 step" + b" " * 1_000_000,
+        b"loss 1 step" + b" " * 8_000 + b"step" + b" " * 1_000_000,
+        b"loss 1 epoch" + b" " * 1_000_000,
+        b"loss 1 epoch" + b"=" * 1_000_000,
+        b"loss 1 step " + b"9" * 1_000_000,
+        b"\x1b[" * 500_000,
+        b"\x1b[" + b"0;" * 500_000,
+        b"\xff" * 1_000_000,
+    ],
+    ids=lambda raw: repr(raw[:20]),
+)
+def test_a_line_of_a_million_characters_takes_little_time(raw: bytes) -> None:
+    assert _seconds(raw) < 0.5
+
+
+def test_values_far_into_a_long_line_are_not_looked_for() -> None:
+    assert _log(b"loss: 0.5" + b" " * LONGEST_LINE + b"accuracy: 0.9") == [{"loss": 0.5}]
+
+
+_WORDS = st.sampled_from(
+    ["loss", "Loss", "val", "acc", "train", "step", "epoch", "tensor(", ":", "=", " ", "'", '"',
+     "1", "0.5", ",", ".", "e", "E5", "-", "+", "nan", "inf", "/", "[", "]", "#", "\r", "\x1b[",
+     "m", "٣", "²", "ſ"]
+)  # fmt: skip
+_TEXT = st.text(max_size=60) | st.lists(_WORDS, max_size=25).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(line=_TEXT)
+def test_no_text_makes_the_named_extractor_raise(line: str) -> None:
+    for point in NAMED.points(line):
+        assert isinstance(point.value, float)
+        assert point.metric
+        assert point.step is None or 0 <= point.step < 2**63
+
+
+@settings(max_examples=200, deadline=None)
+@given(raw=st.binary(max_size=80) | _TEXT.map(str.encode))
+def test_no_bytes_break_the_cutting(raw: bytes) -> None:
+    for line in pieces(raw):
+        assert "\n" not in line
+        assert "\r" not in line
+        NAMED.points(line)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    value=st.floats(allow_nan=False),
+    separator=st.sampled_from([": ", "=", " ", ":", " = "]),
+    name=st.sampled_from(["loss", "Loss", "val_loss", "accuracy", "val_acc", "train loss"]),
+)
+def test_any_number_that_python_prints_is_read_back(
+    value: float, separator: str, name: str
+) -> None:
+    (found,) = NAMED.points(f"{name}{separator}{value!r}")
+    assert found.value == value
+
+
+@settings(max_examples=50, deadline=None)
+@given(loss=st.floats(), epoch=st.integers(0, 10**6), step=st.integers(0, 10**15))
+def test_a_json_line_is_read_back(loss: float, epoch: int, step: int) -> None:
+    (point,) = NAMED.points(json.dumps({"epoch": epoch, "step": step, "loss": loss}))
+    assert point.value == loss or math.isnan(loss)
+    assert (point.step, point.epoch) == (step, float(epoch))
+
+
+@pytest.mark.parametrize(
+    ("expression", "line", "expected"),
+    [
+        (r"(?P<loss>[\d.]+)", "0.5", [("loss", 0.5, None, None)]),
+        (r"L=(?P<loss>\S+)", "L=0.5 L=0.4", [("loss", 0.5, None, None), ("loss", 0.4, None, None)]),
+        (
+            r"(?P<step>\d+)/\d+ L (?P<loss>\S+) A (?P<accuracy>\S+)",
+            "40/500 L 0.5 A 0.9",
+            [("loss", 0.5, 40, None), ("accuracy", 0.9, 40, None)],
+        ),
+        (r"e(?P<epoch>\S+) (?P<loss>\S+)", "e1.5 0.5", [("loss", 0.5, None, 1.5)]),
+        (
+            r"(?P<metric>\w+)=(?P<value>\S+)",
+            "wer=0.1 cer=0.05",
+            [("wer", 0.1, None, None), ("cer", 0.05, None, None)],
+        ),
+        (r"(?P<loss>\S+)", "1,234.5", [("loss", 1234.5, None, None)]),
+        (r"(?P<loss>\S+)", "1e-3", [("loss", 0.001, None, None)]),
+        (r"(?P<loss>\S+)", "inf", [("loss", math.inf, None, None)]),
+        (r"<(?P<loss>[^>]*)>", "< 0.5 >", [("loss", 0.5, None, None)]),
+        (r"<(?P<loss>[^>]*)>", "<low> <> <0.5>", [("loss", 0.5, None, None)]),
+        (r"(?P<loss>\d+)(?: s(?P<step>\S+))?", "5", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>\d+) s(?P<step>\S+)", "5 sten", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>\d+) s(?P<step>\S+)", "5 snan", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>\d+) s(?P<step>\S+)", "5 sinf", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>\d+) s(?P<step>\S+)", "5 s1e300", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>a)?(?P<accuracy>\d)?", "7", [("accuracy", 7.0, None, None)]),
+        (r"(?P<metric>\w*)=(?P<value>\d+)", "=5", []),
+        (r"(?P<loss>\d+)", "none", []),
+        (r"(?P<loss>\d*)", "", []),
+    ],
+)
+def test_a_pattern_finds_what_its_groups_name(
+    expression: str, line: str, expected: list[tuple[Any, ...]]
+) -> None:
+    found = Pattern(expression).points(line)
+    assert [(p.metric, p.value, p.step, p.epoch) for p in found] == expected
+    assert all(point.source == "pattern" for point in found)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["(", "(?P<loss>", "[", "*", "(?P<1>x)", "(?P<loss>a)(?P<loss>b)", r"(?P<loss>\1)(?(9)a)",
+     "(?P<loss>[z-a])", "\\", r"(?P<loss>\N{nothing})", "(?P<loss>a)(?i)"],
+)  # fmt: skip
+def test_a_pattern_that_does_not_compile_is_refused(expression: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Pattern(expression)
+    assert str(refused.value).startswith(f"pattern {expression!r}: ")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param("(?P<loss>a{99999999999999999999})", id="a huge repetition"),
+        pytest.param("(" * 5000 + "(?P<loss>a)" + ")" * 5000, id="5000 groups deep"),
+    ],
+)
+def test_a_pattern_that_the_compiler_chokes_on_is_refused(expression: str) -> None:
+    with pytest.raises(ConfigError):
+        Pattern(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["", "loss", r"loss (\d+)", r"(?P<step>\d+)", r"(?P<epoch>\d+)", r"(?P<metric>\w+)",
+     r"(?P<value>\d+)", r"(?P<step>\d+) (?P<value>\d+)"],
+)  # fmt: skip
+def test_a_pattern_that_names_no_metric_is_refused(expression: str) -> None:
+    with pytest.raises(ConfigError, match="has no named group such as"):
+        Pattern(expression)
+
+
+PATTERNS = [
+    r"(?P<loss>.*)",
+    r"(?P<loss>\S+) (?P<step>\S+) (?P<epoch>\S+)",
+    r"(?P<metric>\S*) (?P<value>\S*)(?: (?P<step>\S+))?",
+]
+
+
+@pytest.mark.parametrize("expression", PATTERNS)
+@settings(max_examples=150, deadline=None)
+@given(line=_TEXT)
+def test_no_text_makes_a_pattern_raise(expression: str, line: str) -> None:
+    for point in Pattern(expression).points(line):
+        assert isinstance(point.value, float)
+        assert point.metric
+        assert point.step is None or -(2**63) <= point.step < 2**63
+
+
+@pytest.mark.filterwarnings("ignore:Possible:FutureWarning")
+@settings(max_examples=150, deadline=None)
+@given(expression=st.text("(?P<loss>)[]{}*+|\\^$.a1,-", max_size=20))
+def test_any_pattern_is_taken_or_refused(expression: str) -> None:
+    try:
+        Pattern(f"(?P<loss>1){expression}").points("1")
+    except ConfigError as error:
+        assert len(str(error).splitlines()) == 1

@@ -1,0 +1,265 @@
+"""Files that appear whole or not at all, locks that die with their holder, and state."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dltools.errors import OutputError, RetryError
+from dltools.files import atomic_file, locked, state_directory
+
+
+@contextmanager
+def _umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_a_file_appears_with_its_content(tmp_path: Path) -> None:
+    with atomic_file(tmp_path / "out") as file:
+        file.write(b"\x00\r\n\xff")
+    assert (tmp_path / "out").read_bytes() == b"\x00\r\n\xff"
+    assert _names(tmp_path) == ["out"]
+
+
+def test_nothing_appears_before_the_end(tmp_path: Path) -> None:
+    with atomic_file(tmp_path / "out") as file:
+        file.write(b"half")
+        file.flush()
+        assert not (tmp_path / "out").exists()
+
+
+def test_the_old_content_stays_until_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with atomic_file(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+
+
+def test_a_reader_of_the_old_file_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with path.open("rb") as reader:
+        with atomic_file(path) as file:
+            file.write(b"new and longer")
+        assert reader.read() == b"old"
+
+
+@pytest.mark.parametrize("error", [ValueError, OSError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_failure_leaves_nothing_behind(
+    tmp_path: Path, error: type[BaseException], existed: bool
+) -> None:
+    path = tmp_path / "out"
+    if existed:
+        path.write_bytes(b"old")
+    with pytest.raises(error), atomic_file(path) as file:
+        file.write(b"half")
+        raise error
+    assert _names(tmp_path) == (["out"] if existed else [])
+    assert not existed or path.read_bytes() == b"old"
+
+
+def test_a_failure_to_sync_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"), atomic_file(tmp_path / "out") as file:
+        file.write(b"x")
+    assert _names(tmp_path) == []
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_the_umask_is_kept(tmp_path: Path, mask: int, mode: int) -> None:
+    with _umask(mask):
+        with atomic_file(tmp_path / "out") as file:
+            file.write(b"x")
+        assert os.umask(mask) == mask
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == mode
+
+
+def test_a_staged_file_is_hidden_and_private(tmp_path: Path) -> None:
+    with _umask(0), atomic_file(tmp_path / "out"):
+        (staged,) = tmp_path.iterdir()
+        assert staged.name.startswith(".")
+        assert stat.S_IMODE(staged.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["missing/out", "file/out", "x" * 300])
+def test_a_place_that_cannot_be_is_an_output_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    path = tmp_path / name
+    with pytest.raises(OutputError, match=r"^cannot create .*: \S"), atomic_file(path):
+        pytest.fail("the block must not run")
+    assert _names(tmp_path) == ["file"]
+
+
+def test_a_directory_in_the_way_is_an_output_error(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(OutputError, match="cannot create"), atomic_file(tmp_path / "out") as file:
+        file.write(b"x")
+    assert _names(tmp_path) == ["out"]
+
+
+def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with atomic_file(path) as first, atomic_file(path) as second:
+        first.write(b"1" * 1000)
+        second.write(b"2" * 10)
+    assert path.read_bytes() == b"1" * 1000
+    assert _names(tmp_path) == ["out"]
+
+
+_HOLDER = """
+import sys
+from pathlib import Path
+from dltools.files import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def hold() -> Iterator[Callable[[Path], subprocess.Popen[str]]]:
+    """Start a process that holds a lock until its standard input is closed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(path: Path) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _HOLDER, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        started.append(process)
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_lock_held_by_another_process_is_an_error_to_try_again(
+    tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
+) -> None:
+    path = tmp_path / "apply.lock"
+    holder = hold(path)
+    with pytest.raises(RetryError, match=r"apply\.lock.*try again"), locked(path):
+        pytest.fail("the block must not run")
+    holder.communicate()
+    with locked(path):
+        pass
+
+
+def test_a_lock_is_free_once_its_holder_is_killed(
+    tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
+) -> None:
+    path = tmp_path / "apply.lock"
+    holder = hold(path)
+    holder.send_signal(signal.SIGKILL)
+    assert holder.wait() == -signal.SIGKILL
+    with locked(path):
+        pass
+
+
+def test_a_lock_is_not_taken_twice_in_one_process(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path):
+        with pytest.raises(RetryError), locked(path):
+            pytest.fail("the block must not run")
+        with pytest.raises(RetryError), locked(path):
+            pytest.fail("a refusal must not free the lock")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_lock_is_freed_by_a_failure(tmp_path: Path, error: type[BaseException]) -> None:
+    with pytest.raises(error), locked(tmp_path / "lock"):
+        raise error
+    with locked(tmp_path / "lock"):
+        pass
+
+
+def test_a_child_does_not_inherit_a_lock(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path):
+        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
+    try:
+        with locked(path):
+            pass
+    finally:
+        child.communicate()
+
+
+def test_locks_of_different_files_do_not_meet(tmp_path: Path) -> None:
+    with locked(tmp_path / "a"), locked(tmp_path / "b"):
+        pass
+
+
+def test_a_lock_makes_its_directories(tmp_path: Path) -> None:
+    with locked(tmp_path / "a" / "b" / "lock"):
+        assert (tmp_path / "a" / "b" / "lock").exists()
+
+
+@pytest.mark.parametrize("name", ["file/lock", "directory"])
+def test_a_lock_that_cannot_be_made_is_an_output_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(OutputError, match="cannot create"), locked(tmp_path / name):
+        pytest.fail("the block must not run")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("/var/state", "/var/state/dltools"),
+        ("/", "/dltools"),
+        (None, "/home/ada/.local/state/dltools"),
+        ("", "/home/ada/.local/state/dltools"),
+        ("state", "/home/ada/.local/state/dltools"),
+        ("./state", "/home/ada/.local/state/dltools"),
+        ("~/state", "/home/ada/.local/state/dltools"),
+    ],
+)
+def test_state_is_kept_where_xdg_says_unless_it_is_relative(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, expected: str
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    if value is None:
+        monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    else:
+        monkeypatch.setenv("XDG_STATE_HOME", value)
+    assert state_directory() == Path(expected)
+
+
+def test_asking_for_the_state_directory_does_not_make_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    state_directory()
+    assert _names(tmp_path) == []

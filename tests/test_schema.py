@@ -1,0 +1,211 @@
+"""The one table of columns, and what is derived from it."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pytest
+
+from dltools import schema
+from dltools.labels import is_true
+from dltools.schema import (
+    COLUMNS,
+    NAMES,
+    REQUIRED,
+    VERSION,
+    VERSION_KEY,
+    Column,
+    Instrument,
+    Kind,
+    Type,
+    arrow_schema,
+    prometheus_name,
+)
+
+SUFFIXES = {
+    "s": ("_seconds",),
+    "By": ("_bytes",),
+    "W": ("_watts",),
+    "J": ("_joules",),
+    "1": ("_ratio", "_weight", "value"),
+    "{cpu}": ("_count", "_cores"),
+    "{gpu}": ("_count",),
+    "{thread}": ("_count",),
+}
+"""How a name ends that holds a value of a unit."""
+
+SERIES = [
+    (column, kind)
+    for column in COLUMNS
+    if column.instrument is not Instrument.ATTRIBUTE
+    for kind in column.kinds
+]
+
+
+@pytest.fixture(params=COLUMNS, ids=lambda column: column.name)
+def column(request: pytest.FixtureRequest) -> Column:
+    """Each column."""
+    return request.param
+
+
+def test_names_are_snake_case(column: Column) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", column.name)
+
+
+def test_names_end_in_their_unit(column: Column) -> None:
+    if column.unit:
+        assert column.name.endswith(SUFFIXES[column.unit])
+    else:
+        assert not column.name.endswith(tuple(end for ends in SUFFIXES.values() for end in ends))
+
+
+def test_units_are_base_units(column: Column) -> None:
+    scaled = {"ms", "us", "ns", "millis", "micros", "nanos", "minutes", "hours", "percent",
+              "kb", "mb", "gb", "kib", "mib", "gib", "milliwatts", "millijoules"}  # fmt: skip
+    assert not scaled & set(column.name.split("_"))
+
+
+def test_no_name_says_total(column: Column) -> None:
+    assert not column.name.endswith("_total")
+
+
+def test_help_is_a_short_sentence(column: Column) -> None:
+    assert 0 < len(column.help) <= 90
+    assert column.help[0].isupper() or column.help.startswith(("running", "start"))
+    assert column.help.endswith(".")
+    assert "\n" not in column.help
+
+
+def test_types_suit_what_is_counted(column: Column) -> None:
+    if column.unit == "By":
+        assert column.type is Type.INT
+    if column.unit in ("s", "W", "J", "1"):
+        assert column.type is Type.FLOAT
+    if column.type in (Type.TIME, Type.NAME):
+        assert column.instrument is Instrument.ATTRIBUTE
+
+
+def test_attributes_have_no_unit_and_values_have_one(column: Column) -> None:
+    assert bool(column.unit) is (column.instrument is not Instrument.ATTRIBUTE)
+
+
+def test_kinds_are_named_once_and_in_order(column: Column) -> None:
+    assert column.kinds
+    assert [kind for kind in Kind if kind in column.kinds] == list(column.kinds)
+
+
+def test_counters_are_totals(column: Column) -> None:
+    if column.instrument is Instrument.COUNTER:
+        assert column.unit in ("s", "By", "J")
+
+
+def test_opentelemetry_names_are_dotted(column: Column) -> None:
+    assert re.fullmatch(r"|[a-z]+(\.[a-z_]+)+", column.otel)
+
+
+def test_names_are_unique() -> None:
+    assert len(set(NAMES)) == len(NAMES) == len(COLUMNS)
+
+
+def test_required_columns_come_first_and_are_in_every_row() -> None:
+    assert NAMES[: len(REQUIRED)] == REQUIRED
+    assert all(column.kinds == tuple(Kind) for column in COLUMNS[: len(REQUIRED)])
+
+
+def test_the_help_of_kind_names_every_kind() -> None:
+    text = next(column.help for column in COLUMNS if column.name == "kind")
+    assert all(re.search(rf"\b{kind}\b", text) for kind in Kind)
+
+
+def test_every_kind_has_columns_of_its_own() -> None:
+    for kind in Kind:
+        assert [column for column in COLUMNS if column.kinds == (kind,)]
+
+
+def test_the_version_is_major_and_minor() -> None:
+    assert re.fullmatch(r"\d+\.\d+", VERSION)
+
+
+def test_the_arrow_schema_has_the_columns_in_order() -> None:
+    assert tuple(arrow_schema().names) == NAMES
+
+
+def test_the_arrow_schema_carries_the_version() -> None:
+    assert VERSION_KEY == b"dltools.schema"
+    assert arrow_schema().metadata == {VERSION_KEY: VERSION.encode()}
+
+
+def test_arrow_types(column: Column) -> None:
+    expected = {
+        Type.TIME: pa.timestamp("us", tz="UTC"),
+        Type.NAME: pa.dictionary(pa.int32(), pa.string()),
+        Type.INT: pa.int64(),
+        Type.FLOAT: pa.float64(),
+    }
+    assert arrow_schema().field(column.name).type == expected[column.type]
+
+
+def test_only_required_columns_refuse_nulls(column: Column) -> None:
+    assert arrow_schema().field(column.name).nullable is (column.name not in REQUIRED)
+
+
+def test_arrow_fields_carry_unit_name_instrument_and_help(column: Column) -> None:
+    assert arrow_schema().field(column.name).metadata == {
+        b"unit": column.unit.encode(),
+        b"otel.name": column.otel.encode(),
+        b"instrument": column.instrument.value.encode(),
+        b"help": column.help.encode(),
+    }
+
+
+def test_prometheus_names_are_well_formed_and_unique() -> None:
+    found = [prometheus_name(column, kind) for column, kind in SERIES]
+    assert len(set(found)) == len(found)
+    assert all(re.fullmatch(r"dltools(_[a-z0-9]+)+", name) for name in found)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"), SERIES, ids=lambda part: getattr(part, "name", part).lower()
+)
+def test_prometheus_names_say_the_kind_once_and_end_counters_in_total(
+    column: Column, kind: Kind
+) -> None:
+    name = prometheus_name(column, kind)
+    assert name.startswith(f"dltools_{kind}_")
+    assert name.split("_").count(kind) == 1
+    assert name.endswith("_total") is (column.instrument is Instrument.COUNTER)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "name"),
+    [
+        ("cpu_seconds", Kind.CONTAINER, "dltools_container_cpu_seconds_total"),
+        ("cpu_seconds", Kind.NODE, "dltools_node_cpu_seconds_total"),
+        ("gpu_utilization_ratio", Kind.GPU, "dltools_gpu_utilization_ratio"),
+        ("memory_usage_bytes", Kind.CONTAINER, "dltools_container_memory_usage_bytes"),
+        ("value", Kind.PROGRESS, "dltools_progress_value"),
+    ],
+)
+def test_prometheus_names(column: str, kind: Kind, name: str) -> None:
+    found = next(one for one in schema.COLUMNS if one.name == column)
+    assert prometheus_name(found, kind) == name
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        (None, False),
+        ("0", False),
+        ("false", False),
+        ("False", False),
+        (" no ", False),
+        ("OFF", False),
+        ("", True),
+        ("1", True),
+        ("true", True),
+        ("yes", True),
+    ],
+)
+def test_a_label_means_yes_unless_it_says_no(label: str | None, expected: bool) -> None:
+    assert is_true(label) is expected
