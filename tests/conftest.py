@@ -1,13 +1,33 @@
-"""Fixtures for all tests: the real engine."""
+"""Fixtures for all tests: the real engine, containers on it, and the tools as subprocesses."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from engine.containers import IMAGE, Containers, ImageError, build_image
+from engine.fake import FakeEngine
+from engine.tools import Tools
 
 from dltools.errors import DltoolsError
 from dltools.probe.engine import Engine
+
+ENGINE_TESTS = Path(__file__).parent / "engine"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(ENGINE_TESTS):
+            item.add_marker(pytest.mark.engine)
+
+
+def missing(reason: str) -> None:
+    """Skip, or fail where a real engine is required."""
+    if os.environ.get("DLTOOLS_ENGINE") == "require":
+        pytest.fail(f"DLTOOLS_ENGINE=require, but {reason}", pytrace=False)
+    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +36,50 @@ def engine() -> Engine:
     try:
         return Engine()
     except DltoolsError as error:
-        if os.environ.get("DLTOOLS_ENGINE") == "require":
-            pytest.fail(f"DLTOOLS_ENGINE=require, but {error}")
-        pytest.skip(str(error))
+        missing(str(error))
+        raise
+
+
+@pytest.fixture(scope="session")
+def image(engine: Engine) -> str:
+    """An image of busybox alone, made from the host's own static one."""
+    try:
+        build_image(engine)
+    except ImageError as error:
+        missing(str(error))
+    return IMAGE
+
+
+@pytest.fixture
+def run(engine: Engine, image: str) -> Iterator[Containers]:
+    """Start containers: `run("echo loss: 1; sleep 9", nano_cpus=...)`; all are removed after."""
+    containers = Containers(engine, image)
+    try:
+        yield containers
+    finally:
+        containers.remove()
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty place for the tools' state, in this process and its children."""
+    home = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(home))
+    return home / "dltools"
+
+
+@pytest.fixture
+def tool(state: Path) -> Iterator[Tools]:  # noqa: ARG001
+    """Run a tool: `tool("dl-apply", "--undo", input=b"...")`; what still runs is killed after."""
+    tools = Tools()
+    try:
+        yield tools
+    finally:
+        tools.kill()
+
+
+@pytest.fixture
+def fake_engine(tmp_path: Path) -> Iterator[FakeEngine]:
+    """A Docker engine that is not there: one container, and faults on demand."""
+    with FakeEngine(tmp_path / "docker.sock") as fake:
+        yield fake

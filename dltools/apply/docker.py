@@ -51,7 +51,8 @@ class Actuator:
         except GoneError:
             return replace(blank, status=Status.STALE, error=self._gone(action))
         place = limits.locate(self._engine, container, self._mounts)
-        before = {k: v for k, v in limits.in_force(place).items() if k in action.set}
+        present = limits.in_force(place)
+        before = {k: v for k, v in present.items() if k in action.set}
         found = replace(blank, before=before, after=before)
         if is_true(container.labels.get(PROTECT)):
             return replace(found, error=f"protected by its label {PROTECT}")
@@ -59,7 +60,7 @@ class Actuator:
             return replace(found, status=Status.STALE, error=reason)
         if not differs(action.set, before, place.cpus):
             return replace(found, status=Status.UNCHANGED)
-        if action.expect and differs(action.expect, before, place.cpus):
+        if differs(action.expect, present, place.cpus):
             return replace(found, status=Status.STALE, error="somebody changed it since the plan")
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after={**before, **action.set})
@@ -76,6 +77,7 @@ class Actuator:
                 container_name=container.name,
                 fields={name: container.host_config.get(name) or 0 for name in limits.FIELDS},
                 settings=limits.in_force(place),
+                kernel=limits.exactly(place),
             )
         )
         self.touched.add(container.id)
@@ -155,7 +157,7 @@ class Actuator:
             before = self._now(place)
             original = {k: v for k, v in entry.settings.items() if k in before}
             found = replace(blank, before=before, after=before)
-            if not differs(original, before, place.cpus):
+            if entry.kernel and limits.exactly(place) == entry.kernel:
                 result = replace(found, status=Status.UNCHANGED)
             elif self._dry_run:
                 return replace(found, status=Status.PLANNED, after=original)
@@ -179,12 +181,9 @@ class Actuator:
             limits.write_directly(place, original)
             return
         fields = limits.original_cpu_fields(dict(entry.fields))
-        if not place.container.host_config.get("NanoCpus"):
-            fields.pop("NanoCpus", None)
-        weights = limits.weight_fields(place, original.get("cpu_weight", 1024.0))
-        for candidate in weights:
+        for candidate in limits.weight_fields(place, original.get("cpu_weight", 1024.0)):
             self._engine.update(place.container.id, fields | candidate)
-            if not differs(original, self._now(place), place.cpus):
+            if not entry.kernel or limits.exactly(place) in ({}, entry.kernel):
                 return
 
 

@@ -21,13 +21,15 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One container as it was found: the engine's own fields, and the settings in force."""
+    """One container as it was found: the engine's own fields, the settings in force, and the texts
+    of the kernel's files ({} where these were out of sight)."""
 
     engine: str
     container_id: str
     container_name: str
     fields: Mapping[str, Any]
     settings: Settings
+    kernel: Mapping[str, str]
 
 
 class Journal:

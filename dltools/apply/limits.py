@@ -25,6 +25,8 @@ PERIOD_US = 100_000
 
 LEAST_QUOTA_US = 1000
 
+_V1_FILES = ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.shares")
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -56,6 +58,16 @@ def in_force(place: Place) -> Settings:
     return settings
 
 
+def exactly(place: Place) -> dict[str, str]:
+    """Return the texts of the kernel's files that an action can change, {} where out of sight."""
+    found = place.cgroup.directory("cpu") if place.cgroup else None
+    if found is None:
+        return {}
+    directory, version = found
+    names = ("cpu.max", "cpu.weight") if version == 2 else _V1_FILES
+    return {name: cgroup.read_text(directory / name).strip() for name in names}
+
+
 def _by_fields(place: Place) -> Settings:
     config = place.container.host_config
     nano, quota = config.get("NanoCpus") or 0, config.get("CpuQuota") or 0
@@ -81,6 +93,8 @@ def cpu_fields(place: Place, cpus: float | None, engine_cpus: int) -> dict[str, 
     if cpus is None:
         return {"CpuQuota": -1}
     period = config.get("CpuPeriod") or PERIOD_US
+    if cpus * period < LEAST_QUOTA_US:  # too short a period for so small a quota
+        period = max(period, PERIOD_US)
     return {"CpuPeriod": period, "CpuQuota": max(LEAST_QUOTA_US, round(cpus * period))}
 
 

@@ -18,6 +18,9 @@ from dltools.labels import PREFIX
 
 TIMEOUT_S = 30
 
+LONGEST_ENTRY = 1 << 20
+"""Bytes of a log line that never ends after which it is cut."""
+
 
 class GoneError(DltoolsError):
     """The container is no longer there."""
@@ -88,20 +91,23 @@ class Engine:
             self.api.exec_start(started["Id"])
             return int(self.api.exec_inspect(started["Id"])["ExitCode"] or 0)
 
-    def logs(self, container: Container, since: float | None) -> bytes:
-        """Return what a container has logged since a time (seconds since the epoch), each line
-        with the engine's time stamp."""
+    def logs(self, container: Container, since: float) -> list[bytes]:
+        """Return what a container has logged since a time (seconds since the epoch).
+
+        Each entry begins with the engine's time stamp and a blank. One without a line end goes on
+        in the next: the engine cuts entries at 16 KiB.
+        """
         with self._talking():
             response = self._log_request(container, since, follow=False)
-            return b"".join(_demultiplexed(response, container.tty))
+            return list(_entries(response, container.tty))
 
     def follow(self, container: Container, since: float) -> Iterator[bytes]:
-        """Yield a container's log as it grows, in pieces that need not be lines, until it exits."""
+        """Yield a container's log entries as they come, until it exits."""
         with self._talking():
             response = self._log_request(container, since, follow=True)
             # The engine keeps quiet while the container does.
             self.api._disable_socket_timeout(self.api._get_raw_response_socket(response))
-        return _demultiplexed(response, container.tty)
+        return _entries(response, container.tty)
 
     def events(self, since: float) -> Iterator[dict[str, Any]]:
         """Yield container events from a time on, for ever."""
@@ -203,20 +209,29 @@ def parse_time(text: str | None) -> datetime | None:
         return None
 
 
-def _demultiplexed(response: Any, tty: bool) -> Iterator[bytes]:
-    """Yield the payload of a log response: raw for a terminal, else in frames of 8 + n bytes."""
-    chunks = response.iter_content(chunk_size=None)
-    if tty:
-        yield from chunks
-        return
+def _entries(response: Any, tty: bool) -> Iterator[bytes]:
+    """Yield log entries: lines for a terminal, else the payloads of frames of 8 + n bytes."""
     buffer = bytearray()
-    for chunk in chunks:
+    for chunk in response.iter_content(chunk_size=None):
         buffer += chunk
         start = 0
-        while len(buffer) - start >= 8:
-            size = int.from_bytes(buffer[start + 4 : start + 8], "big")
-            if len(buffer) - start - 8 < size:
-                break
-            yield bytes(buffer[start + 8 : start + 8 + size])
-            start += 8 + size
+        while (end := _line_end(buffer, start) if tty else _frame_end(buffer, start)) is not None:
+            yield bytes(buffer[start if tty else start + 8 : end])
+            start = end
         del buffer[:start]
+    if tty and buffer:
+        yield bytes(buffer)
+
+
+def _line_end(buffer: bytearray, start: int) -> int | None:
+    at = buffer.find(b"\n", start)
+    if at < 0:
+        return len(buffer) if len(buffer) - start > LONGEST_ENTRY else None
+    return at + 1
+
+
+def _frame_end(buffer: bytearray, start: int) -> int | None:
+    if len(buffer) - start < 8:
+        return None
+    end = start + 8 + int.from_bytes(buffer[start + 4 : start + 8], "big")
+    return end if end <= len(buffer) else None

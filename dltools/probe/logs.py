@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from dltools.errors import DltoolsError
-from dltools.probe.engine import Container, Engine, GoneError, RefusedError
+from dltools.probe.engine import LONGEST_ENTRY, Container, Engine, GoneError, RefusedError
 from dltools.probe.progress.base import Extractor, pieces
 from dltools.streams import Row
 
 _WAITING = 100_000
 """Log entries held for the next sample; a reader that fills this waits, and the engine holds."""
-
-_LONGEST_ENTRY = 1 << 20
 
 _PARTING_S = 1.0
 
@@ -35,6 +32,7 @@ class LogSource:
         self._extractor = extractor
         self._since = 0.0
         self._last: tuple[str, int] = ("", 0)  # newest stamp, and how many entries bore it
+        self._begun = b""  # a line that goes on in the next entry
         self._waiting: deque[bytes] = deque()
         self._room = threading.Semaphore(_WAITING)
         self._thread: threading.Thread | None = None
@@ -50,7 +48,7 @@ class LogSource:
         except RefusedError as error:
             self.gap = f"logs: {error}"[:120]
             return []
-        return self._rows(data.split(b"\n"))
+        return self._rows(data)
 
     def follow(self) -> None:
         """Read on in a thread from the last entry read, unless one is still reading."""
@@ -77,7 +75,7 @@ class LogSource:
         # A little earlier, since the engine's clock has more digits than a float.
         since = _moment(newest).timestamp() - 0.001 if newest else self._since
         try:
-            for entry in _lines(self._engine.follow(self._container, since)):
+            for entry in self._engine.follow(self._container, since):
                 stamp = entry.partition(b" ")[0].decode(errors="replace")
                 if stamp < newest:
                     continue
@@ -103,6 +101,11 @@ class LogSource:
             except ValueError:
                 continue
             self._last = (stamp, self._last[1] + 1 if stamp == self._last[0] else 1)
+            text = self._begun + text
+            self._begun = b""
+            if not text.endswith(b"\n") and len(text) < LONGEST_ENTRY:
+                self._begun = text
+                continue
             rows += [
                 {
                     "time": time,
@@ -124,16 +127,3 @@ class LogSource:
 
 def _moment(stamp: str) -> datetime:
     return datetime.fromisoformat(stamp).astimezone(UTC)
-
-
-def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield whole lines from pieces; one that never ends is cut."""
-    rest = b""
-    for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from whole
-        if len(rest) > _LONGEST_ENTRY:
-            yield rest
-            rest = b""
-    if rest:
-        yield rest

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 from dltools.labels import PATTERN
@@ -57,7 +58,7 @@ class Sampler:
         self._mounts = cgroup.mounts()
         self._watched: dict[str, _Watched] = {}
         self._logs: dict[str, LogSource] = {}  # those that have been read
-        self._known: set[str] = set()  # every container ever watched
+        self._removed: set[str] = set()
         self._parting: list[Row] = []  # the last words of containers that have ended
         self._events: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
         self._changed: set[str] = set()
@@ -87,7 +88,7 @@ class Sampler:
             for key, source in self._logs.items():
                 rows += source.drain(ended=key in again)
         self._logs.update((key, self._watched[key].logs) for key in new)
-        unread = new if self._following else list(self._logs)
+        unread = new if self._following else list(self._watched)
         with ThreadPoolExecutor(_THREADS) as pool:
             for found in pool.map(lambda key: self._logs[key].read(since), unread):
                 rows += found
@@ -103,8 +104,10 @@ class Sampler:
         listed = {entry["Id"]: entry for entry in self._engine.containers(self._options.filters)}
         for key in self._watched.keys() - listed.keys():
             del self._watched[key]
-            if source := self._logs.pop(key, None):
+            if source := self._logs.get(key):  # kept: the container may start again
                 self._parting += source.drain(ended=True)
+        while self._removed:
+            self._logs.pop(self._removed.pop(), None)
         changed = {key for key in listed if key in self._changed}
         self._changed -= changed
         stale = [key for key in listed if key in changed or self._is_stale(key)]
@@ -117,7 +120,6 @@ class Sampler:
                 continue  # its start is what made us inspect it in the first place
             self._watched[watched.container.id] = watched
             fresh.append(watched.container.id)
-        self._known.update(self._watched)
         for key, entry in listed.items():
             if key in self._watched:
                 self._renew(self._watched[key], entry)
@@ -202,20 +204,33 @@ class Sampler:
             message = f"lost the Docker engine: {str(error)[:120]}"
             self._events.put(UnavailableError(message))
 
-    def _take_event(self, raw: Mapping[str, object]) -> None:
-        row = _event_row(raw, self._engine.host)
+    def _take_event(self, raw: Mapping[str, Any]) -> None:
+        row = self._event(raw)
+        if raw.get("Action") == "destroy":
+            self._removed.add(str((raw.get("Actor") or {}).get("ID")))
         if row is None:
             return
         if row["event"] == "start":
             self._changed.add(row["container_id"])
         self._events.put(row)
 
+    def _event(self, raw: Mapping[str, Any]) -> Row | None:
+        """Return an event's row, None for one that does not matter or is filtered out."""
+        attributes = (raw.get("Actor") or {}).get("Attributes") or {}
+        filters = self._options.filters
+        for label in filters.get("label", []):
+            key, equals, value = label.partition("=")
+            if key not in attributes or (equals and attributes[key] != value):
+                return None
+        names = filters.get("name", [])
+        if names and not any(re.search(name, attributes.get("name", "")) for name in names):
+            return None
+        return _event_row(raw, self._engine.host)
+
     def _new_events(self) -> list[Row]:
         if not self._following:
-            since = self._begun - self._options.since_s
-            past = self._engine.past_events(since, time.time())
-            found = (_event_row(raw, self._engine.host) for raw in past)
-            return [row for row in found if row is not None and self._wanted(row)]
+            past = self._engine.past_events(self._begun - self._options.since_s, time.time())
+            return [row for raw in past if (row := self._event(raw)) is not None]
         rows: list[Row] = []
         while True:
             try:
@@ -224,11 +239,7 @@ class Sampler:
                 return rows
             if isinstance(item, DltoolsError):
                 raise item
-            if self._wanted(item):
-                rows.append(item)
-
-    def _wanted(self, row: Row) -> bool:
-        return not self._options.filters or row["container_id"] in self._known
+            rows.append(item)
 
 
 def _container_row(watched: _Watched, node_row: Row) -> Row:
@@ -292,7 +303,7 @@ def _limits_by_inspection(container: Container, node_row: Row) -> Row:
     }
 
 
-def _event_row(raw: Mapping[str, object], host: str) -> Row | None:
+def _event_row(raw: Mapping[str, Any], host: str) -> Row | None:
     actor = raw.get("Actor")
     name = _EVENTS.get(str(raw.get("Action") or ""))
     if name is None or not isinstance(actor, Mapping):

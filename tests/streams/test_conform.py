@@ -122,7 +122,9 @@ def test_a_version_that_is_no_text_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "version", ["", "x", "2\n0", "\r", "\x1b[2J", "\x00", "\x85", "9" * 10_000]
+    "version",
+    ["", "x", "2\n0", "\r", "\x1b[2J", "\x00", "\x85", "9" * 10_000],
+    ids=["empty", "x", "newline", "return", "escape", "NUL", "NEL", "long"],
 )
 def test_a_hostile_version_is_named_in_one_short_printable_line(version: str) -> None:
     row = {"dltools.schema": version, "time": "2026-01-31T12:00:00Z", "host": "h", "kind": "node"}

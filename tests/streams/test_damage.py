@@ -106,6 +106,12 @@ def test_cuts_of_a_full_recording_are_refused_or_give_whole_rows(
     assert part is None or part.column("value").to_pylist() in ([], [1.0, 2.0], [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("encoder", ["arrow stream", "jsonl", "csv"])
+def test_recordings_joined_by_cat_are_read_whole_or_refused(encoder: str) -> None:
+    joined = _try(SMALL[encoder](losses(1.0)) + SMALL[encoder](losses(2.0)))
+    assert joined is None or joined.column("value").to_pylist() == [1.0, 2.0]
+
+
 def test_a_killed_recorder_loses_only_the_batch_in_flight() -> None:
     samples = [losses(1.0), losses(2.0, 3.0), losses(4.0)]
     complete = [len(encode(Format.ARROW, *samples[:n])) - 8 for n in (1, 2)]  # less the end mark

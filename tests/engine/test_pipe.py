@@ -1,0 +1,139 @@
+"""The three tools in one pipe, as typed in a shell, on real containers."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine.containers import Containers, Job
+from engine.tools import Tools, records
+
+pytestmark = pytest.mark.slow
+
+TRAINING = (
+    "awk 'BEGIN {{ l = {start}; while (1) {{ for (i = 0; i < 250000; i++) x += i;"
+    ' printf "step %d loss: %.6f\\n", n++, l; fflush(); l *= {factor} }} }}\''
+)
+"""A loop that burns CPU and prints a loss, which falls by a factor a step."""
+
+JOBS = {"fast": (9, 0.97), "slow": (9, 0.99), "flat": (0.5, 1)}
+
+
+@pytest.fixture
+def jobs(run: Containers) -> dict[str, Job]:
+    """Three trainings: the loss falls fast, slowly, and not at all."""
+    return {
+        name: run(TRAINING.format(start=start, factor=factor), name=name)
+        for name, (start, factor) in JOBS.items()
+    }
+
+
+def statuses(line: bytes) -> list[int]:
+    """The exit status of every stage, from the shell."""
+    return [int(word) for word in line.split()]
+
+
+def test_a_stream_makes_the_flat_job_give_way_and_undo_puts_all_back(
+    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
+) -> None:
+    before = {name: job.kernel() for name, job in jobs.items()}
+    done = tool.shell(
+        f"dl-probe {' '.join(run.only)} -i 1 -n 20"
+        " | dl-plan --policy flowcon --set itval=2 --set alpha=0.01"
+        " | dl-apply; echo ${PIPESTATUS[@]} >&2",
+        tmp_path / "bin",
+    )
+    assert statuses(done.stderr) == [0, 0, 0]
+    results = records(done.stdout)
+    assert {result["status"] for result in results} == {"applied"}
+
+    last = {name: last_limit(results, job) for name, job in jobs.items()}
+    assert last["flat"] < min(last["fast"], last["slow"])
+    for name, job in jobs.items():
+        assert (job.kernel_cpus or job.engine.cpus) == pytest.approx(last[name], abs=0.001)
+
+    undone = tool("dl-apply", "--undo")
+    assert (undone.returncode, undone.stderr) == (0, b"")
+    assert {name: job.kernel() for name, job in jobs.items()} == before
+
+
+def last_limit(results: list[dict[str, Any]], job: Job) -> float:
+    found = [r["after"]["cpus"] for r in results if r["container"]["id"] == job.id]
+    return found[-1] or job.engine.cpus if found else job.engine.cpus
+
+
+def test_one_sample_is_enough_at_the_first_try(
+    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
+) -> None:
+    time.sleep(8)  # more than two intervals of log
+    done = tool.shell(
+        f"dl-probe {' '.join(run.only)} | dl-plan --policy flowcon --set itval=3 | dl-apply;"
+        " echo ${PIPESTATUS[@]} >&2",
+        tmp_path / "bin",
+    )
+    assert statuses(done.stderr) == [0, 0, 0]
+    results = records(done.stdout)
+    assert {result["status"] for result in results} == {"applied"}
+    assert jobs["fast"].name in {result["container"]["name"] for result in results}
+
+
+def test_nothing_to_do_is_fine(tool: Tools, run: Containers, tmp_path: Path) -> None:
+    run()
+    done = tool.shell(
+        f"dl-probe {' '.join(run.only)} | dl-plan | dl-apply; echo ${{PIPESTATUS[@]}} >&2",
+        tmp_path / "bin",
+    )
+    assert statuses(done.stderr) == [0, 0, 0]
+    assert done.stdout == b""
+
+
+def test_every_stage_can_be_saved_and_replayed(
+    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
+) -> None:
+    done = tool.shell(
+        f"cd {tmp_path} && dl-probe {' '.join(run.only)} -o sample.parquet"
+        " && dl-plan --policy fair sample.parquet > plan.jsonl"
+        " && dl-apply plan.jsonl > results.jsonl && dl-apply plan.jsonl",
+        tmp_path / "bin",
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    first = records((tmp_path / "results.jsonl").read_bytes())
+    assert {r["status"] for r in first} == {"applied"}
+    assert {r["status"] for r in records(done.stdout)} == {"unchanged"}
+    shares = {round(job.kernel_cpus or 0, 3) for job in jobs.values()}
+    assert shares == {round(jobs["fast"].engine.cpus / 3, 3)}
+
+
+def test_weights_are_made_and_undone(
+    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
+) -> None:
+    before = {name: job.kernel() for name, job in jobs.items()}
+    done = tool.shell(
+        f"dl-probe {' '.join(run.only)} -i 1 -n 10 | dl-plan --realize weight"
+        " --set itval=2 --set alpha=0.01 | dl-apply; echo ${PIPESTATUS[@]} >&2",
+        tmp_path / "bin",
+    )
+    assert statuses(done.stderr) == [0, 0, 0]
+    results = records(done.stdout)
+    assert {result["status"] for result in results} == {"applied"}
+    assert {tuple(result["after"]) for result in results} == {("cpu_weight",)}
+    assert all(job.kernel_cpus is None for job in jobs.values())
+    assert tool("dl-apply", "--undo").returncode == 0
+    assert {name: job.kernel() for name, job in jobs.items()} == before
+
+
+def test_an_interrupted_pipe_leaves_no_limit_behind(
+    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
+) -> None:
+    """Ctrl-C reaches all three at once."""
+    before = {name: job.kernel() for name, job in jobs.items()}
+    done = tool.shell(
+        f"timeout --foreground -s INT 6 bash -c 'trap : INT; dl-probe {' '.join(run.only)} -i 1"
+        " | dl-plan --policy fair | dl-apply --restore; echo ${PIPESTATUS[@]} >&2'",
+        tmp_path / "bin",
+    )
+    assert done.returncode in (124, 130, 0), json.dumps(done.stderr.decode())
+    assert {name: job.kernel() for name, job in jobs.items()} == before

@@ -1,0 +1,98 @@
+"""The tools as subprocesses, run from this checkout by this interpreter."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dltools
+
+_ROOT = str(Path(dltools.__file__).parents[1])
+TOOLS = ("dl-probe", "dl-plan", "dl-apply")
+
+
+def command(name: str, *arguments: object) -> list[str]:
+    """Return the command line of a tool."""
+    module = name.removeprefix("dl-")
+    code = f"import sys; sys.argv[0] = '{name}'; from dltools.cli.{module} import main; main()"
+    return [sys.executable, "-c", code, *map(str, arguments)]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """Return the environment of a tool: this process's without dltools' own variables."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("DLTOOLS_")}
+    path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
+    return kept | {"PYTHONPATH": path} | changes
+
+
+class Tools:
+    """Runs tools and keeps account of those that still run."""
+
+    def __init__(self) -> None:
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def __call__(
+        self,
+        name: str,
+        *arguments: object,
+        input: bytes = b"",  # noqa: A002
+        env: dict[str, str] | None = None,
+        timeout: float = 60,
+        **how: Any,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a tool to its end."""
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "input": input} | how
+        if "stdin" in how:
+            del streams["input"]
+        return subprocess.run(
+            command(name, *arguments),
+            env=environment(**(env or {})),
+            timeout=timeout,
+            **streams,
+        )
+
+    def begin(self, name: str, *arguments: object, **how: Any) -> subprocess.Popen[bytes]:
+        """Start a tool with pipes at all its ends."""
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | how
+        process = subprocess.Popen(command(name, *arguments), env=environment(), **pipes)
+        self._running.append(process)
+        return process
+
+    def shell(
+        self, line: str, directory: Path, timeout: float = 120
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a line of bash in which the tools go by their own names."""
+        directory.mkdir(exist_ok=True)
+        for name in TOOLS:
+            script = directory / name
+            script.write_text(f'#!/bin/sh\nexec {shlex.join(command(name))} "$@"\n')
+            script.chmod(0o755)
+        path = f"{directory}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.run(
+            ["bash", "-c", line],
+            env=environment(PATH=path),
+            capture_output=True,
+            timeout=timeout,
+        )
+
+    def kill(self) -> None:
+        for process in self._running:
+            process.kill()
+            process.communicate()
+
+
+def records(output: bytes) -> list[dict[str, Any]]:
+    """Return JSON Lines as objects."""
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def complaint(stderr: bytes) -> str:
+    """Return the one line on standard error. Fails on a traceback, or on more lines."""
+    lines = stderr.decode().splitlines()
+    assert len(lines) == 1, stderr.decode()
+    return lines[0]
