@@ -157,7 +157,7 @@ class Actuator:
             before = self._now(place)
             original = {k: v for k, v in entry.settings.items() if k in before}
             found = replace(blank, before=before, after=before)
-            if entry.kernel and limits.exactly(place) == entry.kernel:
+            if _is_back(place, entry):
                 result = replace(found, status=Status.UNCHANGED)
             elif self._dry_run:
                 return replace(found, status=Status.PLANNED, after=original)
@@ -177,14 +177,24 @@ class Actuator:
         return result
 
     def _put_back(self, place: Place, entry: Entry, original: Settings) -> None:
-        if gpu.access(place.container) is Access.HOOK and place.cgroup is not None:
-            limits.write_directly(place, original)
+        if gpu.access(place.container) is Access.HOOK:
+            limits.write_back(place, dict(entry.kernel))
             return
         fields = limits.original_cpu_fields(dict(entry.fields))
         for candidate in limits.weight_fields(place, original.get("cpu_weight", 1024.0)):
             self._engine.update(place.container.id, fields | candidate)
             if not entry.kernel or limits.exactly(place) in ({}, entry.kernel):
                 return
+
+
+def _is_back(place: Place, entry: Entry) -> bool:
+    """Tell whether a container is as it was found.
+
+    What was written past the engine does not outlive the container's processes.
+    """
+    if gpu.access(place.container) is Access.HOOK and not place.container.pid:
+        return True
+    return bool(entry.kernel) and limits.exactly(place) == entry.kernel
 
 
 def _moved_on(container: Container, decided: datetime | None) -> str | None:

@@ -155,6 +155,18 @@ def write_directly(place: Place, settings: Settings) -> None:
             (directory / "cpu.weight").write_text(str(min(10_000, max(1, kernel))))
 
 
+def write_back(place: Place, kernel: dict[str, str]) -> None:
+    """Write the texts that `exactly` gave into the cgroup's files. Raises OSError."""
+    found = place.cgroup.directory("cpu") if place.cgroup else None
+    if found is None:
+        raise FileNotFoundError("its cgroup is not visible here")
+    directory, version = found
+    if version == 1:  # a period alone could be too short for the quota in force
+        (directory / "cpu.cfs_quota_us").write_text("-1")
+    for name, text in sorted(kernel.items(), key=lambda item: item[0] == "cpu.cfs_quota_us"):
+        (directory / name).write_text(text)
+
+
 def _write_quota(directory: Path, version: int, cpus: float | None) -> None:
     if version == 1:
         period = cgroup.read_int(directory / "cpu.cfs_period_us") or PERIOD_US

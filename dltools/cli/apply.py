@@ -86,11 +86,10 @@ def apply(
             printer.show(as_planned(plan))
         return
     with _actuator(dry_run) as actuator:
-        try:
+        if restore:
+            failed, last = _run_and_restore(actuator, plans, printer, verbose)
+        else:
             failed, last = _run(actuator, plans, printer, verbose)
-        finally:
-            if restore:
-                _restore(actuator, printer)
     _finish([*failed, *last])
 
 
@@ -128,11 +127,39 @@ def _run(
     return failed, last
 
 
-def _restore(actuator: Actuator, printer: _Printer) -> None:
-    """Put back what this run changed; a second signal does not cut this short."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)
-    printer.show(actuator.undo(actuator.touched))
+def _run_and_restore(
+    actuator: Actuator, plans: Iterator[Plan], printer: _Printer, verbose: bool
+) -> tuple[list[Result], list[Result]]:
+    """Apply plans, then put back what this run changed, whatever ended it."""
+    signals = _FirstSignal()
+    try:
+        try:
+            return _run(actuator, plans, printer, verbose)
+        finally:
+            signals.ignore()
+    finally:  # a signal that came between the two lines above has been spent by now
+        signals.ignore()
+        printer.show(actuator.undo(actuator.touched))
+
+
+class _FirstSignal:
+    """Lets the first SIGTERM or SIGINT end the run; more do not cut short what follows."""
+
+    def __init__(self) -> None:
+        self._armed = True
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._handle)
+
+    def ignore(self) -> None:
+        self._armed = False
+
+    def _handle(self, number: int, _frame: object) -> None:
+        if not self._armed:
+            return
+        self._armed = False
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(Exit.TERMINATED)
 
 
 def _finish(results: Iterable[Result]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -67,21 +69,33 @@ class Tools:
         self, line: str, directory: Path, timeout: float = 120
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a line of bash in which the tools go by their own names."""
+        process = self.begin_shell(line, directory)
+        stdout, stderr = process.communicate(timeout=timeout)
+        return subprocess.CompletedProcess(line, process.returncode, stdout, stderr)
+
+    def begin_shell(self, line: str, directory: Path) -> subprocess.Popen[bytes]:
+        """Start a line of bash in a process group of its own, as at a terminal."""
         directory.mkdir(exist_ok=True)
         for name in TOOLS:
             script = directory / name
             script.write_text(f'#!/bin/sh\nexec {shlex.join(command(name))} "$@"\n')
             script.chmod(0o755)
-        path = f"{directory}{os.pathsep}{os.environ['PATH']}"
-        return subprocess.run(
+        process = subprocess.Popen(
             ["bash", "-c", line],
-            env=environment(PATH=path),
-            capture_output=True,
-            timeout=timeout,
+            env=environment(PATH=f"{directory}{os.pathsep}{os.environ['PATH']}"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
+        self._running.append(process)
+        return process
 
     def kill(self) -> None:
         for process in self._running:
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(process.pid) == process.pid:
+                    os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.communicate()
 

@@ -1,0 +1,138 @@
+"""The journal: what containers were like before they were first changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dltools.apply.journal import Entry, Journal
+from dltools.errors import DataError, OutputError
+
+
+def entry(name: str = "job", **changes: Any) -> Entry:
+    values = {
+        "engine": "E1",
+        "container_id": (name * 64)[:64],
+        "container_name": name,
+        "fields": {"NanoCpus": 500_000_000},
+        "settings": {"cpus": 0.5, "cpu_weight": 1024.0},
+        "kernel": {"cpu.max": "50000 100000"},
+    }
+    return Entry(**(values | changes))
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "journal"
+
+
+@pytest.fixture
+def journal(directory: Path) -> Journal:
+    return Journal(directory)
+
+
+def test_nothing_is_there_at_first_and_looking_makes_nothing(
+    journal: Journal, directory: Path
+) -> None:
+    assert journal.entries("E1") == []
+    assert not directory.exists()
+
+
+def test_what_goes_in_comes_out(journal: Journal) -> None:
+    without = entry("b", settings={"cpus": None})
+    journal.add(without)
+    journal.add(entry("a"))
+    assert journal.entries("E1") == [entry("a"), without]
+
+
+def test_another_journal_sees_it(journal: Journal, directory: Path) -> None:
+    journal.add(entry())
+    assert Journal(directory).entries("E1") == [entry()]
+
+
+def test_the_first_original_stays(journal: Journal) -> None:
+    journal.add(entry())
+    journal.add(entry(settings={"cpus": 0.1}))
+    assert journal.entries("E1") == [entry()]
+
+
+def test_what_is_removed_can_be_added_anew(journal: Journal) -> None:
+    journal.add(entry())
+    journal.remove(entry())
+    journal.remove(entry())
+    assert journal.entries("E1") == []
+    changed = entry(settings={"cpus": 0.1})
+    journal.add(changed)
+    assert journal.entries("E1") == [changed]
+
+
+def test_the_entries_of_another_engine_are_left_alone(journal: Journal) -> None:
+    journal.add(entry("a", engine="E2"))
+    journal.add(entry("b"))
+    assert journal.entries("E1") == [entry("b")]
+    assert journal.entries("E2") == [entry("a", engine="E2")]
+
+
+def test_an_entry_is_whole_or_not_there(
+    journal: Journal, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        journal.add(entry())
+    assert list(directory.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot create"):
+        Journal(tmp_path / "file" / "journal").add(entry())
+
+
+WHOLE = json.dumps({"v": 1, **dataclasses.asdict(entry())})
+
+
+def changed(**changes: Any) -> str:
+    record = json.loads(WHOLE) | changes
+    return json.dumps({key: value for key, value in record.items() if value != "drop"})
+
+
+DAMAGE = {
+    "empty": "",
+    "cut": WHOLE[:-9],
+    "not JSON": "junk",
+    "not UTF-8": b"\xff\xfe",
+    "a list": "[]",
+    "a number": "7",
+    "null": "null",
+    "no version": changed(v="drop"),
+    "another version": changed(v=2),
+    "a field too few": changed(settings="drop"),
+    "a field too many": changed(more=1),
+    "settings of a wrong type": changed(settings=["cpus"]),
+    "fields of a wrong type": changed(fields=7),
+    "an id of a wrong type": changed(container_id=7),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_entry_is_named(journal: Journal, directory: Path, damage: str | bytes) -> None:
+    directory.mkdir(parents=True)
+    path = directory / "x.json"
+    path.write_bytes(damage if isinstance(damage, bytes) else damage.encode())
+    with pytest.raises(DataError, match="damaged journal entry") as caught:
+        journal.entries("E1")
+    assert str(path) in str(caught.value)
+
+
+def test_files_of_others_are_passed_over(journal: Journal, directory: Path) -> None:
+    journal.add(entry())
+    (directory / ".x.json.staged").write_text("")
+    (directory / "README").write_text("")
+    assert journal.entries("E1") == [entry()]

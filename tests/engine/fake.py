@@ -1,0 +1,101 @@
+"""A Docker engine that answers over a unix socket as the real one does, and fails on demand."""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, Self
+
+ID = "f" * 64
+NAME = "fake-job"
+HOST = "fake-host"
+
+
+class FakeEngine:
+    """One container of no real machine. `faults` maps "METHOD /path-ending" to a status."""
+
+    def __init__(self, socket: Path) -> None:
+        self.socket = socket
+        self.url = f"unix://{socket}"
+        self.faults: dict[str, int] = {}
+        self.host_config: dict[str, Any] = {"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0,
+                                            "CpuShares": 0}  # fmt: skip
+        self.updates: list[dict[str, Any]] = []
+        self.log = b""
+        self.ignores_updates = False
+
+    def __enter__(self) -> Self:
+        self._server = _Server(str(self.socket), _handler(self))
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        for ending, status in self.faults.items():
+            verb, _, tail = ending.partition(" ")
+            if verb == method and path.endswith(tail):
+                return status, {"message": f"status {status} on demand"}
+        if path == "/version":
+            return 200, {"ApiVersion": "1.41", "Version": "20.10"}
+        tail = path.split("/", 2)[2]  # without /v1.41
+        if tail == "info":
+            return 200, {"ID": "FAKE", "Name": HOST, "NCPU": 4, "MemTotal": 1 << 33}
+        if tail == "containers/json":
+            return 200, [{"Id": ID, "Names": [f"/{NAME}"], "State": "running"}]
+        if tail == "events":
+            return 200, b""
+        if tail not in (f"containers/{ID}/{end}" for end in ("json", "logs", "update")):
+            return 404, {"message": "No such container"}
+        if tail.endswith("/logs"):
+            return 200, b"".join(_frame(line) for line in self.log.splitlines(keepends=True))
+        if tail.endswith("/update"):
+            self.updates.append(body)
+            if not self.ignores_updates:
+                self.host_config |= body
+            return 200, {"Warnings": None}
+        state = {"Status": "running", "Pid": 0, "StartedAt": "2026-01-01T00:00:00.000000001Z"}
+        return 200, {"Id": ID, "Name": f"/{NAME}", "State": state, "HostConfig": self.host_config,
+                     "Config": {"Image": "i", "Tty": False, "Labels": {}}}  # fmt: skip
+
+
+def _frame(line: bytes) -> bytes:
+    return b"\x01\0\0\0" + len(line).to_bytes(4, "big") + line
+
+
+class _Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+
+
+def _handler(fake: FakeEngine) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._reply("GET")
+
+        def do_POST(self) -> None:
+            self._reply("POST")
+
+        def _reply(self, method: str) -> None:
+            size = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(size) or b"{}")
+            status, found = fake.answer(method, self.path.partition("?")[0], body)
+            content = found if isinstance(found, bytes) else json.dumps(found).encode()
+            kind = "application/json" if content is not found else "application/octet-stream"
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def address_string(self) -> str:
+            return "unix"
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler
