@@ -69,6 +69,13 @@ class Journal:
             data = json.loads(path.read_bytes())
             if data.pop("v") != VERSION:
                 raise ValueError("of another version")
-            return Entry(**data)
+            entry = Entry(**data)
+            texts = (entry.engine, entry.container_id, entry.container_name)
+            tables = (entry.fields, entry.settings, entry.kernel)
+            if not all(isinstance(text, str) for text in texts) or not all(
+                isinstance(table, dict) for table in tables
+            ):
+                raise ValueError("a value is of the wrong type")
+            return entry
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(f"{path}: damaged journal entry: {error}") from error

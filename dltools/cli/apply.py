@@ -57,7 +57,6 @@ def apply(
         Output,
         typer.Option(
             "--format",
-            envvar="DLTOOLS_FORMAT_RESULTS",
             help="auto: a table on a terminal, else JSON Lines.",
         ),
     ] = Output.AUTO,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
+
+from dltools.plans import Action, Op, Plan, Settings, dump_plan
 
 ID = "f" * 64
 NAME = "fake-job"
@@ -15,7 +18,11 @@ HOST = "fake-host"
 
 
 class FakeEngine:
-    """One container of no real machine. `faults` maps "METHOD /path-ending" to a status."""
+    """One container of no real machine.
+
+    `faults` maps "METHOD /path-ending" to the status to answer, 0 for hanging up; `after_update`
+    is called when an update has been made.
+    """
 
     def __init__(self, socket: Path) -> None:
         self.socket = socket
@@ -26,6 +33,8 @@ class FakeEngine:
         self.updates: list[dict[str, Any]] = []
         self.log = b""
         self.ignores_updates = False
+        self.ends_events = False
+        self.after_update: Callable[[], object] = lambda: None
 
     def __enter__(self) -> Self:
         self._server = _Server(str(self.socket), _handler(self))
@@ -49,7 +58,7 @@ class FakeEngine:
         if tail == "containers/json":
             return 200, [{"Id": ID, "Names": [f"/{NAME}"], "State": "running"}]
         if tail == "events":
-            return 200, b""
+            return 200, b""  # those of the past; nothing ever happens
         if tail not in (f"containers/{ID}/{end}" for end in ("json", "logs", "update")):
             return 404, {"message": "No such container"}
         if tail.endswith("/logs"):
@@ -58,10 +67,20 @@ class FakeEngine:
             self.updates.append(body)
             if not self.ignores_updates:
                 self.host_config |= body
+            self.after_update()
             return 200, {"Warnings": None}
-        state = {"Status": "running", "Pid": 0, "StartedAt": "2026-01-01T00:00:00.000000001Z"}
+        state = {"Status": "running", "Pid": 0, "StartedAt": "2020-01-01T00:00:00.000000001Z"}
         return 200, {"Id": ID, "Name": f"/{NAME}", "State": state, "HostConfig": self.host_config,
                      "Config": {"Image": "i", "Tty": False, "Labels": {}}}  # fmt: skip
+
+
+def plan(*wanted: Settings) -> bytes:
+    """Return a plan with an action on the container for each of the settings."""
+    actions = tuple(
+        Action(number, Op.UPDATE, HOST, ID, NAME, settings, {}, "test")
+        for number, settings in enumerate(wanted, 1)
+    )
+    return dump_plan(Plan("test", "2026-01-01T00:00:00Z", {}, {}, None, actions)).encode()
 
 
 def _frame(line: bytes) -> bytes:
@@ -83,14 +102,27 @@ def _handler(fake: FakeEngine) -> type[BaseHTTPRequestHandler]:
         def _reply(self, method: str) -> None:
             size = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(size) or b"{}")
-            status, found = fake.answer(method, self.path.partition("?")[0], body)
+            path, _, query = self.path.partition("?")
+            if path.endswith("/events") and "until=" not in query and not fake.ends_events:
+                self._keep_open()
+                return
+            status, found = fake.answer(method, path, body)
             content = found if isinstance(found, bytes) else json.dumps(found).encode()
             kind = "application/json" if content is not found else "application/octet-stream"
+            if not status:
+                self.close_connection = True
+                return
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
+
+        def _keep_open(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.connection.recv(1)  # until the other side hangs up
 
         def address_string(self) -> str:
             return "unix"

@@ -226,6 +226,7 @@ def test_a_sample_of_an_arrow_stream_is_read_before_the_next_is_written() -> Non
         target.write(losses(2.0))
         assert next(incoming).column("value").to_pylist() == [2.0]
         target.close()
+        sink.close()
         assert list(incoming) == []
 
 

@@ -1,0 +1,133 @@
+"""dl-apply on an engine that fails half-way: each action has its own result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from engine import fake
+from engine.fake import FakeEngine
+from engine.tools import Tools, complaint, records
+
+
+@pytest.fixture
+def apply(tool: Tools, fake_engine: FakeEngine) -> Any:
+    def act(*wanted: dict[str, Any], arguments: tuple[str, ...] = ()) -> Any:
+        env = {"DOCKER_HOST": fake_engine.url}
+        return tool("dl-apply", *arguments, input=fake.plan(*wanted), env=env)
+
+    return act
+
+
+def test_a_remote_engine_is_changed_and_read_back(apply: Any, fake_engine: FakeEngine) -> None:
+    done = apply({"cpus": 1.5, "cpu_weight": 300})
+    (result,) = records(done.stdout)
+    assert (done.returncode, result["status"]) == (0, "applied")
+    assert result["before"] == {"cpus": None, "cpu_weight": 1024}
+    assert result["after"] == {"cpus": 1.5, "cpu_weight": 300}
+    assert fake_engine.updates == [{"CpuPeriod": 100_000, "CpuQuota": 150_000, "CpuShares": 300}]
+
+
+def test_a_remote_engine_is_put_back(
+    apply: Any, tool: Tools, fake_engine: FakeEngine
+) -> None:
+    apply({"cpus": 1.5})
+    done = tool("dl-apply", "--undo", env={"DOCKER_HOST": fake_engine.url})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert records(done.stdout)[0]["status"] == "applied"
+    assert fake_engine.host_config["CpuQuota"] == -1
+
+
+def test_no_field_of_another_start_is_ever_sent(apply: Any, fake_engine: FakeEngine) -> None:
+    """The engine answers 409 to CpuQuota where NanoCpus is set, and the other way round."""
+    fake_engine.host_config["NanoCpus"] = 500_000_000
+    apply({"cpus": 1.5})
+    apply({"cpus": None})
+    assert [set(update) for update in fake_engine.updates] == [{"NanoCpus"}, {"NanoCpus"}]
+
+
+@pytest.mark.parametrize("status", [400, 409, 500])
+def test_a_refused_update_is_a_failure_with_the_engine_s_words(
+    apply: Any, fake_engine: FakeEngine, status: int
+) -> None:
+    fake_engine.faults["POST /update"] = status
+    done = apply({"cpus": 1.5})
+    (result,) = records(done.stdout)
+    assert (done.returncode, result["status"]) == (1, "failed")
+    assert f"status {status} on demand" in result["error"]
+    assert result["after"] == {"cpus": None}
+
+
+def test_an_update_that_changes_nothing_is_a_failure(apply: Any, fake_engine: FakeEngine) -> None:
+    fake_engine.ignores_updates = True
+    done = apply({"cpus": 1.5})
+    (result,) = records(done.stdout)
+    assert (done.returncode, result["status"]) == (1, "failed")
+    assert result["after"] == {"cpus": None}
+    assert result["error"]
+
+
+def test_a_container_that_goes_before_the_update_is_stale(
+    apply: Any, fake_engine: FakeEngine
+) -> None:
+    fake_engine.faults["POST /update"] = 404
+    done = apply({"cpus": 1.5})
+    assert (done.returncode, records(done.stdout)[0]["status"]) == (75, "stale")
+
+
+def test_a_container_that_goes_before_the_reading_back_is_stale(
+    apply: Any, fake_engine: FakeEngine
+) -> None:
+    fake_engine.after_update = lambda: fake_engine.faults.update({f"GET {fake.ID}/json": 404})
+    done = apply({"cpus": 1.5})
+    assert (done.returncode, records(done.stdout)[0]["status"]) == (75, "stale")
+
+
+def test_an_inspection_that_fails_is_a_failure_of_its_action(
+    apply: Any, fake_engine: FakeEngine
+) -> None:
+    fake_engine.faults[f"GET {fake.ID}/json"] = 500
+    done = apply({"cpus": 1.5}, {"cpus": 1.5})
+    assert done.returncode == 1
+    assert [result["status"] for result in records(done.stdout)] == ["failed", "failed"]
+
+
+def test_a_reading_back_that_fails_is_a_failure_of_its_action(
+    apply: Any, fake_engine: FakeEngine
+) -> None:
+    fake_engine.after_update = lambda: fake_engine.faults.update({f"GET {fake.ID}/json": 500})
+    done = apply({"cpus": 1.5})
+    assert (done.returncode, records(done.stdout)[0]["status"]) == (1, "failed")
+
+
+def test_what_was_done_is_told_even_if_the_engine_goes_away(
+    apply: Any, fake_engine: FakeEngine
+) -> None:
+    done = apply({"cpus": 1.5}, {"cpu_weight": 300})
+    assert [r["status"] for r in records(done.stdout)] == ["applied", "applied"]
+
+    fake_engine.host_config |= {"CpuQuota": 0, "CpuShares": 0}
+    count = len(fake_engine.updates)
+
+    def leave_at_the_second() -> None:
+        if len(fake_engine.updates) == count + 2:
+            fake_engine.faults |= {f"GET {fake.ID}/json": 0, "POST /update": 0}
+
+    fake_engine.after_update = leave_at_the_second
+    done = apply({"cpus": 1.5}, {"cpu_weight": 300})
+    assert done.returncode == 69
+    assert "no Docker engine" in complaint(done.stderr)
+    assert records(done.stdout)[0]["status"] == "applied"
+
+
+def test_undoing_goes_on_after_a_failure(
+    apply: Any, tool: Tools, fake_engine: FakeEngine
+) -> None:
+    apply({"cpus": 1.5})
+    env = {"DOCKER_HOST": fake_engine.url}
+    fake_engine.faults["POST /update"] = 500
+    done = tool("dl-apply", "--undo", env=env)
+    assert (done.returncode, records(done.stdout)[0]["status"]) == (1, "failed")
+    fake_engine.faults.clear()
+    done = tool("dl-apply", "--undo", env=env)
+    assert (done.returncode, records(done.stdout)[0]["status"]) == (0, "applied")

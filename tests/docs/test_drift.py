@@ -1,0 +1,173 @@
+"""The documentation says what the code does: options, exit codes, columns, shown output."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from dltools import labels
+from dltools.cli import apply, plan, probe
+from dltools.cli.exits import Exit
+from dltools.plans import SETTINGS, Op, Status
+from dltools.policy.flowcon import Parameters
+from dltools.policy.parameters import describe
+from dltools.schema import COLUMNS, VERSION
+
+ROOT = Path(__file__).parents[2]
+TOOLS = {"probe": probe.app, "plan": plan.app, "apply": apply.app}
+
+
+def page(name: str) -> str:
+    return (ROOT / "man" / name).read_text()
+
+
+def options(tool: str) -> list[list[str]]:
+    """Each option's names, as the parser has them."""
+    command = typer.main.get_command(TOOLS[tool])
+    return [p.opts for p in command.params if p.opts[0].startswith("-")] + [["-h", "--help"]]
+
+
+def as_mdoc(name: str) -> str:
+    return f"\\-{name[2:]}" if name.startswith("--") else name[1:]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_option_is_in_its_page_and_no_other(tool: str) -> None:
+    section = page(f"dl-{tool}.1").partition(".Sh OPTIONS")[2].partition(".Sh ")[0]
+    items = re.findall(r"^\.It (Fl .*)$", section, re.M)
+    shown = {name for item in items for name in re.findall(r"Fl (\\?-?[a-z-]+)", item)}
+    real = {as_mdoc(name) for names in options(tool) for name in names}
+    assert shown == real
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_environment_variable_of_an_option_is_in_its_page(tool: str) -> None:
+    command = typer.main.get_command(TOOLS[tool])
+    section = page(f"dl-{tool}.1").partition(".Sh ENVIRONMENT")[2].partition(".Sh ")[0]
+    real = {p.envvar for p in command.params if getattr(p, "envvar", None)}
+    shown = set(re.findall(r"DLTOOLS_[A-Z]+", section)) - {"DLTOOLS_DEBUG", "DLTOOLS_PLUGINS"}
+    assert shown == real
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_exit_code_is_in_its_page_and_no_other(tool: str) -> None:
+    section = page(f"dl-{tool}.1").partition(".Sh EXIT STATUS")[2].partition(".Sh ")[0]
+    items = re.findall(r"^\.It ([\d ,]+)$", section, re.M)
+    shown = {int(code) for item in items for code in re.findall(r"\d+", item)}
+    assert shown == {int(code) for code in Exit}
+
+
+def test_every_column_is_described_with_its_type_and_unit() -> None:
+    text = page("dltools-observations.5")
+    shown = re.findall(r"^\.It Va (\w+)\n(\w+), (\w+)(?:, (\S+))?; (.*)\.\n(.*)$", text, re.M)
+    kinds = {"all kinds" if len(c.kinds) == 5 else ", ".join(c.kinds) for c in COLUMNS}
+    assert {row[4] for row in shown} <= kinds
+    assert [(row[0], row[1], row[2], row[3], row[5]) for row in shown] == [
+        (c.name, c.type.value, c.instrument.value, c.unit, c.help) for c in COLUMNS
+    ]
+    assert f"now {VERSION}." in text
+
+
+def test_labels_ops_statuses_and_settings_are_described() -> None:
+    every = "".join(page(file.name) for file in (ROOT / "man").iterdir())
+    for label in (labels.METRIC, labels.PATTERN, labels.OBJECTIVE, labels.PROTECT):
+        assert label in every
+    text = page("dltools-plan.5")
+    for word in (*Op, *Status, *SETTINGS):
+        assert re.search(rf"\b{word}\b", text), word
+
+
+def test_every_parameter_of_flowcon_is_described_with_its_default() -> None:
+    text = page("dl-plan.1")
+    for p in describe(Parameters):
+        default = str(p["default"]).lower()
+        assert f".It Va {p['name']} No = {default}\n{p['help']} [{p['source']}]" in text
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("file", ["dl-{}.bash", "_dltools", "dltools.fish"])
+def test_every_long_option_is_completed(tool: str, file: str) -> None:
+    text = (ROOT / "dltools" / "completions" / file.format(tool)).read_text()
+    for names in options(tool):
+        for name in names:
+            if name.startswith("--"):
+                shown = f"-l {name[2:]}" if file.endswith("fish") else name
+                assert re.search(rf"{shown}(?![\w-])", text), name
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_are_sound(shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    pattern = {"bash": "*.bash", "zsh": "_dltools", "fish": "*.fish"}[shell]
+    for file in (ROOT / "dltools" / "completions").glob(pattern):
+        subprocess.run([shell, "-n", str(file)], check=True)
+
+
+def test_bash_completes() -> None:
+    script = (
+        f"source {ROOT}/dltools/completions/dl-plan.bash;"
+        "COMP_WORDS=(dl-plan --policy f); COMP_CWORD=2; _dl_plan; echo ${COMPREPLY[@]}"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["flowcon", "fair"]
+
+
+def test_man_pages_are_sound() -> None:
+    if shutil.which("mandoc") is None:
+        if os.environ.get("DLTOOLS_DOCS") == "require":
+            pytest.fail("DLTOOLS_DOCS=require, but mandoc is not installed")
+        pytest.skip("mandoc is not installed")
+    pages = sorted(str(file) for file in (ROOT / "man").iterdir())
+    done = subprocess.run(
+        ["mandoc", "-Tlint", "-Wwarning", *pages], capture_output=True, text=True, check=False
+    )
+    assert done.stdout + done.stderr == ""
+
+
+def shown_commands() -> list[tuple[str, str]]:
+    """The commands of README's console blocks with the output shown there."""
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```console\n(.*?)```", text, re.S)
+    return [
+        (command, output)
+        for block in blocks
+        for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)
+    ]
+
+
+@pytest.mark.parametrize(("command", "output"), shown_commands())
+def test_what_readme_shows_is_what_happens(command: str, output: str) -> None:
+    tool, _, arguments = command.partition(" ")
+    name = tool.removeprefix("dl-")
+    code = f"import sys; sys.argv[0]='{tool}'; from dltools.cli.{name} import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments.split()],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
+    )  # fmt: skip
+    assert "".join(line.rstrip() + "\n" for line in done.stdout.splitlines()) == output
+
+
+def test_readme_shows_something() -> None:
+    assert len(shown_commands()) >= 1
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_help_imports_nothing_heavy(tool: str) -> None:
+    code = (
+        f"import sys; sys.argv=['dl-{tool}', '--help']\n"
+        f"from dltools.cli.{tool} import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'docker','pyarrow','pynvml','rich'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
