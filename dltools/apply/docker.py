@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,14 @@ SUPPORTED = ("cpus", "cpu_weight")
 _RUNNING = ("running", "paused")
 
 
+Tell = Callable[[Result], None]
+"""What is called with each result as soon as there is one."""
+
+
+def _nobody(_: Result) -> None:
+    pass
+
+
 class Actuator:
     """Brings plans about on one engine. A dry run does all but write."""
 
@@ -32,9 +40,21 @@ class Actuator:
         self._mounts = cgroup.mounts()
         self.touched: set[str] = set()
 
-    def apply(self, plan: Plan) -> list[Result]:
-        """Apply each action of a plan; one that fails keeps no other from its turn."""
-        return [self._apply(action, parse_time(plan.at)) for action in plan.actions]
+    def apply(self, plan: Plan, tell: Tell = _nobody) -> list[Result]:
+        """Apply each action of a plan, telling of each result at once.
+
+        An action that fails keeps no other from its turn.
+        """
+        results = []
+        for action in plan.actions:
+            try:
+                result = self._apply(action, parse_time(plan.at))
+            except RefusedError as error:
+                result = Result(action.id, Status.FAILED, action.container_id,
+                                action.container_name, error=str(error))  # fmt: skip
+            results.append(result)
+            tell(result)
+        return results
 
     def _apply(self, action: Action, decided: datetime | None) -> Result:
         blank = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
@@ -139,15 +159,15 @@ class Actuator:
 
     # Undoing
 
-    def undo(self, only: Iterable[str] | None = None) -> list[Result]:
+    def undo(self, only: Iterable[str] | None = None, tell: Tell = _nobody) -> list[Result]:
         """Put containers back as they were found: all in the journal, or those with these ids."""
         wanted = None if only is None else set(only)
-        entries = self._journal.entries(self._engine.id)
-        return [
-            self._undo(number, entry)
-            for number, entry in enumerate(entries, 1)
-            if wanted is None or entry.container_id in wanted
-        ]
+        results = []
+        for number, entry in enumerate(self._journal.entries(self._engine.id), 1):
+            if wanted is None or entry.container_id in wanted:
+                results.append(self._undo(number, entry))
+                tell(results[-1])
+        return results
 
     def _undo(self, number: int, entry: Entry) -> Result:
         blank = Result(number, Status.STALE, entry.container_id, entry.container_name)
@@ -205,10 +225,8 @@ def _moved_on(container: Container, decided: datetime | None) -> str | None:
     return None
 
 
-def offline(plan: Plan) -> list[Result]:
-    """Return what a dry run would say if everything were as the plan expects it."""
-    return [
-        Result(action.id, Status.PLANNED, action.container_id, action.container_name,
-               action.expect, action.set)
-        for action in plan.actions
-    ]  # fmt: skip
+def offline(plan: Plan, tell: Tell) -> None:
+    """Tell what a dry run would say if everything were as the plan expects it."""
+    for action in plan.actions:
+        tell(Result(action.id, Status.PLANNED, action.container_id, action.container_name,
+                    action.expect, action.set))  # fmt: skip

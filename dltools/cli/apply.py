@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dltools.cli import options
-from dltools.cli.exits import Exit, complain, guarded
+from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 
 if TYPE_CHECKING:
-    from dltools.apply.docker import Actuator
+    from dltools.apply.docker import Actuator, Tell
     from dltools.plans import Plan, Result
 
 
@@ -75,14 +76,14 @@ def apply(
     printer = _Printer(format_)
     if undo:
         with _actuator(dry_run) as actuator:
-            _finish(printer.show(actuator.undo()))
+            _finish(printer.show(lambda tell: actuator.undo(tell=tell)))
         return
     plans = _plans(input_, context)
     if offline:
         from dltools.apply.docker import offline as as_planned
 
         for plan in plans:
-            printer.show(as_planned(plan))
+            printer.show(partial(as_planned, plan))
         return
     with _actuator(dry_run) as actuator:
         if restore:
@@ -119,7 +120,7 @@ def _run(
     failed: list[Result] = []
     last: list[Result] = []
     for plan in plans:
-        last = printer.show(actuator.apply(plan))
+        last = printer.show(partial(actuator.apply, plan))
         failed += [result for result in last if result.status == "failed"]
         if verbose:
             complain(f"{plan.policy} at {plan.at}: {len(last)} actions")
@@ -138,7 +139,7 @@ def _run_and_restore(
             signals.ignore()
     finally:  # a signal that came between the two lines above has been spent by now
         signals.ignore()
-        printer.show(actuator.undo(actuator.touched))
+        printer.show(partial(actuator.undo, actuator.touched))
 
 
 class _FirstSignal:
@@ -177,18 +178,26 @@ class _Printer:
         auto = Output.TABLE if sys.stdout.isatty() else Output.JSONL
         self._format = auto if format_ is Output.AUTO else format_
 
-    def show(self, results: list[Result]) -> list[Result]:
-        if self._format is Output.TABLE:
-            if results:
-                from dltools.cli.tables import results_table
+    def show(self, work: Callable[[Tell], object]) -> list[Result]:
+        """Do a piece of work and print each result as it tells of it; a table at its end."""
+        shown: list[Result] = []
 
-                options.console().print(results_table(results))
-        else:
+        def tell(result: Result) -> None:
             from dltools.plans import dump_result
 
-            sys.stdout.writelines(map(dump_result, results))
-            sys.stdout.flush()
-        return results
+            shown.append(result)
+            if self._format is Output.JSONL:
+                sys.stdout.write(dump_result(result))
+                sys.stdout.flush()
+
+        try:
+            work(tell)
+        finally:
+            if shown and self._format is Output.TABLE:
+                from dltools.cli.tables import results_table
+
+                options.console().print(results_table(shown))
+        return shown
 
 
 app = options.app(apply)
@@ -196,4 +205,4 @@ app = options.app(apply)
 
 def main() -> None:
     """Run dl-apply."""
-    app()
+    run(app)

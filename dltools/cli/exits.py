@@ -45,6 +45,25 @@ CODES: dict[type[errors.DltoolsError], Exit] = {
 }
 
 
+def run(app: Callable[[], None]) -> None:
+    """Run a tool, and see to it that what it printed has really been written."""
+    if sys.stdout is None:
+        complain("standard output is closed")
+        sys.exit(Exit.IO)
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+        sys.exit(Exit.PIPE)
+    except OSError as error:
+        complain(f"output: {error.strerror or error}")
+        _silence_stdout()
+        sys.exit(Exit.IO)
+
+
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command so that whatever goes wrong in it ends in one line and an exit code.
 

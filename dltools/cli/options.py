@@ -56,6 +56,8 @@ def seconds(text: str) -> float:
 def open_input(name: str, context: typer.Context) -> tuple[BinaryIO, str]:
     """Return the input stream and its name for messages; at a terminal, print usage and exit 2."""
     if name == "-":
+        if sys.stdin is None:
+            raise InputOutputError("standard input is closed: give a FILE or pipe something in")
         if sys.stdin.isatty():
             print(context.get_usage(), file=sys.stderr)
             print(
@@ -83,8 +85,12 @@ def console(file: Any = None) -> Any:
     """Return a rich console that obeys NO_COLOR, FORCE_COLOR and COLUMNS."""
     from rich.console import Console
 
+    class _Console(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich itself would exit with 1
+
     wanted = colour()
-    return Console(
+    return _Console(
         file=file,
         no_color=wanted is False,
         force_terminal=True if wanted else None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from dltools.cli import options
-from dltools.cli.exits import complain, guarded
+from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 from dltools.errors import ConfigError, DataError
 
@@ -264,4 +264,4 @@ app = options.app(plan)
 
 def main() -> None:
     """Run dl-plan."""
-    app()
+    run(app)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from dltools.cli import options
-from dltools.cli.exits import complain, guarded
+from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Verbose, Version, seconds
 
 if TYPE_CHECKING:
@@ -268,4 +268,4 @@ app = options.app(probe)
 
 def main() -> None:
     """Run dl-probe."""
-    app()
+    run(app)

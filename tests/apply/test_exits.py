@@ -365,12 +365,12 @@ def at_a_terminal(world: World, name: str) -> Done:
         os.close(slave)
 
 
-def on_a_full_disk(world: World, *command: str, input: bytes = b"") -> Done:  # noqa: A002
+def on_a_full_disk(world: World, *command: str, input: bytes = b"") -> Done:
     with Path("/dev/full").open("wb") as full:
         return world.tool(*command, input=input, stdout=full, env=world.here)
 
 
-def into_nothing(world: World, *command: str, input: bytes = b"") -> Done:  # noqa: A002
+def into_nothing(world: World, *command: str, input: bytes = b"") -> Done:
     reading, writing = os.pipe()
     os.close(reading)
     try:

@@ -28,9 +28,7 @@ def test_a_remote_engine_is_changed_and_read_back(apply: Any, fake_engine: FakeE
     assert fake_engine.updates == [{"CpuPeriod": 100_000, "CpuQuota": 150_000, "CpuShares": 300}]
 
 
-def test_a_remote_engine_is_put_back(
-    apply: Any, tool: Tools, fake_engine: FakeEngine
-) -> None:
+def test_a_remote_engine_is_put_back(apply: Any, tool: Tools, fake_engine: FakeEngine) -> None:
     apply({"cpus": 1.5})
     done = tool("dl-apply", "--undo", env={"DOCKER_HOST": fake_engine.url})
     assert (done.returncode, done.stderr) == (0, b"")
@@ -120,9 +118,7 @@ def test_what_was_done_is_told_even_if_the_engine_goes_away(
     assert records(done.stdout)[0]["status"] == "applied"
 
 
-def test_undoing_goes_on_after_a_failure(
-    apply: Any, tool: Tools, fake_engine: FakeEngine
-) -> None:
+def test_undoing_goes_on_after_a_failure(apply: Any, tool: Tools, fake_engine: FakeEngine) -> None:
     apply({"cpus": 1.5})
     env = {"DOCKER_HOST": fake_engine.url}
     fake_engine.faults["POST /update"] = 500

@@ -32,7 +32,10 @@ def place(cgroup: Cgroup | None = None, **host_config: Any) -> Place:
     ("started", "fields"),
     [
         ({}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
-        ({"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
+        (
+            {"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0},
+            {"CpuPeriod": 100_000, "CpuQuota": 150_000},
+        ),
         ({"NanoCpus": 500_000_000}, {"NanoCpus": 1_500_000_000}),
         ({"CpuQuota": 50_000}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
         ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": 30_000}),

@@ -148,9 +148,7 @@ def test_what_somebody_changed_is_stale(run: Containers, apply: Any, state: Path
     assert journal(state) == []
 
 
-def test_what_is_as_wanted_is_unchanged_whatever_was_expected(
-    run: Containers, apply: Any
-) -> None:
+def test_what_is_as_wanted_is_unchanged_whatever_was_expected(run: Containers, apply: Any) -> None:
     job = run(nano_cpus=500_000_000)
     assert apply(plan_for(job, {"cpus": 0.5}, {"cpus": 1.0}))["status"] == "unchanged"
 
@@ -253,9 +251,7 @@ def test_a_dry_run_notices_what_is_stale(run: Containers, apply: Any) -> None:
 # Several plans
 
 
-def test_one_failure_keeps_no_other_from_its_turn(
-    run: Containers, tool: Tools
-) -> None:
+def test_one_failure_keeps_no_other_from_its_turn(run: Containers, tool: Tools) -> None:
     gone, job = run(name="gone"), run(name="there")
     plans = plan_for(gone, {"cpus": 0.4}) + plan_for(job, {"cpus": 0.4})
     gone.remove()

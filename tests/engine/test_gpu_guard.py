@@ -130,9 +130,7 @@ def test_a_gpu_that_was_lost_before_is_no_failure(
     assert result.status is Status.APPLIED
 
 
-def test_a_container_without_the_device_has_no_usable_gpu(
-    engine: Engine, run: Containers
-) -> None:
+def test_a_container_without_the_device_has_no_usable_gpu(engine: Engine, run: Containers) -> None:
     assert gpu.usable(engine, run().inspect()) is False
 
 

@@ -164,9 +164,7 @@ def test_a_closed_output_restores_the_limits_where_asked(tool: Tools, job: Job) 
     assert job.kernel() == before
 
 
-def test_restoring_leaves_what_another_run_changed(
-    tool: Tools, job: Job, run: Containers
-) -> None:
+def test_restoring_leaves_what_another_run_changed(tool: Tools, job: Job, run: Containers) -> None:
     other = run(name="other")
     assert tool("dl-apply", input=plan_for(other, {"cpus": 0.3})).returncode == 0
     assert tool("dl-apply", "--restore", input=plan_for(job, {"cpus": 0.4})).returncode == 0

@@ -119,9 +119,7 @@ def test_an_invalid_pattern_option_is_a_bad_setting(tool: Tools, run: Containers
     assert complaint(done.stderr).startswith("dl-probe: ")
 
 
-def test_a_container_that_keeps_no_log_is_a_gap(
-    tool: Tools, run: Containers
-) -> None:
+def test_a_container_that_keeps_no_log_is_a_gap(tool: Tools, run: Containers) -> None:
     run("echo loss: 1; sleep 60", log_config={"Type": "none"})
     done = tool("dl-probe", *run.only, "--format", "jsonl")
     assert (done.returncode, done.stderr) == (0, b"")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import threading
@@ -93,7 +94,7 @@ def test_three_samples_are_three_batches(tool: Tools, run: Containers) -> None:
     assert len(batches) == 3
     nodes = [row for batch in batches for row in batch if row["kind"] == "node"]
     assert len(nodes) == 3
-    gaps = [(b["time"] - a["time"]).total_seconds() for a, b in zip(nodes, nodes[1:], strict=False)]
+    gaps = [(b["time"] - a["time"]).total_seconds() for a, b in itertools.pairwise(nodes)]
     assert gaps == pytest.approx([0.5, 0.5], abs=0.4)
 
 
@@ -130,7 +131,7 @@ def test_every_line_is_read_once(stream: Any, run: Containers) -> None:
 
 
 def test_a_burst_between_samples_is_read_once(stream: Any, run: Containers) -> None:
-    burst = "awk 'BEGIN { for (i = 0; i < 20000; i++) print \"step \" i \" loss: 0.5\" }'"
+    burst = 'awk \'BEGIN { for (i = 0; i < 20000; i++) print "step " i " loss: 0.5" }\''
     job = run(f"sleep 1.5; {burst}; sleep 60")
     watching = stream()
     assert eventually(lambda: len(printed(job)) == 20_000, 20)
@@ -144,7 +145,7 @@ def test_points_bear_the_time_of_their_line(stream: Any, run: Containers) -> Non
     watching.wait(2)
     rows = [r for r in watching.end() if r["kind"] == "progress" and r["container_id"] == job.id]
     times = [datetime.fromisoformat(row["time"]) for row in rows]
-    gaps = [(b - a).total_seconds() for a, b in zip(times, times[1:], strict=False)]
+    gaps = [(b - a).total_seconds() for a, b in itertools.pairwise(times)]
     assert len(gaps) > 5
     assert 0.05 < sorted(gaps)[len(gaps) // 2] < 0.4
 

@@ -56,9 +56,7 @@ def test_quota_and_weight_are_as_the_kernel_had_them(change: Any, undo: Any, job
     assert job.kernel() == before
 
 
-def test_many_changes_are_undone_at_once(
-    change: Any, undo: Any, job: Job, state: Path
-) -> None:
+def test_many_changes_are_undone_at_once(change: Any, undo: Any, job: Job, state: Path) -> None:
     before = job.kernel()
     change(job, {"cpus": 0.4}, {"cpu_weight": 300}, {"cpus": None}, {"cpus": 0.25})
     (entry,) = entries(state)
@@ -131,9 +129,7 @@ def test_a_last_change_within_the_tolerance_is_undone_too(
     assert job.kernel() == before
 
 
-def test_the_journal_holds_the_first_original(
-    change: Any, run: Containers, state: Path
-) -> None:
+def test_the_journal_holds_the_first_original(change: Any, run: Containers, state: Path) -> None:
     job = run(nano_cpus=1_500_000_000)
     change(job, {"cpus": 0.4})
     first = entries(state)

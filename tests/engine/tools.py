@@ -42,7 +42,7 @@ class Tools:
         self,
         name: str,
         *arguments: object,
-        input: bytes = b"",  # noqa: A002
+        input: bytes = b"",
         env: dict[str, str] | None = None,
         timeout: float = 60,
         **how: Any,
