@@ -61,7 +61,7 @@ def read_table(stream: BinaryIO, name: str) -> pa.Table:
 class _Prefixed(io.RawIOBase):
     """A stream with the bytes that were read for sniffing put back."""
 
-    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+    def __init__(self, head: bytes, rest: BinaryIO | io.RawIOBase) -> None:
         self._head = head
         self._rest = rest
 
@@ -76,7 +76,7 @@ class _Prefixed(io.RawIOBase):
         return head if len(head) == size else head + _read_exactly(self._rest, size - len(head))
 
 
-def _read_exactly(stream: BinaryIO, size: int) -> bytes:
+def _read_exactly(stream: BinaryIO | io.RawIOBase, size: int) -> bytes:
     parts: list[bytes] = []
     while size > 0 and (part := stream.read(size)):
         parts.append(part)
@@ -97,20 +97,25 @@ def _reading(name: str, what: str) -> Iterator[None]:
 
 
 def _read_stream(stream: _Prefixed, name: str) -> Iterator[pa.Table]:
+    """Yield each batch; recordings joined by cat are read one after the other."""
     import pyarrow as pa
 
-    with _reading(name, "Arrow stream"):
-        reader = pa.ipc.open_stream(pa.PythonFile(stream, mode="r"))
-        conform(reader.schema.empty_table(), name)
     while True:
         with _reading(name, "Arrow stream"):
-            try:
-                batch = reader.read_next_batch()
-            except StopIteration:
-                return
-            batch.validate(full=True)  # hostile offsets would crash the process later
-            table = conform(pa.Table.from_batches([batch]), name)
-        yield table
+            reader = pa.ipc.open_stream(pa.PythonFile(stream, mode="r"))
+            conform(reader.schema.empty_table(), name)
+        while True:
+            with _reading(name, "Arrow stream"):
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    break
+                batch.validate(full=True)  # hostile offsets would crash the process later
+                table = conform(pa.Table.from_batches([batch]), name)
+            yield table
+        if not (head := stream.read(4)):
+            return
+        stream = _Prefixed(head, stream)
 
 
 def _read_arrow_file(data: bytes, name: str) -> Iterator[pa.Table]:

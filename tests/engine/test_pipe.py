@@ -15,21 +15,25 @@ from engine.tools import Tools, records
 
 pytestmark = pytest.mark.slow
 
-TRAINING = (
-    "awk 'BEGIN {{ l = {start}; while (1) {{ for (i = 0; i < 250000; i++) x += i;"
-    ' printf "step %d loss: %.6f\\n", n++, l; fflush(); l *= {factor} }} }}\''
-)
-"""A loop that burns CPU and prints a loss, which falls by a factor a step."""
+TRAINING = """awk '
+function now(  line) { getline line < "/proc/uptime"; close("/proc/uptime"); return line + 0 }
+BEGIN {
+    for (begun = now(); ; n++) {
+        for (i = 0; i < 100000; i++) x += i
+        printf "step %d loss: %.6f\\n", n, 100 - RATE * (now() - begun)
+        fflush()
+    }
+}'"""
+"""A loop that burns CPU and prints a loss, which falls from 100 by RATE a second."""
 
-JOBS = {"fast": (9, 0.97), "slow": (9, 0.99), "flat": (0.5, 1)}
+RATES = {"fast": 4, "slow": 2, "flat": 0}
 
 
 @pytest.fixture
 def jobs(run: Containers) -> dict[str, Job]:
     """Three trainings: the loss falls fast, slowly, and not at all."""
     return {
-        name: run(TRAINING.format(start=start, factor=factor), name=name)
-        for name, (start, factor) in JOBS.items()
+        name: run(TRAINING.replace("RATE", str(rate)), name=name) for name, rate in RATES.items()
     }
 
 
@@ -53,7 +57,7 @@ def test_a_stream_makes_the_flat_job_give_way_and_undo_puts_all_back(
     assert {result["status"] for result in results} == {"applied"}
 
     last = {name: last_limit(results, job) for name, job in jobs.items()}
-    assert last["flat"] <= min(last["fast"], last["slow"])
+    assert last["flat"] == pytest.approx(jobs["flat"].engine.cpus / 4)  # 1/(beta n), n = 3
     for name, job in jobs.items():
         assert (job.kernel_cpus or job.engine.cpus) == pytest.approx(last[name], abs=0.001)
 

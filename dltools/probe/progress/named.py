@@ -20,7 +20,7 @@ _PAIR = re.compile(
     r"[ _./-]?)?"
     r"(?P<name>loss|accuracy|acc|perplexity|ppl|error|mse|mae|rmse|f1|auc|bleu|reward|iou|map|wer)"
     r"['\"]?(?:\s*[:=]\s*|\s+)['\"]?(?:tensor\()?"
-    rf"(?P<value>{NUMBER})(?![\w.:/]|,\d)",
+    rf"(?P<value>{NUMBER})(?![\w:/]|[.,]\w)",
     re.IGNORECASE,
 )
 _COUNT = r"['\"]?[ \t]{0,4}[:=#\[]?[ \t]{0,4}['\"]?"

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 from dltools.errors import ConfigError
 from dltools.probe.progress.base import Point, number
@@ -22,7 +23,9 @@ class Pattern:
     def __init__(self, expression: str) -> None:
         """Raises `ConfigError` for an expression that does not compile or names no metric."""
         try:
-            self._regex = re.compile(expression)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what later Pythons may read otherwise
+                self._regex = re.compile(expression)
         except (re.error, OverflowError, RecursionError) as error:
             raise ConfigError(f"pattern {expression!r}: {error}") from error
         groups = self._regex.groupindex
