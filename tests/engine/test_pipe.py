@@ -74,7 +74,7 @@ def last_limit(results: list[dict[str, Any]], job: Job) -> float:
 def test_one_sample_is_enough_at_the_first_try(
     tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
 ) -> None:
-    time.sleep(8)  # more than two intervals of log
+    time.sleep(7)  # more than two intervals of log
     done = tool.shell(
         f"dl-probe {' '.join(run.only)} | dl-plan --policy flowcon --set itval=3 | dl-apply;"
         " echo ${PIPESTATUS[@]} >&2",
@@ -94,6 +94,18 @@ def test_nothing_to_do_is_fine(tool: Tools, run: Containers, tmp_path: Path) -> 
     )
     assert statuses(done.stderr) == [0, 0, 0]
     assert done.stdout == b""
+
+
+def test_a_reader_that_goes_away_ends_a_stream(
+    tool: Tools, run: Containers, tmp_path: Path
+) -> None:
+    run()
+    done = tool.shell(
+        f"dl-probe {' '.join(run.only)} -i 0.1 | head -c 100 | wc -c; echo ${{PIPESTATUS[@]}} >&2",
+        tmp_path / "bin",
+    )
+    assert statuses(done.stderr) == [141, 0, 0]
+    assert int(done.stdout) == 100
 
 
 def test_every_stage_can_be_saved_and_replayed(
@@ -118,7 +130,7 @@ def test_weights_are_made_and_undone(
 ) -> None:
     before = {name: job.kernel() for name, job in jobs.items()}
     done = tool.shell(
-        f"dl-probe {' '.join(run.only)} -i 1 -n 10 | dl-plan --realize weight"
+        f"dl-probe {' '.join(run.only)} -i 1 -n 7 | dl-plan --realize weight"
         " --set itval=2 --set alpha=0.01 | dl-apply; echo ${PIPESTATUS[@]} >&2",
         tmp_path / "bin",
     )

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -139,7 +138,7 @@ def test_a_stopped_container_is_not_sampled(sample: Any, run: Containers) -> Non
 
 
 def test_network_bytes_are_null_without_a_network(sample: Any, run: Containers) -> None:
-    alone, networked = run(name="alone"), run(name="networked", network="bridge")
+    alone, networked = run(name="alone"), run(name="networked", network="host")
     rows = sample()
     for column in ("network_receive_bytes", "network_transmit_bytes"):
         assert column not in of_job(rows, alone)
@@ -172,13 +171,10 @@ def test_a_window_gives_two_samples(sample: Any, run: Containers) -> None:
     assert second["cpu_throttled_seconds"] > 0
 
 
-def test_past_exits_are_in_the_first_sample(sample: Any, run: Containers) -> None:
-    job = run("exit 3")
-    other = run(name="alive")
-    assert eventually(lambda: job.inspect().state == "exited")
-    rows = sample("--since", "1m")
-    starts = [row for row in of_kind(rows, "event") if row["event"] == "start"]
-    assert other.id in {row["container_id"] for row in starts}
+def test_past_starts_are_events(sample: Any, run: Containers) -> None:
+    job = run()
+    (event,) = of_kind(sample("--since", "1m"), "event")
+    assert (event["event"], event["container_id"]) == ("start", job.id)
 
 
 # Formats
@@ -235,10 +231,3 @@ def test_a_table_and_prometheus_text_for_people(tool: Tools, run: Containers) ->
     (line,) = (x for x in prom.splitlines() if x.startswith("dltools_container_cpu_limit_cores{"))
     assert line.endswith(" 0.5")
     assert job.id in line
-
-
-def test_a_probe_costs_little(tool: Tools, run: Containers) -> None:
-    run()
-    begun = time.monotonic()
-    assert tool("dl-probe", *run.only).returncode == 0
-    assert time.monotonic() - begun < 10
