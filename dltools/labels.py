@@ -5,6 +5,8 @@ from __future__ import annotations
 PREFIX = "dltools."
 METRIC = "dltools.metric"  # the evaluation metric
 PATTERN = "dltools.pattern"  # regular expression that finds progress in its log
+FILES = "dltools.files"  # paths inside it that hold progress, separated by commas
+ENDPOINT = "dltools.endpoint"  # port and path, or URL, of its Prometheus metrics
 OBJECTIVE = "dltools.objective"  # min or max
 PROTECT = "dltools.protect"  # never touch it
 

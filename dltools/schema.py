@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "1.0"
+VERSION = "1.1"
 """Version of the table. A minor version adds nullable columns, a major one renames."""
 
 VERSION_KEY = b"dltools.schema"
@@ -130,6 +130,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("gpu_power_watts", _F, (_G,), _GA, "W", "hw.power", "Power the GPU draws."),
     Column("gpu_energy_joules", _F, (_G,), _CO, "J", "hw.energy", "Energy the GPU has used."),
     Column("metric", _S, (_P,), _A, "", "", "What the job reported: loss, val_accuracy, ..."),
+    Column("metric_original", _S, (_P,), _A, "", "", "The metric's name as the job printed it."),
     Column("value", _F, (_P,), _GA, "1", "", "Its value; NaN only where the job said NaN."),
     Column("step", _I, (_P,), _A, "", "", "The job's own step or iteration."),
     Column("epoch", _F, (_P,), _A, "", "", "The job's own epoch."),

@@ -19,11 +19,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dltools import metrics
 from dltools.labels import METRIC, OBJECTIVE
 from dltools.policy.history import JITTER, MICRO, Series, Track
-
-_RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "iou", "dice",
-           "reward", "return", "score", "r2", "top1", "top5")  # fmt: skip
 
 _IDLE = 1e-6
 """Fraction of a node under which a job has used no CPU to speak of."""
@@ -49,29 +47,18 @@ def objective(track: Track, metric: str) -> str:
     label = track.labels.get(OBJECTIVE, "").strip().lower()
     if label in ("min", "max"):
         return label
-    name = metric.lower()
-    return "max" if "loss" not in name and any(word in name for word in _RISING) else "min"
+    return metrics.objective(metric)
 
 
 def candidates(track: Track) -> list[str]:
     """Return the job's metrics, best evaluation metric first.
 
-    The order (ours): the label `dltools.metric`; validation metrics, loss before the others;
-    training loss; any other loss; the rest. Names decide among equals.
+    The order (ours): the label `dltools.metric`; then as `dltools.metrics.rank` has it.
     """
     wanted = track.labels.get(METRIC)
     if wanted:
         return [wanted] if wanted in track.metrics else []
-
-    def rank(name: str) -> tuple[int, str]:
-        lower = name.lower()
-        if lower.startswith(("val_", "valid_", "eval_", "test_")):
-            return (0 if lower.endswith("loss") else 1), name
-        if lower in ("loss", "train_loss", "total_loss"):
-            return 2, name
-        return (3 if "loss" in lower else 4), name
-
-    return sorted(track.metrics, key=rank)
+    return sorted(track.metrics, key=metrics.rank)
 
 
 def growth(track: Track, now: int, itval_s: float, cpus: float, *, signed: bool = False) -> Growth:

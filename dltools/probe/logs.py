@@ -7,8 +7,8 @@ from collections import deque
 from datetime import UTC, datetime
 
 from dltools.errors import DltoolsError
-from dltools.probe.engine import LONGEST_ENTRY, Container, Engine, GoneError, RefusedError
-from dltools.probe.progress.base import Extractor, pieces
+from dltools.probe.engine import Container, Engine, GoneError, RefusedError
+from dltools.probe.progress import Extractor, Log, Point
 from dltools.streams import Row
 
 _WAITING = 100_000
@@ -29,10 +29,9 @@ class LogSource:
         """Nothing is read yet."""
         self._engine = engine
         self._container = container
-        self._extractor = extractor
+        self._log = Log(extractor)
         self._since = 0.0
         self._last: tuple[str, int] = ("", 0)  # newest stamp, and how many entries bore it
-        self._begun = b""  # a line that goes on in the next entry
         self._waiting: deque[bytes] = deque()
         self._room = threading.Semaphore(_WAITING)
         self._thread: threading.Thread | None = None
@@ -101,28 +100,23 @@ class LogSource:
             except ValueError:
                 continue
             self._last = (stamp, self._last[1] + 1 if stamp == self._last[0] else 1)
-            text = self._begun + text
-            self._begun = b""
-            if not text.endswith(b"\n") and len(text) < LONGEST_ENTRY:
-                self._begun = text
-                continue
-            rows += [
-                {
-                    "time": time,
-                    "host": self._engine.host,
-                    "kind": "progress",
-                    "container_id": self._container.id,
-                    "container_name": self._container.name,
-                    "metric": point.metric,
-                    "value": point.value,
-                    "step": point.step,
-                    "epoch": point.epoch,
-                    "source": point.source,
-                }
-                for line in pieces(text)
-                for point in self._extractor.points(line)
-            ]
+            rows += [self._row(time, point) for point in self._log.feed(text)]
         return rows
+
+    def _row(self, time: datetime, point: Point) -> Row:
+        return {
+            "time": time,
+            "host": self._engine.host,
+            "kind": "progress",
+            "container_id": self._container.id,
+            "container_name": self._container.name,
+            "metric": point.metric,
+            "metric_original": point.original,
+            "value": point.value,
+            "step": point.step,
+            "epoch": point.epoch,
+            "source": point.source,
+        }
 
 
 def _moment(stamp: str) -> datetime:

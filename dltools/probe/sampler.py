@@ -19,7 +19,7 @@ from dltools.probe import cgroup, gpu, node
 from dltools.probe.cgroup import Cgroup
 from dltools.probe.engine import Container, Engine, GoneError, parse_time
 from dltools.probe.logs import LogSource
-from dltools.probe.progress import NAMED, Extractor, Pattern
+from dltools.probe.progress import Automatic, Extractor, Pattern
 from dltools.streams import Row
 
 _EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
@@ -166,8 +166,8 @@ class Sampler:
             try:
                 return Pattern(label), None
             except ConfigError as error:
-                return self._options.pattern or NAMED, f"label {PATTERN}: {error}"
-        return self._options.pattern or NAMED, None
+                return self._options.pattern or Automatic(), f"label {PATTERN}: {error}"
+        return self._options.pattern or Automatic(), None
 
     # Rows
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dltools.probe.progress.base import Extractor, Point
-from dltools.probe.progress.named import NAMED
+from dltools.probe.progress.base import Extractor, Family, Point
+from dltools.probe.progress.detect import FAMILIES, Automatic
 from dltools.probe.progress.pattern import Pattern
+from dltools.probe.progress.reading import Log
 
-__all__ = ["NAMED", "Extractor", "Pattern", "Point"]
+__all__ = ["FAMILIES", "Automatic", "Extractor", "Family", "Log", "Pattern", "Point"]

@@ -1,53 +1,139 @@
-"""What every extractor takes and gives."""
+"""What every family of log formats takes and gives, and the words they share."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-LONGEST_LINE = 16_384
-"""Characters of a line that are looked at: a million-character line costs no more."""
-
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+from dltools.metrics import is_metric, normal
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One thing a job reported in one line; `source` names the extractor."""
+class Point(NamedTuple):
+    """One thing a job reported in one line.
+
+    `metric` is the normal name (`dltools.metrics.normal`), `original` the name as printed; `step`
+    and `epoch` are the job's own, None where it says none; `source` is the family that found it;
+    `elapsed_s` is how long the job says it had been running, None where it does not say.
+    """
 
     metric: str
     value: float
     step: int | None
     epoch: float | None
     source: str
+    original: str
+    elapsed_s: float | None = None
 
 
 class Extractor(Protocol):
     """Finds points in a line of text. It never raises on text."""
 
     def points(self, line: str) -> list[Point]:
-        """Return the points of one line."""
+        """Return the points of one line, [] for none."""
 
 
-def pieces(raw: bytes) -> list[str]:
-    """Return what one log entry shows: its lines, bars redrawn by carriage return apart, without
-    escape codes, cut to `LONGEST_LINE`; bytes that are no UTF-8 are replaced."""
-    text = raw.decode(errors="replace").replace("\r", "\n")
-    return [
-        _ESCAPES.sub("", line[:LONGEST_LINE])
-        for line in text.split("\n")
-        if not line.isspace() and line
-    ]
+class Family(Extractor, Protocol):
+    """An extractor of one family of formats; an instance reads one log, from its first line on.
+
+    It gives points only for lines that are unmistakably its own, since every family is tried on
+    every log until one is known; what it remembers from line to line (the epoch, a header row) it
+    keeps itself. A redrawn bar may give the same step again: its reader drops that.
+    """
+
+    name: ClassVar[str]
+    """What `source` says."""
+
+    partial: ClassVar[bool]
+    """True for a format that comes beside others which hold the losses, as MLPerf's marks do."""
+
+
+class Regex:
+    """A regular expression that is compiled when first used: most logs need few of them, and
+    compiling all would take longer than a sample."""
+
+    def __init__(self, expression: str, flags: int = 0) -> None:
+        """Nothing is compiled yet."""
+        self._expression, self._flags = expression, flags
+
+    def __getattr__(self, name: str) -> Any:
+        """Compile, and keep the methods at hand."""
+        compiled = re.compile(self._expression, self._flags)
+        for method in ("search", "match", "fullmatch", "finditer", "findall", "split", "sub"):
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
 
 
 NUMBER = (
     r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][-+]?\d+)?"
     r"|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
 )
-"""A number as programs print it: thousands separators, exponents, nan and inf in any case."""
+"""A number as programs print it: thousands separators, exponents, nan and inf in any case
+(compile with re.IGNORECASE)."""
+
+PLAIN_NUMBER = (
+    r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN]a[nN]|NAN|[iI]nf(?:inity)?)"
+)
+"""A number without thousands separators: faster, for formats that never have them."""
 
 
 def number(text: str) -> float:
     """Return the value of what `NUMBER` matched."""
     return float(text.replace(",", ""))
+
+
+def whole(text: str | None) -> int | None:
+    """Return a count such as 1,635 as an integer, None for none or one beyond 64 bits."""
+    if text is None:
+        return None
+    value = int(text.replace(",", "")[:20])
+    return value if value < 2**63 else None
+
+
+def report(
+    source: str,
+    pairs: Iterable[tuple[str, str | float]],
+    *,
+    step: int | None = None,
+    epoch: float | None = None,
+    phase: str = "",
+    elapsed_s: float | None = None,
+) -> list[Point]:
+    """Return points for (name as printed, number) pairs, less what is no metric.
+
+    Names are normalised; `phase` ("val", say) goes before those that name none. Of a name that
+    comes twice, the first counts. A text that is no number gives no point.
+    """
+    found: dict[str, Point] = {}
+    for original, text in pairs:
+        metric = normal(original)
+        if not is_metric(metric):
+            continue
+        if phase and not metric.startswith(("train_", "val_", "eval_", "test_")):
+            metric = f"{phase}_{metric}"
+        if metric in found:
+            continue
+        if isinstance(text, str):
+            try:
+                value = float(text)
+            except ValueError:
+                try:
+                    value = number(text)
+                except ValueError:
+                    continue
+        else:
+            value = float(text)
+        found[metric] = Point(metric, value, step, epoch, source, original, elapsed_s)
+    return list(found.values())
+
+
+_CLOCK = Regex(r"(?:(?:(\d+) days?, )?(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)")
+
+
+def clock(text: str) -> float | None:
+    """Return the seconds of a span such as 01:10, 1:58:03 or 2 days, 7:32:05."""
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        return None
+    days, hours, minutes, seconds = match.groups()
+    return int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes) * 60 + float(seconds)

@@ -18,7 +18,7 @@ _SPECIAL = ("step", "epoch", "metric", "value")
 class Pattern:
     """Finds points by a user's regular expression."""
 
-    source = "pattern"
+    name = "pattern"
 
     def __init__(self, expression: str) -> None:
         """Raises `ConfigError` for an expression that does not compile or names no metric."""
@@ -47,7 +47,7 @@ class Pattern:
                 value = _number(text)
                 if name and value is not None:
                     whole = int(step) if step is not None and abs(step) < 2**63 else None
-                    found.append(Point(name, value, whole, epoch, self.source))
+                    found.append(Point(name, value, whole, epoch, self.name, name))
         return found
 
 

@@ -1,0 +1,70 @@
+"""Which family of formats a log is of: tried on its first lines, then kept."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from dltools.probe.progress.base import Extractor, Family, Point
+from dltools.probe.progress.named import Named
+
+FAMILIES: tuple[str, ...] = ()
+"""Modules of this package, each with one class `Log`; among those that claim a line the first
+counts."""
+
+_ENOUGH = 20
+"""Lines with points after which the families seen so far are kept."""
+
+_LOST = 1_000
+"""Lines without a point after which all families are tried again."""
+
+
+class Automatic:
+    """Finds the family of one log, and its points.
+
+    Every family sees every line until `_ENOUGH` lines had points; then only those that found some
+    go on. Well-known names (`Named`) count where no family does, or none but partial ones.
+    """
+
+    def __init__(self) -> None:
+        """No family is known yet."""
+        self._families = [_make(name) for name in FAMILIES]
+        self._named = Named()
+        self._kept: list[Extractor] = []
+        self._votes: dict[str, int] = {}
+        self._idle = 0
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of one line."""
+        if not self._kept:
+            return self._try(line)
+        for extractor in self._kept:
+            if found := extractor.points(line):
+                self._idle = 0
+                return found
+        self._idle += 1
+        if self._idle > _LOST:
+            self._kept, self._votes, self._idle = [], {}, 0
+        return []
+
+    def _try(self, line: str) -> list[Point]:
+        found: list[Point] = []
+        for family in self._families:
+            claimed = family.points(line)
+            if claimed and not found:
+                found = claimed
+                self._votes[family.name] = self._votes.get(family.name, 0) + 1
+        whole = any(not family.partial for family in self._families if family.name in self._votes)
+        if not found and not whole:
+            found = self._named.points(line)
+            if found:
+                self._votes[""] = self._votes.get("", 0) + 1
+        if found and sum(self._votes.values()) >= _ENOUGH:
+            self._kept = [family for family in self._families if family.name in self._votes]
+            if not whole:
+                self._kept.append(self._named)
+        return found
+
+
+def _make(name: str) -> Family:
+    made: Family = import_module(f"dltools.probe.progress.{name}").Log()
+    return made
