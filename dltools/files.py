@@ -48,10 +48,10 @@ def state_directory() -> Path:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, who: str) -> Iterator[None]:
     """Hold an exclusive lock on a file, which is made if need be.
 
-    Raises `RetryError` where another process holds it; the kernel frees it when a process dies.
+    Raises `RetryError` where another process holds it, saying that another `who` is running; the kernel frees it when a process dies.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def locked(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise RetryError(f"another dl-apply is running (it holds {path}); try again") from error
+            raise RetryError(f"another {who} is running (it holds {path}); try again") from error
         yield
     finally:
         os.close(handle)

@@ -50,10 +50,10 @@ def engine() -> Engine:
 
 
 @pytest.fixture(scope="session")
-def image(engine: Engine) -> str:
+def image(engine: Engine) -> str:  # noqa: ARG001
     """An image of busybox alone, made from the host's own static one."""
     try:
-        build_image(engine)
+        build_image()
     except ImageError as error:
         missing(str(error))
     return IMAGE

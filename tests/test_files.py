@@ -135,7 +135,7 @@ _HOLDER = """
 import sys
 from pathlib import Path
 from dltools.files import locked
-with locked(Path(sys.argv[1])):
+with locked(Path(sys.argv[1]), "test"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -170,10 +170,10 @@ def test_a_lock_held_by_another_process_is_an_error_to_try_again(
 ) -> None:
     path = tmp_path / "apply.lock"
     holder = hold(path)
-    with pytest.raises(RetryError, match=r"apply\.lock.*try again"), locked(path):
+    with pytest.raises(RetryError, match=r"apply\.lock.*try again"), locked(path, "test"):
         pytest.fail("the block must not run")
     holder.communicate()
-    with locked(path):
+    with locked(path, "test"):
         pass
 
 
@@ -184,45 +184,45 @@ def test_a_lock_is_free_once_its_holder_is_killed(
     holder = hold(path)
     holder.send_signal(signal.SIGKILL)
     assert holder.wait() == -signal.SIGKILL
-    with locked(path):
+    with locked(path, "test"):
         pass
 
 
 def test_a_lock_is_not_taken_twice_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with locked(path):
-        with pytest.raises(RetryError), locked(path):
+    with locked(path, "test"):
+        with pytest.raises(RetryError), locked(path, "test"):
             pytest.fail("the block must not run")
-        with pytest.raises(RetryError), locked(path):
+        with pytest.raises(RetryError), locked(path, "test"):
             pytest.fail("a refusal must not free the lock")
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_a_lock_is_freed_by_a_failure(tmp_path: Path, error: type[BaseException]) -> None:
-    with pytest.raises(error), locked(tmp_path / "lock"):
+    with pytest.raises(error), locked(tmp_path / "lock", "test"):
         raise error
-    with locked(tmp_path / "lock"):
+    with locked(tmp_path / "lock", "test"):
         pass
 
 
 def test_a_child_does_not_inherit_a_lock(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with locked(path):
+    with locked(path, "test"):
         child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
     try:
-        with locked(path):
+        with locked(path, "test"):
             pass
     finally:
         child.communicate()
 
 
 def test_locks_of_different_files_do_not_meet(tmp_path: Path) -> None:
-    with locked(tmp_path / "a"), locked(tmp_path / "b"):
+    with locked(tmp_path / "a", "test"), locked(tmp_path / "b", "test"):
         pass
 
 
 def test_a_lock_makes_its_directories(tmp_path: Path) -> None:
-    with locked(tmp_path / "a" / "b" / "lock"):
+    with locked(tmp_path / "a" / "b" / "lock", "test"):
         assert (tmp_path / "a" / "b" / "lock").exists()
 
 
@@ -230,7 +230,7 @@ def test_a_lock_makes_its_directories(tmp_path: Path) -> None:
 def test_a_lock_that_cannot_be_made_is_an_output_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "directory").mkdir()
-    with pytest.raises(OutputError, match="cannot create"), locked(tmp_path / name):
+    with pytest.raises(OutputError, match="cannot create"), locked(tmp_path / name, "test"):
         pytest.fail("the block must not run")
 
 

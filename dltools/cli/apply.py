@@ -109,7 +109,7 @@ def _actuator(dry_run: bool) -> Iterator[Actuator]:
     from dltools.probe.engine import Engine
 
     home = state_directory()
-    with nullcontext() if dry_run else locked(home / "apply.lock"):
+    with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
         yield Actuator(Engine(), Journal(home / "journal"), dry_run=dry_run)
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from dltools import __version__
 from dltools.errors import InputOutputError
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -51,6 +55,34 @@ def seconds(text: str) -> float:
     if not match:
         raise typer.BadParameter(f"{text!r} is not a duration such as 30, 1.5s, 10m or 2h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"]
+
+
+def moment(text: str) -> datetime:
+    """Read a moment in ISO 8601; one without a zone is in UTC."""
+    from datetime import UTC, datetime
+
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a moment such as 2026-01-31T12:00Z") from error
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+@contextmanager
+def opened_log(name: str) -> Iterator[BinaryIO]:
+    """Open a saved log; - is standard input. Raises `InputOutputError`."""
+    if name == "-":
+        if sys.stdin is None:
+            raise InputOutputError("standard input is closed: give a FILE or pipe something in")
+        yield sys.stdin.buffer
+        return
+    try:
+        with Path(name).open("rb") as stream:
+            yield stream
+    except IsADirectoryError as error:
+        raise InputOutputError(f"{name}: is a directory") from error
+    except FileNotFoundError as error:
+        raise InputOutputError(f"{name}: no such file") from error
 
 
 def open_input(name: str, context: typer.Context) -> tuple[BinaryIO, str]:

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dltools.cli import options
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Verbose, Version, seconds
+from dltools.cli.outputs import Output, chosen, opened
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from datetime import datetime
 
+    from dltools.probe.progress import Pattern
     from dltools.probe.sampler import Sampler
     from dltools.streams import Row, Writer
-
-
-class Output(StrEnum):
-    """What --format may be."""
-
-    AUTO = "auto"
-    TABLE = "table"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-    JSONL = "jsonl"
-    CSV = "csv"
-    PROM = "prom"
 
 
 @guarded
@@ -95,13 +84,55 @@ def probe(
             "'val=(?P<val_loss>[0-9.]+)'. The label dltools.pattern wins.",
         ),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Keep progress of this metric only. Repeatable."),
+    ] = None,
+    from_log: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Read progress from a saved log instead of containers; - is standard input. "
+            "Repeatable.",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHEN",
+            help="When the saved logs began, such as 2026-01-31T12:00Z, for those that tell only "
+            "elapsed time or no year.  [default: 1970-01-01T00:00Z]",
+        ),
+    ] = None,
+    list_metrics: Annotated[
+        bool,
+        typer.Option(
+            "--list-metrics", help="Say what progress is found, by which family, and how much."
+        ),
+    ] = False,
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "-o",
             "--output",
-            metavar="FILE",
-            help="Write to FILE: whole or not at all, but for a stream.",
+            metavar="FILE|DIR/",
+            help="Write to FILE, whole or not at all but for a stream; or add to the recordings "
+            "in DIR, which are kept by day and host.",
+        ),
+    ] = None,
+    rotate: Annotated[
+        float,
+        typer.Option(
+            parser=seconds,
+            metavar="TIME",
+            envvar="DLTOOLS_ROTATE",
+            help="Begin a new file in DIR this often, in a stream.",
+        ),
+    ] = "1h",  # type: ignore[assignment]
+    compact: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Merge the small files of a directory of recordings, and stop."
         ),
     ] = None,
     format_: Annotated[
@@ -120,24 +151,90 @@ def probe(
     Prints observations, a table with a row per node, container, progress point and event, in
     Parquet; with -i an Arrow stream with a batch per sample. dl-plan reads both.
     """  # fmt: skip
+    # Arrow imports numpy and pandas where they are installed, and uses neither here: 0.2 s.
+    sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
+    if compact is not None:
+        _compact(compact)
+        return
     if interval is None and (count is not None or duration is not None):
         raise typer.BadParameter("--count and --duration need --interval")
     if interval is not None and interval <= 0:
         raise typer.BadParameter("--interval must be more than 0")
-    chosen = _format(format_, output, streaming=interval is not None)
+    if from_log and interval is not None:
+        raise typer.BadParameter("--from-log reads a log once: --interval does not go with it")
+    if start is not None and not from_log:
+        raise typer.BadParameter("--start needs --from-log")
+    if list_metrics and (interval is not None or output is not None):
+        raise typer.BadParameter("--list-metrics goes with neither --interval nor --output")
+    streaming = interval is not None
+    format_ = chosen(format_, output, streaming=streaming)
 
-    from dltools.probe.engine import Engine
     from dltools.probe.progress import Pattern
+
+    regex = Pattern(pattern) if pattern else None
+    if from_log:
+        logs = _saved_logs(from_log, regex, options.moment(start) if start else None)
+        if list_metrics:
+            _print_metrics(_picked(logs, metric))
+            return
+        with opened(format_, output, streaming=False, rotate=rotate, since=since) as writer:
+            _write(writer, _picked(logs, metric), verbose)
+        return
+
+    # The engine's answers take as long as importing Arrow: both at once.
+    threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
+    from dltools.probe.engine import Engine
     from dltools.probe.sampler import Options, Sampler
 
     filters = {key: value for key, value in (("label", label), ("name", name)) if value}
-    regex = Pattern(pattern) if pattern else None
-    sampler = Sampler(Engine(), Options(filters, since, regex))
-    with _writer(chosen, output, streaming=interval is not None) as writer:
+    sampler = Sampler(Engine(), Options(filters, since, regex, frozenset(metric or ())))
+    if list_metrics:
+        _print_metrics(sampler.sample())
+        return
+    with opened(format_, output, streaming=streaming, rotate=rotate, since=since) as writer:
         if interval is None:
             _once(sampler, writer, window, verbose)
         else:
             _stream(sampler, writer, interval, count, duration, verbose)
+
+
+def _saved_logs(files: list[str], regex: Pattern | None, start: datetime | None) -> list[Row]:
+    from dltools.probe import replay
+    from dltools.probe.progress import Automatic
+
+    rows: list[Row] = []
+    for file, name in zip(files, replay.names(files), strict=True):
+        with options.opened_log(file) as stream:
+            rows += replay.observations(stream, name, regex or Automatic(), start or replay.START)
+    if not rows:
+        complain("no progress found in " + ", ".join(files))
+    return rows
+
+
+def _picked(rows: list[Row], metrics: list[str] | None) -> list[Row]:
+    return rows if not metrics else [row for row in rows if row["metric"] in metrics]
+
+
+def _print_metrics(rows: list[Row]) -> None:
+    from dltools.cli.tables import metrics_table
+
+    options.console().print(metrics_table(row for row in rows if row["kind"] == "progress"))
+
+
+def _compact(root: Path) -> None:
+    from dltools.cli.tables import size
+    from dltools.errors import InputOutputError
+    from dltools.streams.compaction import compact
+    from dltools.streams.dataset import Dataset
+
+    if not root.is_dir():
+        raise InputOutputError(f"{root}: no such directory")
+    done = compact(Dataset(root))
+    if done.files_before:
+        complain(
+            f"{root}: {done.files_before} files of {size(done.bytes_before)} became "
+            f"{done.files_after} of {size(done.bytes_after)}, {done.rows} rows"
+        )
 
 
 def _once(sampler: Sampler, writer: Writer, window: float, verbose: bool) -> None:
@@ -183,84 +280,6 @@ def _write(writer: Writer, rows: list[Row], verbose: bool) -> None:
             if row.get("gap"):
                 complain(f"{row.get('container_name') or row['host']}: {row['gap']}")
     writer.write(to_table(rows))
-
-
-# Output
-
-
-def _format(wanted: Output, output: Path | None, *, streaming: bool) -> Output:
-    terminal = output is None and sys.stdout.isatty()
-    if wanted is not Output.AUTO:
-        if terminal and wanted in (Output.PARQUET, Output.ARROW):
-            raise typer.BadParameter(
-                f"{wanted} is binary and standard output is a terminal; use -o FILE or a pipe"
-            )
-        return wanted
-    if terminal:
-        return Output.TABLE
-    return Output.ARROW if streaming else Output.PARQUET
-
-
-@contextmanager
-def _writer(format_: Output, output: Path | None, *, streaming: bool) -> Iterator[Writer]:
-    """Open the output; it is complete when the block ends, however it ends."""
-    from dltools.files import atomic_file
-    from dltools.streams import Format, writer
-
-    def make(out: BinaryIO) -> Writer:
-        return _TableWriter(out) if format_ is Output.TABLE else writer(Format(format_.value), out)
-
-    if output is None:
-        made = make(sys.stdout.buffer)
-        try:
-            yield made
-        except BrokenPipeError:
-            raise
-        except BaseException:
-            made.close()
-            raise
-        made.close()
-    elif streaming:
-        from dltools.errors import OutputError
-
-        try:
-            file = output.open("wb")
-        except OSError as error:
-            raise OutputError(f"cannot create {output}: {error.strerror}") from error
-        with file:
-            made = make(file)
-            try:
-                yield made
-            finally:
-                made.close()
-    else:
-        with atomic_file(output) as staged:
-            made = make(staged)  # type: ignore[arg-type]
-            yield made
-            made.close()
-
-
-class _TableWriter:
-    """A table for people: a row per container, with rates since the sample before."""
-
-    def __init__(self, out: BinaryIO) -> None:
-        import io
-
-        self._out = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
-        self._earlier: dict[str, Row] = {}
-
-    def write(self, table: pa.Table) -> None:
-        from dltools.cli.tables import containers_table
-
-        console = options.console(self._out)
-        rows = table.to_pylist()
-        console.print(containers_table(rows, self._earlier))
-        if not any(row["kind"] == "container" for row in rows):
-            complain("no containers are running, or none that the filters let through")
-
-    def close(self) -> None:
-        self._out.flush()
-        self._out.detach()
 
 
 app = options.app(probe)

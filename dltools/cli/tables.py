@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
+from dltools import metrics
+
 if TYPE_CHECKING:
     from dltools.planner import Verdict
     from dltools.plans import Result, Settings
@@ -67,9 +69,9 @@ def containers_table(
         table.add_row(
             row["container_name"],
             row["state"],
-            _cores(row, before),
+            cores(row, before),
             "-" if limit is None or limit == whole else f"{limit:.3g}",
-            _size(row["memory_working_set_bytes"]),
+            size(row["memory_working_set_bytes"]),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
             " ".join(f"{name}={value:.4g}" for name, value in shown.items()) or "-",
         )
@@ -77,8 +79,29 @@ def containers_table(
     return _settled(table)
 
 
-def _cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
-    used, start = row["cpu_seconds"], row["started_at"]
+def metrics_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """Return a row per container and metric, those to go by first: which family found it, its name
+    as printed, how many points, the first and last value."""
+    table = _table(
+        ("CONTAINER", "left"), ("METRIC", "left"), ("AIM", "left"), ("AS PRINTED", "left"),
+        ("FAMILY", "left"), ("POINTS", "right"), ("FIRST", "right"), ("LAST", "right"),
+    )  # fmt: skip
+    found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        key = (row["container_name"] or "", row["metric"], row["source"] or "")
+        found.setdefault(key, []).append(row)
+    ordered = sorted(found.items(), key=lambda item: (item[0][0], metrics.rank(item[0][1])))
+    for (name, metric, family), points in ordered:
+        table.add_row(
+            name, metric, metrics.objective(metric), points[0].get("metric_original") or metric,
+            family, str(len(points)), f"{points[0]['value']:.6g}", f"{points[-1]['value']:.6g}",
+        )  # fmt: skip
+    return table
+
+
+def cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    """Return the cores that a row's subject has used since the row before, else since its start."""
+    used, start = row["cpu_seconds"], row.get("started_at")
     if used is None:
         return "-"
     if before and before["cpu_seconds"] is not None:
@@ -87,15 +110,16 @@ def _cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
     return f"{used / span:.2f}" if span > 0 else "-"
 
 
-def _size(count: int | None) -> str:
+def size(count: int | None) -> str:
+    """Return a number of bytes in three digits."""
     if count is None:
         return "-"
-    size = float(count)
+    amount = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
+        if amount < 1000 or unit == "GiB":
             break
-        size /= 1024
-    return f"{size:.3g} {unit}"
+        amount /= 1024
+    return f"{amount:.3g} {unit}"
 
 
 def _settings(settings: Settings) -> str:
@@ -110,7 +134,7 @@ def _settings(settings: Settings) -> str:
         words.append(f"on CPUs {settings['cpuset'] or 'all'}")
     if "memory" in settings:
         words.append("no memory limit" if settings["memory"] is None
-                     else _size(settings["memory"]))  # fmt: skip
+                     else size(settings["memory"]))  # fmt: skip
     return ", ".join(words) or "-"
 
 

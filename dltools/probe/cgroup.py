@@ -7,6 +7,7 @@ controller is looked up by itself, for hosts that mix both versions.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ class Cgroup:
 def mounts(root: Path = ROOT) -> list[Mount]:
     """Return the cgroup mounts that this process sees."""
     found = []
-    for line in read_text(root / "proc/self/mountinfo").splitlines():
+    for line in read_text(f"{root}/proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         fields, options = left.split(), right.split()
         if len(fields) < 5 or len(options) < 3 or options[0] not in ("cgroup", "cgroup2"):
@@ -109,7 +110,7 @@ def of_process(pid: int, mounted: list[Mount], root: Path = ROOT) -> Cgroup | No
     """Return the cgroup of a process, None where the process or every mount is out of sight."""
     v1: dict[str, Path] = {}
     unified: Path | None = None
-    for line in read_text(root / f"proc/{pid}/cgroup").splitlines():
+    for line in read_text(f"{root}/proc/{pid}/cgroup").splitlines():
         number, controllers, path = [*line.split(":", 2), "", ""][:3]
         names = frozenset(filter(None, controllers.split(",")))
         for mount in mounted:
@@ -131,7 +132,7 @@ def belongs_to(pid: int, container_id: str, root: Path = ROOT) -> bool:
 
     A remote engine's process ids mean nothing here.
     """
-    return container_id in read_text(root / f"proc/{pid}/cgroup")
+    return container_id in read_text(f"{root}/proc/{pid}/cgroup")
 
 
 def _below(mount: Mount, path: str) -> Path | None:
@@ -148,27 +149,40 @@ def _unescape(text: str) -> str:
 # Files
 
 
-def read_text(path: Path) -> str:
-    """Return a file's text, "" where it cannot be read: a cgroup may vanish at any time."""
+def read_text(path: Path | str) -> str:
+    """Return a file's text, "" where it cannot be read: a cgroup may vanish at any time.
+
+    By system calls: `Path.read_text` takes three times as long, and a sample reads 15 files a
+    container.
+    """
     try:
-        return path.read_text()
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        data = os.read(handle, 1 << 16)
+        while data and (more := os.read(handle, 1 << 16)):
+            data += more
+        return data.decode()
     except (OSError, UnicodeDecodeError):
         return ""
+    finally:
+        os.close(handle)
 
 
-def read_int(path: Path) -> int | None:
+def read_int(path: Path | str) -> int | None:
     """Return the number in a one-number file, None where there is no number."""
     text = read_text(path).strip()
     return int(text) if text.lstrip("-").isdigit() else None
 
 
-def read_flat(path: Path) -> dict[str, int]:
+def read_flat(path: Path | str) -> dict[str, int]:
     """Return a file of `key value` lines."""
     pairs = (line.split() for line in read_text(path).splitlines())
     return {p[0]: int(p[1]) for p in pairs if len(p) == 2 and p[1].lstrip("-").isdigit()}
 
 
-def pressure_seconds(path: Path) -> float | None:
+def pressure_seconds(path: Path | str) -> float | None:
     """Return the total of a pressure file's `some` line, in seconds."""
     match = re.search(r"^some .*total=(\d+)", read_text(path), re.M)
     return int(match[1]) / 1e6 if match else None
@@ -177,18 +191,18 @@ def pressure_seconds(path: Path) -> float | None:
 def quota_cores(directory: Path, version: int) -> float | None:
     """Return the CPU quota set on one cgroup in cores, None for none."""
     if version == 2:
-        quota, _, period = read_text(directory / "cpu.max").strip().partition(" ")
+        quota, _, period = read_text(f"{directory}/cpu.max").strip().partition(" ")
         return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
-    limit, span = (read_int(directory / f"cpu.cfs_{w}_us") for w in ("quota", "period"))
+    limit, span = (read_int(f"{directory}/cpu.cfs_{w}_us") for w in ("quota", "period"))
     return limit / span if limit and span and limit > 0 else None
 
 
 def weight(directory: Path, version: int) -> float | None:
     """Return the CPU weight of one cgroup in Docker's shares: 1024 is the default of both."""
     if version == 1:
-        shares = read_int(directory / "cpu.shares")
+        shares = read_int(f"{directory}/cpu.shares")
         return None if shares is None else float(shares)
-    kernel = read_int(directory / "cpu.weight")
+    kernel = read_int(f"{directory}/cpu.weight")
     return None if kernel is None else kernel * DEFAULT_CPU_WEIGHT / V2_DEFAULT_WEIGHT
 
 
@@ -196,7 +210,7 @@ def cpuset(directory: Path, version: int) -> str | None:
     """Return the CPUs that a cgroup may really use."""
     name = "cpuset.cpus.effective" if version == 2 else "cpuset.effective_cpus"
     return (
-        read_text(directory / name).strip() or read_text(directory / "cpuset.cpus").strip() or None
+        read_text(directory / name).strip() or read_text(f"{directory}/cpuset.cpus").strip() or None
     )
 
 
@@ -222,7 +236,7 @@ def usage(cgroup: Cgroup) -> Usage:
         values["cpu_weight"] = weight(directory, version)
         if values["cpu_weight"] is not None:
             known.add("cpu_limit")
-        stat = read_flat(directory / "cpu.stat")
+        stat = read_flat(f"{directory}/cpu.stat")
         if "throttled_usec" in stat:
             values["throttled_seconds"] = stat["throttled_usec"] / 1e6
         elif "throttled_time" in stat:
@@ -230,12 +244,12 @@ def usage(cgroup: Cgroup) -> Usage:
         if version == 2 and "usage_usec" in stat:
             values["cpu_seconds"] = stat["usage_usec"] / 1e6
     if (found := cgroup.directory("cpuacct")) and found[1] == 1:
-        nanos = read_int(found[0] / "cpuacct.usage")
+        nanos = read_int(f"{found[0]}/cpuacct.usage")
         values["cpu_seconds"] = None if nanos is None else nanos / 1e9
     if found := cgroup.directory("cpuset"):
         values["cpuset"] = cpuset(*found)
     if found := cgroup.directory("pids"):
-        values["threads"] = read_int(found[0] / "pids.current")
+        values["threads"] = read_int(f"{found[0]}/pids.current")
     if found := cgroup.directory("memory"):
         values |= _memory(*found)
         if values["memory_usage"] is not None:
@@ -246,19 +260,19 @@ def usage(cgroup: Cgroup) -> Usage:
         values["pressure"] = {
             name: total
             for name in ("cpu", "memory", "io")
-            if (total := pressure_seconds(cgroup.unified / f"{name}.pressure")) is not None
+            if (total := pressure_seconds(f"{cgroup.unified}/{name}.pressure")) is not None
         }
     return Usage(**values, known=frozenset(known))  # type: ignore[arg-type]
 
 
 def _memory(directory: Path, version: int) -> dict[str, object]:
-    stat = read_flat(directory / "memory.stat")
+    stat = read_flat(f"{directory}/memory.stat")
     if version == 2:
-        used, limit = (read_int(directory / f"memory.{name}") for name in ("current", "max"))
+        used, limit = (read_int(f"{directory}/memory.{name}") for name in ("current", "max"))
         inactive, names = stat.get("inactive_file"), ("anon", "file", "shmem")
     else:
         used, limit = (
-            read_int(directory / f"memory.{name}_in_bytes") for name in ("usage", "limit")
+            read_int(f"{directory}/memory.{name}_in_bytes") for name in ("usage", "limit")
         )
         inactive, names = (
             stat.get("total_inactive_file"),
@@ -277,7 +291,7 @@ def _memory(directory: Path, version: int) -> dict[str, object]:
 
 def _io(directory: Path, version: int) -> dict[str, object]:
     if version == 2:
-        text = read_text(directory / "io.stat")
+        text = read_text(f"{directory}/io.stat")
         read, written = (
             sum(int(n) for n in re.findall(rf"\b{key}=(\d+)", text)) for key in ("rbytes", "wbytes")
         )
@@ -294,7 +308,7 @@ def _io(directory: Path, version: int) -> dict[str, object]:
 def network_bytes(pid: int, root: Path = ROOT) -> tuple[int | None, int | None]:
     """Return the bytes received and sent in a process's network namespace, lo left out."""
     received = sent = None
-    for line in read_text(root / f"proc/{pid}/net/dev").splitlines():
+    for line in read_text(f"{root}/proc/{pid}/net/dev").splitlines():
         name, colon, numbers = line.partition(":")
         fields = numbers.split()
         if colon and name.strip() != "lo" and len(fields) >= 9:

@@ -1,33 +1,21 @@
-"""The Docker Engine: inventory, limits and logs through the low-level API.
-
-The engine is found as the docker command finds it: DOCKER_HOST (with DOCKER_TLS_VERIFY and
-DOCKER_CERT_PATH), else the context of DOCKER_CONTEXT or of the docker configuration.
-"""
+"""The Docker Engine: inventory, limits and logs."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
-from dltools.errors import AccessError, DltoolsError, UnavailableError
 from dltools.labels import PREFIX
+from dltools.probe.transport import GoneError, Params, RefusedError, connect
 
-TIMEOUT_S = 30
+__all__ = ["LONGEST_ENTRY", "Container", "Engine", "GoneError", "RefusedError", "parse_time"]
 
 LONGEST_ENTRY = 1 << 20
 """Bytes of a log line that never ends after which it is cut."""
-
-
-class GoneError(DltoolsError):
-    """The container is no longer there."""
-
-
-class RefusedError(DltoolsError):
-    """The engine refused a request; the message is the engine's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +45,9 @@ class Engine:
 
     def __init__(self) -> None:
         """Connect. Raises `UnavailableError` or `AccessError`."""
-        with self._talking():
-            self.api = _connect()
-            info = self.api.info()
+        self._transport = connect()
+        self.is_local = self._transport.is_local
+        info = self._transport.json("GET", "/info")
         self.id: str = info.get("ID") or ""
         self.host: str = info.get("Name") or ""
         self.cpus: int = info.get("NCPU") or 0
@@ -67,29 +55,23 @@ class Engine:
 
     def containers(self, filters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Return the running and paused containers as the list call gives them."""
-        with self._talking():
-            return list(self.api.containers(filters=dict(filters or {})))
+        params = {"filters": json.dumps(dict(filters))} if filters else {}
+        return list(self._transport.json("GET", "/containers/json", params))
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
-        with self._talking():
-            return _container(self.api.inspect_container(id_))
+        return _container(self._transport.json("GET", f"/containers/{quote(id_)}/json"))
 
     def update(self, id_: str, settings: Mapping[str, Any]) -> None:
-        """Post settings under the engine's own names.
-
-        Not through docker-py's `update_container`: that knows no NanoCpus.
-        """
-        with self._talking():
-            url = self.api._url("/containers/{0}/update", id_)
-            self.api._result(self.api._post_json(url, data=dict(settings)), True)
+        """Post settings under the engine's own names."""
+        self._transport.json("POST", f"/containers/{quote(id_)}/update", body=dict(settings))
 
     def run(self, id_: str, command: Sequence[str]) -> int:
         """Run a command inside a container and return its exit status."""
-        with self._talking():
-            started = self.api.exec_create(id_, list(command))
-            self.api.exec_start(started["Id"])
-            return int(self.api.exec_inspect(started["Id"])["ExitCode"] or 0)
+        what = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
+        made = self._transport.json("POST", f"/containers/{quote(id_)}/exec", body=what)["Id"]
+        self._transport.json("POST", f"/exec/{made}/start", body={"Detach": False})
+        return int(self._transport.json("GET", f"/exec/{made}/json")["ExitCode"] or 0)
 
     def logs(self, container: Container, since: float) -> list[bytes]:
         """Return what a container has logged since a time (seconds since the epoch).
@@ -97,90 +79,40 @@ class Engine:
         Each entry begins with the engine's time stamp and a blank. One without a line end goes on
         in the next: the engine cuts entries at 16 KiB.
         """
-        with self._talking():
-            response = self._log_request(container, since, follow=False)
-            return list(_entries(response, container.tty))
+        return list(self._logs(container, since, follow=False))
 
     def follow(self, container: Container, since: float) -> Iterator[bytes]:
         """Yield a container's log entries as they come, until it exits."""
-        with self._talking():
-            response = self._log_request(container, since, follow=True)
-            # The engine keeps quiet while the container does.
-            self.api._disable_socket_timeout(self.api._get_raw_response_socket(response))
-        return _entries(response, container.tty)
+        return self._logs(container, since, follow=True)
 
     def events(self, since: float) -> Iterator[dict[str, Any]]:
         """Yield container events from a time on, for ever."""
-        with self._talking():
-            return iter(self.api.events(since=since, decode=True, filters={"type": "container"}))
+        params = {"since": f"{since:.9f}", "filters": _CONTAINERS}
+        return _records(self._transport.chunks("/events", params, endless=True))
 
     def past_events(self, since: float, until: float) -> list[dict[str, Any]]:
         """Return the container events between two times that the engine still remembers."""
-        with self._talking():
-            return list(
-                self.api.events(
-                    since=since, until=until, decode=True, filters={"type": "container"}
-                )
-            )
+        params = {"since": f"{since:.9f}", "until": f"{until:.9f}", "filters": _CONTAINERS}
+        return list(_records(self._transport.chunks("/events", params)))
 
-    def _log_request(self, container: Container, since: float | None, *, follow: bool) -> Any:
-        params: dict[str, Any] = {"stdout": 1, "stderr": 1, "timestamps": 1}
-        params |= {"follow": int(follow), "tail": "all"}
-        if since is not None:
-            params["since"] = f"{since:.9f}"
-        url = self.api._url("/containers/{0}/logs", container.id)
-        response = self.api._get(url, params=params, stream=True)
-        self.api._raise_for_status(response)
-        return response
-
-    @contextmanager
-    def _talking(self) -> Iterator[None]:
-        import docker.errors
-        import requests.exceptions
-
-        try:
-            yield
-        except docker.errors.NotFound as error:
-            raise GoneError(str(error.explanation or error)) from error
-        except docker.errors.APIError as error:
-            raise RefusedError(str(error.explanation or error).replace("\n", " ")) from error
-        except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
-            raise _unreachable(error) from error
-        except OSError as error:
-            raise _unreachable(error) from error
+    def _logs(self, container: Container, since: float, *, follow: bool) -> Iterator[bytes]:
+        params: Params = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow),
+                  "tail": "all", "since": f"{since:.9f}"}  # fmt: skip
+        path = f"/containers/{quote(container.id)}/logs"
+        return _entries(self._transport.chunks(path, params, endless=follow), container.tty)
 
 
-def _connect() -> Any:
-    from docker.api.client import APIClient
-    from docker.utils import kwargs_from_env
-
-    settings = kwargs_from_env()
-    if not settings.get("base_url") and (named := _context()):
-        settings = named
-    return APIClient(version="auto", timeout=TIMEOUT_S, **settings)
+_CONTAINERS = json.dumps({"type": ["container"]})
 
 
-def _context() -> dict[str, Any]:
-    """Return the connection of the docker command's current context, empty for the default."""
-    from docker.context import ContextAPI
-
-    name = os.environ.get("DOCKER_CONTEXT") or None
-    context = ContextAPI.get_context(name) if name else ContextAPI.get_current_context()
-    if context is None:
-        raise UnavailableError(f"docker context {name!r} does not exist; see docker context ls")
-    if context.name == "default":
-        return {}
-    tls = context.TLSConfig
-    return {"base_url": context.Host, **({"tls": tls} if tls else {})}
-
-
-def _unreachable(error: BaseException) -> DltoolsError:
-    where = os.environ.get("DOCKER_HOST") or "the default socket"
-    chain = f"{error} {error.__cause__} {error.__context__}"
-    if "Permission denied" in chain or "EACCES" in chain:
-        return AccessError(f"no permission to use the Docker engine at {where}; "
-                           "run as root or join the group docker")  # fmt: skip
-    return UnavailableError(f"no Docker engine answers at {where}; is dockerd running?")
+def _records(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a stream, one a line."""
+    begun = b""
+    for chunk in chunks:
+        *lines, begun = (begun + chunk).split(b"\n")
+        yield from (json.loads(line) for line in lines if line.strip())
+    if begun.strip():
+        yield json.loads(begun)
 
 
 def _container(raw: Mapping[str, Any]) -> Container:
@@ -209,10 +141,10 @@ def parse_time(text: str | None) -> datetime | None:
         return None
 
 
-def _entries(response: Any, tty: bool) -> Iterator[bytes]:
+def _entries(chunks: Iterable[bytes], tty: bool) -> Iterator[bytes]:
     """Yield log entries: lines for a terminal, else the payloads of frames of 8 + n bytes."""
     buffer = bytearray()
-    for chunk in response.iter_content(chunk_size=None):
+    for chunk in chunks:
         buffer += chunk
         start = 0
         while (end := _line_end(buffer, start) if tty else _frame_end(buffer, start)) is not None:

@@ -7,8 +7,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -27,16 +26,18 @@ _EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
 _THREADS = 8
 
 _N = TypeVar("_N", int, float)
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to measure: engine filters as `docker ps` knows them, seconds of log history, and a
-    regular expression for progress lines."""
+    """What to measure: engine filters as `docker ps` knows them, seconds of log history, a regular
+    expression for progress lines, and which metrics to keep (none named: all)."""
 
     filters: Mapping[str, list[str]]
     since_s: float
     pattern: Pattern | None = None
+    metrics: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -78,6 +79,7 @@ class Sampler:
 
     def sample(self) -> list[Row]:
         """Return a whole sample: progress and events that are new, then counters and limits."""
+        begun = time.perf_counter()
         fresh = self._refresh()
         rows, self._parting = self._parting, []
         rows += self._new_events()
@@ -89,13 +91,18 @@ class Sampler:
                 rows += source.drain(ended=key in again)
         self._logs.update((key, self._watched[key].logs) for key in new)
         unread = new if self._following else list(self._watched)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            for found in pool.map(lambda key: self._logs[key].read(since), unread):
-                rows += found
+        for found in self._each(lambda key: self._logs[key].read(since), unread):
+            rows += found
         if self._following:
             for key in new + again:
                 self._logs[key].follow()
-        return rows + self._usage_rows(datetime.now(UTC))
+        if self._options.metrics:
+            wanted = self._options.metrics
+            rows = [row for row in rows if row["kind"] != "progress" or row["metric"] in wanted]
+        usage = self._usage_rows(datetime.now(UTC))
+        usage[0]["probe_cpu_seconds"] = time.process_time()
+        usage[0]["probe_sample_seconds"] = time.perf_counter() - begun
+        return rows + usage
 
     # Inventory
 
@@ -111,8 +118,7 @@ class Sampler:
         changed = {key for key in listed if key in self._changed}
         self._changed -= changed
         stale = [key for key in listed if key in changed or self._is_stale(key)]
-        with ThreadPoolExecutor(_THREADS) as pool:
-            inspected = list(pool.map(self._inspect, stale))
+        inspected = self._each(self._inspect, stale)
         fresh = []
         for watched in filter(None, inspected):
             old = self._watched.get(watched.container.id)
@@ -124,6 +130,16 @@ class Sampler:
             if key in self._watched:
                 self._renew(self._watched[key], entry)
         return fresh
+
+    def _each(self, ask: Callable[[str], _Answer], keys: list[str]) -> list[_Answer]:
+        """Return what the engine answers for each container, asked side by side where the way to
+        it is long; on a local socket the threads would cost more than they save (measured)."""
+        if self._engine.is_local:
+            return [ask(key) for key in keys]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return list(pool.map(ask, keys))
 
     def _is_stale(self, key: str) -> bool:
         watched = self._watched.get(key)

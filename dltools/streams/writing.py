@@ -136,6 +136,7 @@ class _CsvWriter:
         import pyarrow as pa
         from pyarrow import csv
 
+        table = table.combine_chunks()  # Arrow writes rubbish for an empty chunk
         plain = [
             table.column(c.name).cast(pa.string()) if c.type is Type.NAME else table.column(c.name)
             for c in COLUMNS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import tarfile
 import time
@@ -24,9 +25,17 @@ class ImageError(Exception):
     """No image can be made; the message says what to do."""
 
 
-def build_image(engine: Engine) -> None:
+@functools.cache
+def api() -> Any:
+    """docker-py's client, for what dltools itself never does."""
+    from docker import from_env
+
+    return from_env().api
+
+
+def build_image() -> None:
     """Import busybox and its applets as an image, unless it is there."""
-    if engine.api.images(IMAGE, quiet=True):
+    if api().images(IMAGE, quiet=True):
         return
     if not BUSYBOX.exists() or "static" not in _linkage():
         raise ImageError(f"{BUSYBOX} is missing or not static: install busybox-static")
@@ -37,7 +46,7 @@ def build_image(engine: Engine) -> None:
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             archive.addfile(link)
-    engine.api.import_image_from_data(packed.getvalue(), repository=IMAGE)
+    api().import_image_from_data(packed.getvalue(), repository=IMAGE)
 
 
 def _linkage() -> str:
@@ -103,19 +112,19 @@ class Job:
         return int(files["cpu.weight"]) * 10.24
 
     def stop(self) -> None:
-        self.engine.api.stop(self.id, timeout=0)
+        api().stop(self.id, timeout=0)
 
     def start(self) -> None:
-        self.engine.api.start(self.id)
+        api().start(self.id)
 
     def restart(self) -> None:
-        self.engine.api.restart(self.id, timeout=0)
+        api().restart(self.id, timeout=0)
 
     def remove(self) -> None:
-        self.engine.api.remove_container(self.id, force=True)
+        api().remove_container(self.id, force=True)
 
     def log(self) -> bytes:
-        return bytes(self.engine.api.logs(self.id))
+        return bytes(api().logs(self.id))
 
 
 class Containers:
@@ -139,15 +148,15 @@ class Containers:
         **limits: Any,
     ) -> Job:
         """Start a shell script in a container. `limits` are docker-py's host_config arguments."""
-        api = self._engine.api
+        client = api()
         own = {"dltools-test": "1", "dltools-test.case": self._case}
-        created = api.create_container(
+        created = client.create_container(
             self._image,
             ["/bin/sh", "-c", script],
             name=f"dltools-test-{self._case}-{name}",
             tty=tty,
             labels=own | (labels or {}),
-            host_config=api.create_host_config(network_mode=network, **limits),
+            host_config=client.create_host_config(network_mode=network, **limits),
         )
         job = Job(self._engine, created["Id"], f"dltools-test-{self._case}-{name}")
         self._started.append(job)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.containers import Containers, Job, plan_for
+from engine.containers import Containers, Job, api, plan_for
 from engine.tools import Tools, records
 
 from dltools.plans import Settings
@@ -114,10 +114,10 @@ def test_the_same_again_is_unchanged(apply: Any, job: Job) -> None:
 
 def test_a_paused_container_is_changed(apply: Any, run: Containers) -> None:
     job = run()
-    job.engine.api.pause(job.id)
+    api().pause(job.id)
     assert apply(plan_for(job, {"cpus": 0.4}))["status"] == "applied"
     assert job.kernel_cpus == pytest.approx(0.4)
-    job.engine.api.unpause(job.id)
+    api().unpause(job.id)
 
 
 def test_the_quota_holds_a_busy_container(apply: Any, tool: Tools, run: Containers) -> None:

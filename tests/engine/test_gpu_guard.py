@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from engine.containers import Containers, Job
+from engine.containers import Containers, Job, api
 
 from dltools.apply import gpu, limits
 from dltools.apply.docker import Actuator
@@ -136,6 +136,6 @@ def test_a_container_without_the_device_has_no_usable_gpu(engine: Engine, run: C
 
 def test_a_paused_container_cannot_be_asked(engine: Engine, run: Containers) -> None:
     job = run()
-    engine.api.pause(job.id)
+    api().pause(job.id)
     assert gpu.usable(engine, job.inspect()) is None
-    engine.api.unpause(job.id)
+    api().unpause(job.id)

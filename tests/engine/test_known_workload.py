@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from engine.containers import Containers
+from engine.containers import Containers, api
 from engine.tools import Tools, records
 
 from dltools.probe.engine import Engine
@@ -16,15 +16,13 @@ CORES = 0.5
 
 
 @pytest.mark.slow
-def test_half_a_core_for_twenty_seconds_is_ten_cpu_seconds(
-    engine: Engine, tool: Tools, run: Containers
-) -> None:
+def test_half_a_core_for_twenty_seconds_is_ten_cpu_seconds(tool: Tools, run: Containers) -> None:
     # The weight keeps the machine's other work from taking what the quota allows.
     job = run("while :; do :; done", nano_cpus=int(CORES * 1e9), cpu_shares=100_000)
 
-    before = usage_by_the_engine(engine, job.id)
+    before = usage_by_the_engine(job.id)
     done = tool("dl-probe", *run.only, "--window", SECONDS, "--format", "jsonl")
-    after = usage_by_the_engine(engine, job.id)
+    after = usage_by_the_engine(job.id)
 
     first, second = (row for row in records(done.stdout) if row["kind"] == "container")
     span = seconds_between(first["time"], second["time"])
@@ -38,9 +36,9 @@ def test_half_a_core_for_twenty_seconds_is_ten_cpu_seconds(
     assert before["cpu"] <= first["cpu_seconds"] < second["cpu_seconds"] <= after["cpu"]
 
 
-def usage_by_the_engine(engine: Engine, id_: str) -> dict[str, Any]:
+def usage_by_the_engine(id_: str) -> dict[str, Any]:
     """What `docker stats` reads."""
-    stats = engine.api.stats(id_, stream=False, one_shot=True)
+    stats = api().stats(id_, stream=False, one_shot=True)
     return {"read": stats["read"], "cpu": stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9}
 
 

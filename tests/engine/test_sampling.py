@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engine.containers import Containers, Job, eventually
+from engine.containers import Containers, Job, api, eventually
 from engine.tools import Tools, records
 
 from dltools.probe.engine import Engine
@@ -123,13 +123,13 @@ def test_only_our_labels_are_carried(sample: Any, run: Containers) -> None:
     assert "labels" not in of_job(rows, plain)
 
 
-def test_a_paused_container_is_sampled(sample: Any, run: Containers, engine: Engine) -> None:
+def test_a_paused_container_is_sampled(sample: Any, run: Containers) -> None:
     job = run()
-    engine.api.pause(job.id)
+    api().pause(job.id)
     row = of_job(sample(), job)
     assert row["state"] == "paused"
     assert row["cpu_seconds"] > 0
-    engine.api.unpause(job.id)
+    api().unpause(job.id)
 
 
 def test_a_stopped_container_is_not_sampled(sample: Any, run: Containers) -> None:

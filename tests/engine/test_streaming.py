@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from engine.containers import Containers, Job, eventually
+from engine.containers import Containers, Job, api, eventually
 from engine.tools import Tools
 
 Rows = list[dict[str, Any]]
@@ -237,9 +237,9 @@ def test_a_restart_gives_a_new_start_and_counter(stream: Any, run: Containers) -
 def test_pausing_and_updating_are_events(stream: Any, run: Containers) -> None:
     job = run()
     watching = stream()
-    job.engine.api.pause(job.id)
+    api().pause(job.id)
     watching.wait(2)
-    job.engine.api.unpause(job.id)
+    api().unpause(job.id)
     job.engine.update(job.id, {"CpuShares": 512})
     watching.wait(2)
     rows = watching.end()
@@ -253,7 +253,7 @@ def test_pausing_and_updating_are_events(stream: Any, run: Containers) -> None:
 def test_a_renamed_container_keeps_its_identity(stream: Any, run: Containers) -> None:
     job = run(COUNT)
     watching = stream()
-    job.engine.api.rename(job.id, f"{job.name}-renamed")
+    api().rename(job.id, f"{job.name}-renamed")
     watching.wait(3)
     rows = watching.end()
     own = [row for row in rows if row["kind"] == "container"]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine.containers import api
 
 from dltools.probe import cgroup
 from dltools.probe.engine import Engine
@@ -45,7 +46,7 @@ def kernel_files(engine: Engine, name: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def jobs(engine: Engine) -> Iterator[dict[str, str]]:
+def jobs(engine: Engine) -> Iterator[dict[str, str]]:  # noqa: ARG001
     """Three trainings, started with no limit, with --cpus and with --cpu-quota."""
     built = subprocess.run([str(BUILD)], capture_output=True, text=True)
     if built.returncode:
@@ -57,12 +58,12 @@ def jobs(engine: Engine) -> Iterator[dict[str, str]]:
     names = {job: f"{job}-{label[-8:]}" for job in JOBS}
     try:
         for job, (arguments, limits) in JOBS.items():
-            created = engine.api.create_container_from_config(
+            created = api().create_container_from_config(
                 {"Image": IMAGE, "Cmd": arguments.split(), "HostConfig": limits,
                  "Labels": dict([label.split("=")])},
                 names[job],
             )  # fmt: skip
-            engine.api.start(created["Id"])
+            api().start(created["Id"])
         yield {"label": label, **names}
     finally:
         for name in names.values():

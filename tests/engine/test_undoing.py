@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.containers import Containers, Job, plan_for
+from engine.containers import Containers, Job, api, plan_for
 from engine.test_applying import STARTS
 from engine.tools import Tools, records
 
@@ -97,10 +97,10 @@ def test_a_paused_container(change: Any, undo: Any, run: Containers) -> None:
     job = run(nano_cpus=1_500_000_000)
     before = job.kernel()
     change(job, {"cpus": 0.4})
-    job.engine.api.pause(job.id)
+    api().pause(job.id)
     assert undo() == ["applied"]
     assert job.kernel() == before
-    job.engine.api.unpause(job.id)
+    api().unpause(job.id)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ NAMED = Named()
 
 def pieces(raw: bytes) -> list[str]:
     lines = Lines()
-    return lines.feed(raw) + lines.end()
+    return [line for line, _ in lines.feed(raw) + lines.end()]
 
 
 def _named(line: str) -> dict[str, float]:

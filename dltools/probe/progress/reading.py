@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dltools.probe.progress.base import Extractor, Point
 from dltools.probe.progress.text import Lines
+
+_LOOSE = ("named", "pattern")
+"""Sources that may not know the epoch: a step that comes again may well be another epoch's."""
 
 
 class Log:
@@ -17,20 +22,28 @@ class Log:
 
     def feed(self, data: bytes) -> list[Point]:
         """Return the points of the lines that are now complete."""
-        return self._points(self._lines.feed(data))
+        return [p for line, redrawn in self._lines.feed(data) for p in self._new(line, redrawn)]
 
     def end(self) -> list[Point]:
         """Return the points of the last line, which had no end."""
-        return self._points(self._lines.end())
+        return [p for line, redrawn in self._lines.end() for p in self._new(line, redrawn)]
 
-    def _points(self, lines: list[str]) -> list[Point]:
-        found = []
-        for line in lines:
-            for point in self._extractor.points(line):
-                if point.step is not None:
-                    at = (point.step, point.epoch)
-                    if self._last.get(point.metric) == at:
-                        continue
-                    self._last[point.metric] = at
-                found.append(point)
-        return found
+    def by_line(self, data: bytes, *, last: bool = False) -> Iterator[tuple[str, list[Point]]]:
+        """Yield each complete line with its points; with `last`, the one without an end too."""
+        for line, redrawn in self._lines.feed(data) + (self._lines.end() if last else []):
+            yield line, self._new(line, redrawn)
+
+    def _new(self, line: str, redrawn: bool) -> list[Point]:
+        """Return the points of a line, less what the drawing before had shown."""
+        found = self._extractor.points(line)
+        if not found:
+            return found
+        fresh = []
+        for point in found:
+            if point.step is not None:
+                at = (point.step, point.epoch)
+                if self._last.get(point.metric) == at and (redrawn or point.source not in _LOOSE):
+                    continue
+                self._last[point.metric] = at
+            fresh.append(point)
+        return fresh

@@ -11,40 +11,44 @@ _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-B]|[@-Z\\-_])"
 )
 _TAG = re.compile(r"\[\d+,\d+\]<std\w{2,4}>:\s?")
-_REDRAWN = bytes.maketrans(b"\r\x08\x0b\x0c", b"\n\n\n\n")
+_BACK = bytes.maketrans(b"\x08\x0b\x0c", b"\r\r\r")
 
 
 class Lines:
     """Cuts a log, given in pieces of any size, into lines.
 
-    A bar that is redrawn by carriage returns or backspaces gives a line for each drawing. Escape
-    codes, a byte order mark and mpirun's tags are taken off; bytes that are no UTF-8 are replaced;
-    of a line beyond `LONGEST_LINE` bytes the rest is dropped.
+    A bar that is redrawn by carriage returns or backspaces gives a line for each drawing, marked
+    as drawn over another. Escape codes, a byte order mark and mpirun's tags are taken off; bytes
+    that are no UTF-8 are replaced; of a line beyond `LONGEST_LINE` bytes the rest is dropped.
     """
 
     def __init__(self) -> None:
         """Nothing is read yet."""
         self._begun = b""
         self._skipping = False
+        self._drawn = False  # something stands on the present line already
 
-    def feed(self, data: bytes) -> list[str]:
-        """Return the lines that are now complete, without blank ones."""
-        head, found, tail = data.translate(_REDRAWN).rpartition(b"\n")
-        if not found:
-            self._keep(tail)
+    def feed(self, data: bytes) -> list[tuple[str, bool]]:
+        """Return the lines that are now complete, without blank ones: text, and whether it was
+        drawn over another."""
+        data = data.translate(_BACK)
+        end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        if not end:
+            self._keep(data)
             return []
+        head = data[:end]
         if self._skipping:
-            head = self._begun + b"\n" + head.partition(b"\n")[2]
-        else:
-            head = self._begun + head
+            first = min(at for at in (head.find(b"\n"), head.find(b"\r")) if at >= 0)
+            head = head[first:]
+        head = self._begun + head
         self._begun, self._skipping = b"", False
-        self._keep(tail)
-        return _clean(head)
+        self._keep(data[end:])
+        return self._cut(head)
 
-    def end(self) -> list[str]:
+    def end(self) -> list[tuple[str, bool]]:
         """Return the last line, which had no end."""
         head, self._begun, self._skipping = self._begun, b"", False
-        return _clean(head)
+        return self._cut(head)
 
     def _keep(self, tail: bytes) -> None:
         if self._skipping:
@@ -53,14 +57,22 @@ class Lines:
         if len(self._begun) > LONGEST_LINE:
             self._begun, self._skipping = self._begun[:LONGEST_LINE], True
 
+    def _cut(self, data: bytes) -> list[tuple[str, bool]]:
+        found = []
+        for number, line in enumerate(_clean(data).split("\n")):
+            if number:
+                self._drawn = False
+            for drawing in line.split("\r") if "\r" in line else (line,):
+                if drawing and not drawing.isspace():
+                    found.append((drawing[:LONGEST_LINE], self._drawn))
+                    self._drawn = True
+        return found
 
-def _clean(data: bytes) -> list[str]:
+
+def _clean(data: bytes) -> str:
     text = data.decode("utf-8", "replace")
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "\ufeff" in text or "\0" in text:
         text = text.replace("\ufeff", "").replace("\0", "")
-    lines = text.split("\n")
-    if "<std" in text:
-        lines = [_TAG.sub("", line, count=1) for line in lines]
-    return [line[:LONGEST_LINE] for line in lines if line and not line.isspace()]
+    return _TAG.sub("", text) if "<std" in text else text

@@ -1,0 +1,170 @@
+"""Where observations go: a terminal, a pipe, a file, a directory of recordings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import typer
+
+from dltools.cli import options
+from dltools.cli.exits import complain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dltools.streams import Row, Writer
+
+
+class Output(StrEnum):
+    """What --format may be."""
+
+    AUTO = "auto"
+    TABLE = "table"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+    JSONL = "jsonl"
+    CSV = "csv"
+    PROM = "prom"
+
+
+def is_dataset(output: str) -> bool:
+    """Tell whether -o names a directory of recordings: one that is there, or ends in a slash."""
+    return output.endswith("/") or Path(output).is_dir()
+
+
+def chosen(wanted: Output, output: str | None, *, streaming: bool) -> Output:
+    """Return the format to write in; binary is refused for a terminal."""
+    if output is not None and is_dataset(output):
+        if wanted not in (Output.AUTO, Output.PARQUET):
+            raise typer.BadParameter(f"a directory holds Parquet, not {wanted}; use -o FILE")
+        return Output.PARQUET
+    terminal = output is None and sys.stdout.isatty()
+    if wanted is not Output.AUTO:
+        if terminal and wanted in (Output.PARQUET, Output.ARROW):
+            raise typer.BadParameter(
+                f"{wanted} is binary and standard output is a terminal; use -o FILE or a pipe"
+            )
+        return wanted
+    if terminal:
+        return Output.TABLE
+    return Output.ARROW if streaming else Output.PARQUET
+
+
+@contextmanager
+def opened(
+    format_: Output, output: str | None, *, streaming: bool, rotate: float, since: float
+) -> Iterator[Writer]:
+    """Open the output; it is complete when the block ends, however it ends."""
+    if output is None:
+        yield from _to_stdout(format_, streaming=streaming)
+    elif is_dataset(output):
+        yield from _to_dataset(Path(output), rotate if streaming else None, since)
+    elif streaming and format_ is not Output.PROM:
+        yield from _to_growing_file(format_, Path(output))
+    elif streaming:
+        yield _Replacing(Path(output))
+    else:
+        from dltools.files import atomic_file
+
+        with atomic_file(Path(output)) as staged:
+            made = _writer(format_, staged)  # type: ignore[arg-type]
+            yield made
+            made.close()
+
+
+def _writer(format_: Output, out: BinaryIO, *, streaming: bool = False) -> Writer:
+    if format_ is Output.TABLE:
+        if streaming and out.isatty() and options.console().is_terminal:
+            from dltools.cli.live import LiveTable
+
+            return LiveTable()
+        return _TableWriter(out)
+    from dltools.streams import Format, writer
+
+    return writer(Format(format_.value), out)
+
+
+def _to_stdout(format_: Output, *, streaming: bool) -> Iterator[Writer]:
+    made = _writer(format_, sys.stdout.buffer, streaming=streaming)
+    try:
+        yield made
+    except BrokenPipeError:
+        raise
+    except BaseException:
+        made.close()
+        raise
+    made.close()
+
+
+def _to_growing_file(format_: Output, output: Path) -> Iterator[Writer]:
+    from dltools.errors import OutputError
+
+    try:
+        file = output.open("wb")
+    except OSError as error:
+        raise OutputError(f"cannot create {output}: {error.strerror}") from error
+    with file:
+        made = _writer(format_, file)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def _to_dataset(root: Path, rotate: float | None, since: float) -> Iterator[Writer]:
+    from dltools.streams.recorder import Recorder
+
+    made = Recorder(root, rotate_s=rotate, since_s=since)
+    if made.recovered:
+        complain(f"{root}: added what {made.recovered} killed recorder(s) had left")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+class _Replacing:
+    """A file that each sample replaces as a whole, as the textfile collector wants it."""
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+
+    def write(self, table: pa.Table) -> None:
+        from dltools.files import atomic_file
+        from dltools.streams import Format, writer
+
+        with atomic_file(self._output) as staged:
+            made = writer(Format.PROM, staged)  # type: ignore[arg-type]
+            made.write(table)
+            made.close()
+
+    def close(self) -> None:
+        pass
+
+
+class _TableWriter:
+    """A table for people: a row per container, with rates since the sample before."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        import io
+
+        self._out = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
+        self._earlier: dict[str, Row] = {}
+
+    def write(self, table: pa.Table) -> None:
+        from dltools.cli.tables import containers_table
+
+        console = options.console(self._out)
+        rows = table.to_pylist()
+        console.print(containers_table(rows, self._earlier))
+        if not any(row["kind"] in ("container", "progress") for row in rows):
+            complain("no containers are running, or none that the filters let through")
+
+    def close(self) -> None:
+        self._out.flush()
+        self._out.detach()

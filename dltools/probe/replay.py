@@ -1,0 +1,112 @@
+"""Saved logs as observations: what the extractors find in them, and when it was so."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO
+
+from dltools.probe.progress import Extractor, Log, Point
+from dltools.probe.progress.stamps import Stamps
+from dltools.streams import Row
+
+HOST = "log"
+"""What stands for the host of rows that come from no host."""
+
+START = datetime(1970, 1, 1, tzinfo=UTC)
+"""When a log began that does not say: times then read as time elapsed."""
+
+_PIECE = 1 << 16
+_APART = timedelta(seconds=1)
+_UNKNOWN = "time unknown: rows are one second apart"
+
+
+def observations(
+    stream: BinaryIO, name: str, extractor: Extractor, start: datetime = START
+) -> Iterator[Row]:
+    """Yield the points of a log as rows of kind `progress`, of the container `name`.
+
+    A point's time is the stamp of its line; else the time that the line says has elapsed, added to
+    `start`; else the newest stamp since the point before; else a second after that point.
+    """
+    log, stamps, times = Log(extractor), Stamps(start), _Times(start)
+    id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
+    common = {"host": HOST, "kind": "progress", "container_id": id_, "container_name": name}
+    while data := stream.read(_PIECE):
+        yield from _rows(log.by_line(data), stamps, times, common)
+    yield from _rows(log.by_line(b"", last=True), stamps, times, common)
+
+
+def names(files: Sequence[str]) -> list[str]:
+    """Return what stands for each file as a container: its stem, and as much of its folders as
+    makes it unique; "stdin" for "-"."""
+    paths = [Path("stdin") if file == "-" else Path(file) for file in files]
+    depth = [1] * len(paths)
+    while True:
+        found = [_tail(path, count) for path, count in zip(paths, depth, strict=True)]
+        twice = [
+            number
+            for number, name in enumerate(found)
+            if found.count(name) > 1 and depth[number] < len(paths[number].parts)
+        ]
+        if not twice:
+            return found
+        for number in twice:
+            depth[number] += 1
+
+
+def _tail(path: Path, count: int) -> str:
+    return "/".join((*path.parts[-count:-1], path.stem))
+
+
+class _Times:
+    """When each point was, from what the log says."""
+
+    def __init__(self, start: datetime) -> None:
+        self._start = start
+        self._last: datetime | None = None
+        self._stamp: datetime | None = None  # the newest since the last point's line
+
+    def see(self, stamp: datetime | None) -> None:
+        if stamp is not None:
+            self._stamp = stamp
+
+    def of(self, stamp: datetime | None, points: Sequence[Point]) -> tuple[datetime, str | None]:
+        """Return the time of a line's points, and what is amiss with it."""
+        elapsed = next((p.elapsed_s for p in points if p.elapsed_s is not None), None)
+        gap = None
+        if stamp is not None:
+            moment = stamp
+        elif elapsed is not None:
+            moment = self._start + timedelta(seconds=elapsed)
+        elif self._stamp is not None and self._stamp != self._last:
+            moment = self._stamp
+        else:
+            moment = self._start if self._last is None else self._last + _APART
+            gap = _UNKNOWN
+        self._last, self._stamp = moment, None
+        return moment, gap
+
+
+def _rows(
+    lines: Iterable[tuple[str, list[Point]]], stamps: Stamps, times: _Times, common: Row
+) -> Iterator[Row]:
+    for line, points in lines:
+        stamp = stamps.moment(line)
+        times.see(stamp)
+        if not points:
+            continue
+        moment, gap = times.of(stamp, points)
+        for point in points:
+            yield common | {
+                "time": moment,
+                "gap": gap,
+                "metric": point.metric,
+                "metric_original": point.original,
+                "value": point.value,
+                "step": point.step,
+                "epoch": point.epoch,
+                "source": point.source,
+            }

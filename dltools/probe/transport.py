@@ -1,0 +1,250 @@
+"""Requests to a Docker engine: straight to a local socket, through docker-py to anything else.
+
+The engine is found as the docker command finds it: DOCKER_HOST (with DOCKER_TLS_VERIFY and
+DOCKER_CERT_PATH), else the context of DOCKER_CONTEXT or of the docker configuration. docker-py
+serves TCP, TLS and SSH; on a local socket it would cost more than all else that a sample takes
+(measured on 100 containers: 0.08 s to import, 4 ms a request against 0.4 ms).
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from dltools.errors import AccessError, DltoolsError, UnavailableError
+
+TIMEOUT_S = 30
+_SOCKET = "/var/run/docker.sock"
+_VERSION = (1, 44)
+"""The API version that is asked for where the engine has it: the oldest that Docker 29 serves."""
+
+Params = Mapping[str, str | int]
+NONE: Params = {}
+
+
+class GoneError(DltoolsError):
+    """The container is no longer there."""
+
+
+class RefusedError(DltoolsError):
+    """The engine refused a request; the message is the engine's."""
+
+
+class Transport(Protocol):
+    """Methods raise `GoneError`, `RefusedError`, `UnavailableError` or `AccessError`."""
+
+    is_local: bool
+    """Whether the engine is at the other end of a local socket."""
+
+    def json(self, method: str, path: str, params: Params = NONE, body: Any = None) -> Any:
+        """Make a request and return its JSON answer, None for an empty one."""
+
+    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
+
+
+def connect() -> Transport:
+    """Return the way to the engine. Raises `UnavailableError` or `AccessError`."""
+    where = os.environ.get("DOCKER_HOST") or ""
+    settings: dict[str, Any] = {}
+    if not where and (name := _context_name()):
+        settings = _context(name)
+        where = settings.get("base_url") or ""
+    if not where or where.startswith("unix://"):
+        return _Local(where.removeprefix("unix://") or _SOCKET)
+    return _Remote(where, settings)
+
+
+class _Local:
+    """Requests over a local socket; each thread keeps a connection of its own."""
+
+    is_local = True
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._kept = threading.local()
+        self._prefix = ""
+        version = self.json("GET", "/version")
+        self._prefix = f"/v{_agreed(version.get('ApiVersion'), version.get('MinAPIVersion'))}"
+
+    def json(self, method: str, path: str, params: Params = NONE, body: Any = None) -> Any:
+        with _unreachable():
+            for attempt in ("kept", "new"):
+                connection = self._connection()
+                try:
+                    response = self._request(connection, method, path, params, body)
+                    text = response.read()
+                    break
+                except (http.client.HTTPException, ConnectionError):
+                    self._kept.connection = None  # the engine closes what is idle for long
+                    if attempt == "new" or method != "GET":
+                        raise
+                except BaseException:
+                    self._kept.connection = None
+                    raise
+        _raise_for(response.status, text)
+        return _decoded(text, response.headers.get("Content-Type"))
+
+    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
+        connection = _Connection(self._path)
+        # Over HTTP/1.1 each log line would be a chunk of its own, and three times as slow.
+        connection._http_vsn, connection._http_vsn_str = 10, "HTTP/1.0"  # type: ignore[attr-defined]
+        with _unreachable():
+            response = self._request(connection, "GET", path, params, None)
+            if response.status >= 400:
+                _raise_for(response.status, response.read())
+        if endless and connection.sock is not None:
+            connection.sock.settimeout(None)
+        return _reads(connection, response)
+
+    def _connection(self) -> _Connection:
+        kept = getattr(self._kept, "connection", None)
+        if not isinstance(kept, _Connection):
+            kept = self._kept.connection = _Connection(self._path)
+        return kept
+
+    def _request(
+        self, connection: _Connection, method: str, path: str, params: Params, body: Any
+    ) -> http.client.HTTPResponse:
+        query = f"?{urlencode(params)}" if params else ""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {} if data is None else {"Content-Type": "application/json"}
+        connection.request(method, f"{self._prefix}{path}{query}", data, headers)
+        return connection.getresponse()
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(TIMEOUT_S)
+        self.sock.connect(self._path)
+
+
+def _reads(connection: _Connection, response: http.client.HTTPResponse) -> Iterator[bytes]:
+    try:
+        while data := response.read1(1 << 16):
+            yield data
+    finally:
+        connection.close()
+
+
+class _Remote:
+    """Requests through docker-py."""
+
+    is_local = False
+
+    def __init__(self, where: str, settings: Mapping[str, Any]) -> None:
+        from docker.api.client import APIClient
+        from docker.utils import kwargs_from_env
+
+        with _unreachable(Exception):
+            found = dict(settings) or kwargs_from_env() or {"base_url": where}
+            self._api = APIClient(version="auto", timeout=TIMEOUT_S, **found)
+
+    def json(self, method: str, path: str, params: Params = NONE, body: Any = None) -> Any:
+        with _unreachable(Exception):
+            url = self._api._url("{0}", path.lstrip("/"), quote_safe="/")
+            if method == "GET":
+                response = self._api._get(url, params=dict(params))
+            else:
+                response = self._api._post_json(url, data=body, params=dict(params))
+            text = response.content
+        _raise_for(response.status_code, text)
+        return _decoded(text, response.headers.get("Content-Type"))
+
+    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
+        with _unreachable(Exception):
+            url = self._api._url("{0}", path.lstrip("/"), quote_safe="/")
+            response = self._api._get(url, params=dict(params), stream=True)
+            if response.status_code >= 400:
+                _raise_for(response.status_code, response.content)
+            if endless:
+                self._api._disable_socket_timeout(self._api._get_raw_response_socket(response))
+        found: Iterator[bytes] = response.iter_content(chunk_size=None)
+        return found
+
+
+@contextmanager
+def _unreachable(
+    *kinds: type[Exception],
+) -> Iterator[None]:
+    """Turn whatever goes wrong on the way into one of our errors."""
+    wanted = kinds or (OSError, http.client.HTTPException)
+    try:
+        yield
+    except DltoolsError:
+        raise
+    except wanted as error:
+        where = os.environ.get("DOCKER_HOST") or "the default socket"
+        if "Permission denied" in f"{error} {error.__cause__} {error.__context__}":
+            raise AccessError(
+                f"no permission to use the Docker engine at {where}; "
+                "run as root or join the group docker"
+            ) from error
+        raise UnavailableError(
+            f"no Docker engine answers at {where}; is dockerd running?"
+        ) from error
+
+
+def _decoded(text: bytes, type_: str | None) -> Any:
+    """Return a JSON answer; None for none, and for the output of a command."""
+    return None if not text.strip() or "stream" in (type_ or "") else json.loads(text)
+
+
+def _raise_for(status: int, text: bytes) -> None:
+    if status < 400:
+        return
+    try:
+        message = str(json.loads(text)["message"])
+    except (ValueError, KeyError, TypeError):
+        message = text.decode(errors="replace")
+    message = " ".join(message.split()) or f"status {status}"
+    raise (GoneError if status == 404 else RefusedError)(message)
+
+
+def _agreed(newest: str | None, oldest: str | None) -> str:
+    """Return the API version to use with an engine that serves `oldest` to `newest`."""
+
+    def parts(text: str | None) -> tuple[int, ...]:
+        return tuple(int(part) for part in (text or "1.24").split("."))
+
+    agreed = max(min(_VERSION, parts(newest)), parts(oldest))
+    return ".".join(map(str, agreed))
+
+
+def _context_name() -> str:
+    """Return the docker command's current context, "" for the default one."""
+    name = os.environ.get("DOCKER_CONTEXT") or ""
+    if not name:
+        folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
+        try:
+            name = str(json.loads(Path(folder, "config.json").read_text())["currentContext"])
+        except (OSError, ValueError, KeyError, TypeError):
+            name = ""
+    return "" if name == "default" else name
+
+
+def _context(name: str) -> dict[str, Any]:
+    """Return the connection of a context of the docker command."""
+    from docker.context import ContextAPI
+
+    try:
+        context = ContextAPI.get_context(name)
+    except Exception as error:
+        raise UnavailableError(f"docker context {name!r} cannot be read: {error}") from error
+    if context is None:
+        raise UnavailableError(f"docker context {name!r} does not exist; see docker context ls")
+    tls = context.TLSConfig
+    return {"base_url": context.Host, **({"tls": tls} if tls else {})}
