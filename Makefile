@@ -23,7 +23,7 @@ $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@echo "Setting up $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop]'
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.lint: $(VENV)/.test

@@ -51,7 +51,8 @@ def state_directory() -> Path:
 def locked(path: Path, who: str) -> Iterator[None]:
     """Hold an exclusive lock on a file, which is made if need be.
 
-    Raises `RetryError` where another process holds it, saying that another `who` is running; the kernel frees it when a process dies.
+    Raises `RetryError` where another process holds it, saying that another `who` is running; the
+    kernel frees it when a process dies.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ def locate(engine: Engine, container: Container, mounts: list[cgroup.Mount]) -> 
     found = None
     if container.pid and cgroup.belongs_to(container.pid, container.id):
         found = cgroup.of_process(container.pid, mounts)
-    usable = node.usable_cpus([found], mounts) if found else None
+    usable = node.usable_cpus(node.bounds([found], mounts)) if found else None
     return Place(container, found, usable or float(engine.cpus))
 
 

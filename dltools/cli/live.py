@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 _KEPT = 120
 """Points of a metric that a sparkline shows at most."""
 
+_GAP = 3
+"""Blanks between two columns."""
+
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -47,7 +49,10 @@ class LiveTable:
     def __init__(self) -> None:
         """Nothing is drawn before the first sample."""
         self._console = options.console()
-        self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
+        self._live = Live(
+            console=self._console, auto_refresh=False, vertical_overflow="crop",
+            redirect_stdout=False, redirect_stderr=False,
+        )  # fmt: skip
         self._seen: dict[str, _Seen] = {}
         self._node: Mapping[str, Any] = {}
         self._node_before: Mapping[str, Any] | None = None
@@ -126,7 +131,7 @@ class LiveTable:
         wide = width >= 120
         names = [_name(seen) for seen in shown]
         name_width = min(max(map(len, [*names, "CONTAINER"])), 40 if wide else 20)
-        fixed = name_width + 2 * 4 + 5 + 6 + 8
+        fixed = name_width + 5 + 6 + 8 + 4 * _GAP
         table.add_column("CONTAINER", width=name_width, no_wrap=True, overflow="ellipsis")
         table.add_column("PROGRESS", no_wrap=True, overflow="ellipsis", ratio=1)
         table.add_column("CPU", justify="right", width=5)
@@ -134,16 +139,21 @@ class LiveTable:
         table.add_column("MEMORY", justify="right", width=8)
         if gpus:
             table.add_column("GPU", justify="right", width=13)
-            fixed += 15
+            fixed += 13 + _GAP
         if wide:
             table.add_column("THREADS", justify="right", width=7)
             table.add_column("HELD BACK", justify="right", width=9)
-            fixed += 20
+            fixed += 7 + 9 + 2 * _GAP
         table.expand = True
-        for seen, name in zip(shown, names, strict=True):
+        known = [_evaluated(seen) for seen in shown]
+        label = max((len(_said(seen, of[:1])) for seen, of in zip(shown, known, strict=True)),
+                    default=0)  # fmt: skip
+        plain = not self._console.encoding.startswith("utf")
+        bars = 0 if plain else min(width - fixed - label - 1, 40 if wide else 16)
+        for seen, name, of in zip(shown, names, known, strict=True):
             cells: list[RenderableType] = [
                 name,
-                _progress(seen, width - fixed, wide=wide, plain=not _unicode()),
+                _progress(seen, of, label, bars, wide=wide),
                 cores(seen.row, seen.before),
                 self._limit(seen),
                 size(seen.row["memory_working_set_bytes"]),
@@ -184,27 +194,33 @@ def _held_back(seen: _Seen) -> str:
     return f"{100 * (seen.row[key] - seen.before[key]) / span:.0f} %" if span > 0 else "-"
 
 
-def _progress(seen: _Seen, room: int, *, wide: bool, plain: bool) -> Text:
-    """Return the evaluation metric, its newest value and its course; the others where there is
-    room for them."""
-    wanted = seen.labels.get(METRIC)
+def _evaluated(seen: _Seen) -> list[str]:
+    """Return a container's metrics, the one to go by first."""
     names = sorted(seen.points, key=metrics.rank)
+    wanted = seen.labels.get(METRIC)
     if wanted in seen.points:
         names.remove(wanted)
         names.insert(0, wanted)
+    return names
+
+
+def _said(seen: _Seen, names: list[str]) -> str:
+    return "  ".join(f"{name} {seen.points[name][-1]:.4g}" for name in names)
+
+
+def _progress(seen: _Seen, names: list[str], label: int, bars: int, *, wide: bool) -> Text:
+    """Return the evaluation metric and its newest value, `label` wide, its course in `bars`, and
+    the other metrics on a wide screen."""
     if not names:
         return Text("-", style="dim")
-    first = names[0]
-    points = seen.points[first]
-    shown = Text(f"{first} {points[-1]:.4g}")
-    others = "  ".join(f"{name} {seen.points[name][-1]:.4g}" for name in names[1:4]) if wide else ""
-    space = min(room - len(shown) - 1 - (len(others) + 2 if others else 0), 40 if wide else 16)
-    if not plain and space >= 4 and len(points) > 1:
-        aim = seen.labels.get(OBJECTIVE) or metrics.objective(first)
-        shown.append(" ")
-        shown.append(sparkline(points, space), style=_trend(points, aim))
-    if others:
-        shown.append(f"  {others}", style="dim")
+    shown = Text(_said(seen, names[:1]).ljust(label))
+    points = seen.points[names[0]]
+    if bars >= 4:
+        aim = seen.labels.get(OBJECTIVE) or metrics.objective(names[0])
+        course = sparkline(points, bars) if len(points) > 1 else ""
+        shown.append(f" {course.ljust(bars)}", style=_trend(points, aim))
+    if wide and names[1:]:
+        shown.append(f"  {_said(seen, names[1:4])}", style="dim")
     return shown
 
 
@@ -233,11 +249,7 @@ def sparkline(points: Iterable[float], width: int) -> str:
     if not finite:
         return "x" * len(values)
     low, high = min(finite), max(finite)
-    step = (high - low) / (len(_BARS) - 1) or 1.0
+    step = high / (len(_BARS) - 1) - low / (len(_BARS) - 1) or 1.0
     return "".join(
-        _BARS[round((value - low) / step)] if math.isfinite(value) else "x" for value in values
+        _BARS[round(value / step - low / step)] if math.isfinite(value) else "x" for value in values
     )
-
-
-def _unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"

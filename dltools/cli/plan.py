@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -96,10 +97,9 @@ def plan(
     parameters = _parameters(chosen, params, set_ or [])
     saved = _load_state(state, save_state)
     fold = Fold(chosen, parameters, _mode(realize), saved)
-    stream, name = options.open_input(input_, context)
-    source = _Hashed(stream)
+    recording, source = _opened(input_, context)
     last: Mapping[str, Any] = {}
-    for last in _plans(fold, source, name, every=every, explain=explain):
+    for last in _plans(fold, recording, source, every=every, explain=explain):
         if verbose:
             complain(f"{last['rows']} rows up to {last['to'] or 'nothing'}")
     if save_state is not None:
@@ -107,15 +107,19 @@ def plan(
 
 
 def _plans(
-    fold: Fold, source: _Hashed, name: str, *, every: bool, explain: bool
+    fold: Fold, recording: Recording, source: _Hashed, *, every: bool, explain: bool
 ) -> Iterator[Mapping[str, Any]]:
     """Print plans as they come due, and yield the account of the input so far."""
-    from dltools.streams import read
+    from dltools import equal_shares
 
-    recording: Recording = read(source, name)  # type: ignore[arg-type]
     account = _Account(source)
     for table in recording.tables:
         account.add(table)
+        if not recording.streaming:
+            table, assumed = equal_shares.assume(table)
+            if assumed:
+                complain(f"{', '.join(assumed)}: nothing but progress is known: "
+                         "equal shares of one CPU are assumed")  # fmt: skip
         if recording.streaming:
             fold.add(table)
             fold.settle()
@@ -146,12 +150,35 @@ def _emit(
     return input_
 
 
+def _opened(name: str, context: typer.Context) -> tuple[Recording, _Hashed]:
+    """Open observations: a file, standard input, or a directory of recordings."""
+    from dltools.streams import Recording, read
+
+    if name == "-" or not Path(name).is_dir():
+        stream, shown = options.open_input(name, context)
+        source = _Hashed(stream)
+        return read(source, shown), source  # type: ignore[arg-type]
+    from dltools.streams.dataset import Dataset
+
+    dataset = Dataset(Path(name))
+    table = dataset.read()
+    if table.num_rows == 0:
+        raise DataError(f"{name}: a directory without recordings")
+    source = _Hashed(BytesIO())
+    for file in dataset.files():
+        source.add(file.read_bytes())
+    return Recording(False, iter([table])), source
+
+
 class _Hashed:
     """A stream that hashes what is read from it."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._hash = hashlib.sha256()
+
+    def add(self, data: bytes) -> None:
+        self._hash.update(data)
 
     def read(self, size: int = -1) -> bytes:
         data = self._stream.read(size)

@@ -10,9 +10,18 @@ from typing import Any
 from urllib.parse import quote
 
 from dltools.labels import PREFIX
-from dltools.probe.transport import GoneError, Params, RefusedError, connect
+from dltools.probe.transport import Flow, GoneError, Params, RefusedError, connect
 
-__all__ = ["LONGEST_ENTRY", "Container", "Engine", "GoneError", "RefusedError", "parse_time"]
+__all__ = [
+    "LONGEST_ENTRY",
+    "Container",
+    "Engine",
+    "Entries",
+    "Flow",
+    "GoneError",
+    "RefusedError",
+    "parse_time",
+]
 
 LONGEST_ENTRY = 1 << 20
 """Bytes of a log line that never ends after which it is cut."""
@@ -79,11 +88,13 @@ class Engine:
         Each entry begins with the engine's time stamp and a blank. One without a line end goes on
         in the next: the engine cuts entries at 16 KiB.
         """
-        return list(self._logs(container, since, follow=False))
+        path, params = _log(container, since, follow=False)
+        entries = Entries(container.tty)
+        return entries.feed(b"".join(self._transport.chunks(path, params))) + entries.end()
 
-    def follow(self, container: Container, since: float) -> Iterator[bytes]:
-        """Yield a container's log entries as they come, until it exits."""
-        return self._logs(container, since, follow=True)
+    def follow(self, container: Container, since: float) -> Flow:
+        """Return a container's log as it comes, until it exits; `Entries` takes it apart."""
+        return self._transport.follow(*_log(container, since, follow=True))
 
     def events(self, since: float) -> Iterator[dict[str, Any]]:
         """Yield container events from a time on, for ever."""
@@ -94,12 +105,6 @@ class Engine:
         """Return the container events between two times that the engine still remembers."""
         params = {"since": f"{since:.9f}", "until": f"{until:.9f}", "filters": _CONTAINERS}
         return list(_records(self._transport.chunks("/events", params)))
-
-    def _logs(self, container: Container, since: float, *, follow: bool) -> Iterator[bytes]:
-        params: Params = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow),
-                  "tail": "all", "since": f"{since:.9f}"}  # fmt: skip
-        path = f"/containers/{quote(container.id)}/logs"
-        return _entries(self._transport.chunks(path, params, endless=follow), container.tty)
 
 
 _CONTAINERS = json.dumps({"type": ["container"]})
@@ -141,29 +146,41 @@ def parse_time(text: str | None) -> datetime | None:
         return None
 
 
-def _entries(chunks: Iterable[bytes], tty: bool) -> Iterator[bytes]:
-    """Yield log entries: lines for a terminal, else the payloads of frames of 8 + n bytes."""
-    buffer = bytearray()
-    for chunk in chunks:
-        buffer += chunk
-        start = 0
-        while (end := _line_end(buffer, start) if tty else _frame_end(buffer, start)) is not None:
-            yield bytes(buffer[start if tty else start + 8 : end])
-            start = end
-        del buffer[:start]
-    if tty and buffer:
-        yield bytes(buffer)
+def _log(container: Container, since: float, *, follow: bool) -> tuple[str, Params]:
+    params: Params = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow),
+                      "tail": "all", "since": f"{since:.9f}"}  # fmt: skip
+    return f"/containers/{quote(container.id)}/logs", params
 
 
-def _line_end(buffer: bytearray, start: int) -> int | None:
-    at = buffer.find(b"\n", start)
-    if at < 0:
-        return len(buffer) if len(buffer) - start > LONGEST_ENTRY else None
-    return at + 1
+class Entries:
+    """Takes a log apart: lines for a terminal, else the payloads of frames of 8 + n bytes."""
 
+    def __init__(self, tty: bool) -> None:
+        """Nothing is read yet."""
+        self._tty = tty
+        self._rest = b""
 
-def _frame_end(buffer: bytearray, start: int) -> int | None:
-    if len(buffer) - start < 8:
-        return None
-    end = start + 8 + int.from_bytes(buffer[start + 4 : start + 8], "big")
-    return end if end <= len(buffer) else None
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the entries that are now whole."""
+        data = self._rest + data
+        found = []
+        start, size = 0, len(data)
+        if self._tty:
+            while (at := data.find(b"\n", start)) >= 0 or size - start > LONGEST_ENTRY:
+                end = at + 1 if at >= 0 else size
+                found.append(data[start:end])
+                start = end
+        else:
+            while size - start >= 8:
+                end = start + 8 + int.from_bytes(data[start + 4 : start + 8], "big")
+                if end > size:
+                    break
+                found.append(data[start + 8 : end])
+                start = end
+        self._rest = data[start:]
+        return found
+
+    def end(self) -> list[bytes]:
+        """Return a terminal's last line, which had no end."""
+        rest, self._rest = self._rest, b""
+        return [rest] if self._tty and rest else []

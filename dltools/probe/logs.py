@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from datetime import UTC, datetime
 
 from dltools.errors import DltoolsError
-from dltools.probe.engine import Container, Engine, GoneError, RefusedError
+from dltools.probe.engine import Container, Engine, Entries, Flow, GoneError, RefusedError
 from dltools.probe.progress import Extractor, Log, Point
 from dltools.streams import Row
-
-_WAITING = 100_000
-"""Log entries held for the next sample; a reader that fills this waits, and the engine holds."""
 
 _PARTING_S = 1.0
 
@@ -20,9 +15,9 @@ _PARTING_S = 1.0
 class LogSource:
     """The progress that one container's log shows.
 
-    `read` gives what has been logged so far. `follow` then keeps a connection open in a thread, so
-    that only new lines are read, and `drain` gives what has come since. A container that restarts
-    keeps its log: call `follow` again.
+    `read` gives what has been logged so far. `follow` then keeps a connection open, so that only
+    new lines are read, and `drain` gives what has come since. A container that restarts keeps its
+    log: call `follow` again.
     """
 
     def __init__(self, engine: Engine, container: Container, extractor: Extractor) -> None:
@@ -31,10 +26,10 @@ class LogSource:
         self._container = container
         self._log = Log(extractor)
         self._since = 0.0
-        self._last: tuple[str, int] = ("", 0)  # newest stamp, and how many entries bore it
-        self._waiting: deque[bytes] = deque()
-        self._room = threading.Semaphore(_WAITING)
-        self._thread: threading.Thread | None = None
+        self._last: tuple[bytes, int] = (b"", 0)  # newest stamp, and how many entries bore it
+        self._flow: Flow | None = None
+        self._entries = Entries(container.tty)
+        self._skip: tuple[bytes, int] = (b"", 0)  # what a connection repeats of what was read
         self.gap: str | None = None
 
     def read(self, since: float) -> list[Row]:
@@ -50,57 +45,71 @@ class LogSource:
         return self._rows(data)
 
     def follow(self) -> None:
-        """Read on in a thread from the last entry read, unless one is still reading."""
-        if self._thread is not None and self._thread.is_alive():
+        """Go on from the last entry read, unless a connection is still open."""
+        if self._flow is not None and not self._flow.ended:
             return
-        self._thread = threading.Thread(target=self._pump, args=(self._last,), daemon=True)
-        self._thread.start()
+        stamp = self._last[0]
+        # A little earlier, since the engine's clock has more digits than a float.
+        since = _moment(stamp).timestamp() - 0.001 if stamp else self._since
+        self._skip, self._entries = self._last, Entries(self._container.tty)
+        try:
+            self._flow = self._engine.follow(self._container, since)
+        except GoneError:
+            return
+        except DltoolsError as error:
+            self.gap = f"logs: {error}"[:120]
 
     def drain(self, *, ended: bool = False) -> list[Row]:
         """Return the points that have come since the last call.
 
         With `ended`, for a container that has stopped, wait a moment for the rest of its log.
         """
-        if ended and self._thread is not None:
-            self._thread.join(_PARTING_S)
-        entries = []
-        while self._waiting:
-            entries.append(self._waiting.popleft())
-            self._room.release()
-        return self._rows(entries)
+        if self._flow is None:
+            return []
+        if ended:
+            self._flow.wait(_PARTING_S)
+        over = self._flow.ended
+        entries = self._entries.feed(self._flow.take())
+        if over:
+            entries += self._entries.end()
+        return self._rows(self._fresh(entries)) if entries else []
 
-    def _pump(self, last: tuple[str, int]) -> None:
-        newest, skip = last
-        # A little earlier, since the engine's clock has more digits than a float.
-        since = _moment(newest).timestamp() - 0.001 if newest else self._since
-        try:
-            for entry in self._engine.follow(self._container, since):
-                stamp = entry.partition(b" ")[0].decode(errors="replace")
-                if stamp < newest:
-                    continue
-                if stamp == newest and skip > 0:
-                    skip -= 1
-                    continue
-                self._room.acquire()
-                self._waiting.append(entry)
-        except GoneError:
-            return
-        except DltoolsError as error:
-            self.gap = f"logs: {error}"[:120]
-        except Exception:  # the connection broke: the engine stopped
-            self.gap = "logs: connection lost"
+    def close(self) -> None:
+        """Read no more."""
+        if self._flow is not None:
+            self._flow.close()
+
+    def _fresh(self, entries: list[bytes]) -> list[bytes]:
+        """Return the entries less those that were read before the connection was made."""
+        stamp, count = self._skip
+        if not stamp:
+            return entries
+        for number, entry in enumerate(entries):
+            found = entry.partition(b" ")[0]
+            if found == stamp and count > 0:
+                count -= 1
+            elif found >= stamp:
+                self._skip = (b"", 0)
+                return entries[number:]
+        self._skip = (stamp, count)
+        return []
 
     def _rows(self, entries: list[bytes]) -> list[Row]:
         rows: list[Row] = []
+        stamp, count = self._last
         for entry in entries:
-            stamp_bytes, _, text = entry.partition(b" ")
-            stamp = stamp_bytes.decode(errors="replace")
+            found, _, text = entry.partition(b" ")
+            points = self._log.feed(text)
+            count = count + 1 if found == stamp else 1
+            stamp = found
+            if not points:
+                continue
             try:
-                time = _moment(stamp)
+                time = _moment(found)
             except ValueError:
                 continue
-            self._last = (stamp, self._last[1] + 1 if stamp == self._last[0] else 1)
-            rows += [self._row(time, point) for point in self._log.feed(text)]
+            rows += [self._row(time, point) for point in points]
+        self._last = (stamp, count)
         return rows
 
     def _row(self, time: datetime, point: Point) -> Row:
@@ -119,5 +128,5 @@ class LogSource:
         }
 
 
-def _moment(stamp: str) -> datetime:
-    return datetime.fromisoformat(stamp).astimezone(UTC)
+def _moment(stamp: bytes) -> datetime:
+    return datetime.fromisoformat(stamp.decode(errors="replace")).astimezone(UTC)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.probe import cgroup
@@ -14,11 +15,26 @@ _TICKS_PER_SECOND = 100.0
 """USER_HZ: what /proc/stat counts in, 100 on every Linux port that Docker runs on."""
 
 
-def sample(containers: Iterable[Cgroup], mounted: list[Mount], root: Path = ROOT) -> Row:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The cgroups that hold all the containers, the innermost first, with their versions: what
+    bounds the CPUs that these can use together."""
+
+    cpuset: list[tuple[Path, int]]
+    cpu: list[tuple[Path, int]]
+
+
+def bounds(containers: Iterable[Cgroup], mounted: list[Mount]) -> Bounds:
+    """Return what bounds some containers; it changes only as they come and go."""
+    found = list(containers)
+    return Bounds(_shared(found, "cpuset", mounted), _shared(found, "cpu", mounted))
+
+
+def sample(bounding: Bounds, root: Path = ROOT) -> Row:
     """Return the node's columns, read from /proc and the cgroup tree."""
     memory = _meminfo(root)
     return {
-        "cpu_count": usable_cpus(containers, mounted, root),
+        "cpu_count": usable_cpus(bounding, root),
         "cpu_seconds": busy_seconds(root),
         "memory_total_bytes": memory.get("MemTotal"),
         "memory_available_bytes": memory.get("MemAvailable"),
@@ -29,9 +45,7 @@ def sample(containers: Iterable[Cgroup], mounted: list[Mount], root: Path = ROOT
     }
 
 
-def usable_cpus(
-    containers: Iterable[Cgroup], mounted: list[Mount], root: Path = ROOT
-) -> float | None:
+def usable_cpus(bounding: Bounds, root: Path = ROOT) -> float | None:
     """Return the CPUs that the containers can use together.
 
     The CPUs online, cut to the cpuset of the cgroup that holds all the containers, and to the
@@ -39,11 +53,11 @@ def usable_cpus(
     """
     online = len(re.findall(r"^cpu\d+ ", cgroup.read_text(root / "proc/stat"), re.M))
     bound = float(online) or None
-    for directory, version in _shared(list(containers), "cpuset", mounted):
+    for directory, version in bounding.cpuset:
         if cpus := cgroup.cpuset(directory, version):
             bound = min(bound or 1e9, cgroup.count_cpus(cpus))
             break
-    for directory, version in _shared(list(containers), "cpu", mounted):
+    for directory, version in bounding.cpu:
         if quota := cgroup.quota_cores(directory, version):
             bound = min(bound or 1e9, quota)
     return bound

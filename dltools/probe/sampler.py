@@ -24,6 +24,7 @@ from dltools.streams import Row
 _EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
            "unpause": "unpause", "update": "update"}  # fmt: skip
 _THREADS = 8
+_RELIST_S = 30.0
 
 _N = TypeVar("_N", int, float)
 _Answer = TypeVar("_Answer")
@@ -64,12 +65,16 @@ class Sampler:
         self._events: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
         self._changed: set[str] = set()
         self._following = False
+        self._stale = True  # the inventory may have changed
+        self._listed = 0.0
+        self._bounds = node.bounds((), self._mounts)
         self._begun = time.time()
         self._gpus, self._gpu_gap = gpu.count()
 
     def follow(self) -> None:
         """From now on watch events and read only new log lines: for a stream of samples."""
         self._following = True
+        cgroup.hold_files()
         threading.Thread(target=self._pump_events, args=(self._begun,), daemon=True).start()
 
     def counters(self) -> list[Row]:
@@ -107,14 +112,24 @@ class Sampler:
     # Inventory
 
     def _refresh(self) -> list[str]:
-        """Bring the inventory up to date; return the ids that are new or restarted."""
+        """Bring the inventory up to date; return the ids that are new or restarted.
+
+        While events are watched the engine is asked only after one, and twice a minute.
+        """
+        now = time.monotonic()
+        if self._following and not self._stale and now - self._listed < _RELIST_S:
+            return []
+        self._stale, self._listed = False, now
         listed = {entry["Id"]: entry for entry in self._engine.containers(self._options.filters)}
         for key in self._watched.keys() - listed.keys():
-            del self._watched[key]
+            gone = self._watched.pop(key)
+            if gone.cgroup is not None:
+                gone.cgroup.release()
             if source := self._logs.get(key):  # kept: the container may start again
                 self._parting += source.drain(ended=True)
         while self._removed:
-            self._logs.pop(self._removed.pop(), None)
+            if source := self._logs.pop(self._removed.pop(), None):
+                source.close()
         changed = {key for key in listed if key in self._changed}
         self._changed -= changed
         stale = [key for key in listed if key in changed or self._is_stale(key)]
@@ -124,11 +139,15 @@ class Sampler:
             old = self._watched.get(watched.container.id)
             if old is not None and old.container.started == watched.container.started:
                 continue  # its start is what made us inspect it in the first place
+            if old is not None and old.cgroup is not None:
+                old.cgroup.release()
             self._watched[watched.container.id] = watched
             fresh.append(watched.container.id)
         for key, entry in listed.items():
             if key in self._watched:
                 self._renew(self._watched[key], entry)
+        groups = [watched.cgroup for watched in self._watched.values() if watched.cgroup]
+        self._bounds = node.bounds(groups, self._mounts)
         return fresh
 
     def _each(self, ask: Callable[[str], _Answer], keys: list[str]) -> list[_Answer]:
@@ -195,7 +214,7 @@ class Sampler:
             "kind": "node",
             "gpu_count": self._gpus,
             "gap": self._gpu_gap,
-            **node.sample(groups, self._mounts),
+            **node.sample(self._bounds),
         }
         if self._watched and not groups:  # a remote engine: its own word for its size
             first |= {"cpu_count": float(self._engine.cpus), "cpu_seconds": None,
@@ -203,9 +222,15 @@ class Sampler:
                       "memory_available_bytes": None, "gpu_count": None,
                       "gap": "the engine's host is not this machine"}  # fmt: skip
         return [first] + [
-            {**common, **_container_row(watched, first)}
+            {**common, **self._container_row(watched, first)}
             for watched in sorted(self._watched.values(), key=lambda w: w.container.name)
         ]
+
+    def _container_row(self, watched: _Watched, first: Row) -> Row:
+        row = _container_row(watched, first)
+        if watched.cgroup is not None and row["cpu_seconds"] is None:
+            self._stale = True  # it is going, or starting again
+        return row
 
     # Events
 
@@ -222,6 +247,8 @@ class Sampler:
 
     def _take_event(self, raw: Mapping[str, Any]) -> None:
         row = self._event(raw)
+        if not str(raw.get("Action")).startswith(("exec_", "health_status", "top")):
+            self._stale = True
         if raw.get("Action") == "destroy":
             self._removed.add(str((raw.get("Actor") or {}).get("ID")))
         if row is None:
@@ -275,7 +302,7 @@ def _container_row(watched: _Watched, node_row: Row) -> Row:
     if watched.cgroup is None:
         return row | _limits_by_inspection(container, node_row)
     used = cgroup.usage(watched.cgroup)
-    received, sent = cgroup.network_bytes(container.pid)
+    received, sent = cgroup.network_bytes(container.pid, read=watched.cgroup.read)
     row |= {
         "cpu_seconds": used.cpu_seconds,
         "cpu_throttled_seconds": used.throttled_seconds,

@@ -9,8 +9,6 @@ import pytest
 from engine.containers import Containers, api
 from engine.tools import Tools, records
 
-from dltools.probe.engine import Engine
-
 SECONDS = 20
 CORES = 0.5
 

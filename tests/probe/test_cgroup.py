@@ -115,7 +115,7 @@ def groups(machine: Machine) -> list[cgroup.Cgroup]:
 
 
 def test_node_has_the_cpus_and_memory_of_the_machine(machine: Machine) -> None:
-    row = node.sample(groups(machine), cgroup.mounts(machine.root), machine.root)
+    row = node.sample(node.bounds(groups(machine), cgroup.mounts(machine.root)), machine.root)
     assert row["cpu_count"] == 2
     assert row["memory_total_bytes"] > row["memory_available_bytes"] > 1 << 30
     assert row["cpu_seconds"] > 10
@@ -123,7 +123,7 @@ def test_node_has_the_cpus_and_memory_of_the_machine(machine: Machine) -> None:
 
 
 def test_node_without_containers_is_still_measured(machine: Machine) -> None:
-    assert node.usable_cpus([], cgroup.mounts(machine.root), machine.root) == 2
+    assert node.usable_cpus(node.bounds([], cgroup.mounts(machine.root)), machine.root) == 2
 
 
 @pytest.fixture
@@ -142,7 +142,10 @@ def test_quota_of_the_parent_bounds_the_node(own_machine: Machine) -> None:
         (parent / "cpu.cfs_quota_us").write_text("130000\n")
     else:
         (parent / "cpu.max").write_text("130000 100000\n")
-    assert node.usable_cpus(found, cgroup.mounts(own_machine.root), own_machine.root) == 1.3
+    assert (
+        node.usable_cpus(node.bounds(found, cgroup.mounts(own_machine.root)), own_machine.root)
+        == 1.3
+    )
 
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)
@@ -150,7 +153,7 @@ def test_quota_of_one_container_does_not_bound_the_node(own_machine: Machine) ->
     mounted = cgroup.mounts(own_machine.root)
     one = cgroup.of_process(own_machine.pid("cpus05"), mounted, own_machine.root)
     assert one is not None
-    assert node.usable_cpus([one], mounted, own_machine.root) == 2
+    assert node.usable_cpus(node.bounds([one], mounted), own_machine.root) == 2
 
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)
@@ -160,7 +163,9 @@ def test_cpuset_of_the_parent_bounds_the_node(own_machine: Machine) -> None:
     assert above is not None
     name = "cpuset.effective_cpus" if own_machine.version == 1 else "cpuset.cpus.effective"
     (above[0].parent / name).write_text("1\n")
-    assert node.usable_cpus(found, cgroup.mounts(own_machine.root), own_machine.root) == 1
+    assert (
+        node.usable_cpus(node.bounds(found, cgroup.mounts(own_machine.root)), own_machine.root) == 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,10 @@ class Lines:
     def feed(self, data: bytes) -> list[tuple[str, bool]]:
         """Return the lines that are now complete, without blank ones: text, and whether it was
         drawn over another."""
+        if _plain(data) and not self._begun and not self._skipping:
+            self._drawn = False
+            line = data[:-1].decode("utf-8", "replace")
+            return [(line, False)] if line and not line.isspace() else []
         data = data.translate(_BACK)
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if not end:
@@ -67,6 +71,21 @@ class Lines:
                     found.append((drawing[:LONGEST_LINE], self._drawn))
                     self._drawn = True
         return found
+
+
+def _plain(data: bytes) -> bool:
+    """Tell whether this is one line as most are: nothing in it needs a second look."""
+    return (
+        data.find(b"\n") == len(data) - 1 < LONGEST_LINE
+        and b"\r" not in data
+        and b"\x1b" not in data
+        and b"\b" not in data
+        and b"\0" not in data
+        and b"\xef\xbb\xbf" not in data
+        and b"<std" not in data
+        and b"\x0b" not in data
+        and b"\x0c" not in data
+    )
 
 
 def _clean(data: bytes) -> str:

@@ -1,0 +1,126 @@
+"""The live table: what it shows, at several widths, with and without colour."""
+
+from __future__ import annotations
+
+import io
+import math
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from rich.console import Console
+
+from dltools.cli.live import LiveTable, sparkline
+from dltools.streams import Row, to_table
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def sample(second: int, names: list[str], **changes: object) -> list[Row]:
+    time = NOON + timedelta(seconds=second)
+    common = {"time": time, "host": "node-1"}
+    rows: list[Row] = [
+        common | {"kind": "node", "cpu_count": 4.0, "cpu_seconds": 3.0 * second,
+                  "memory_total_bytes": 8 << 30, "memory_available_bytes": 6 << 30}
+    ]  # fmt: skip
+    for number, name in enumerate(names):
+        id_ = f"{number:064x}"
+        rows.append(
+            common | {"kind": "container", "container_id": id_, "container_name": name,
+                      "state": "running", "cpu_seconds": 1.5 * second, "cpu_limit_cores": 2.0,
+                      "cpu_throttled_seconds": 0.25 * second, "thread_count": 7,
+                      "memory_working_set_bytes": 300 << 20} | changes
+        )  # fmt: skip
+        rows += [
+            common | {"kind": "progress", "container_id": id_, "metric": "loss", "value": 9 - k / 9,
+                      "time": time + timedelta(milliseconds=k)}
+            for k in range(20)
+        ]  # fmt: skip
+        rows.append(
+            common
+            | {"kind": "progress", "container_id": id_, "metric": "val_loss", "value": 1 / second}
+        )
+    return rows
+
+
+def drawn(width: int, height: int, samples: list[list[Row]], encoding: str = "utf-8") -> list[str]:
+    """The lines of the last drawing."""
+    live = LiveTable()
+    out = io.TextIOWrapper(io.BytesIO(), encoding)
+    live._console = Console(file=out, width=width, height=height, color_system=None)
+    for rows in samples:
+        present = live._take(to_table(rows).to_pylist())
+    with live._console.capture() as capture:
+        live._console.print(live._view(present))
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_a_row_per_container_at_80_columns() -> None:
+    header, names, _, row = drawn(80, 24, [sample(1, ["job"]), sample(3, ["job"])])
+    assert header == "node-1  12:00:03Z  CPU 3.00 of 4  memory 2 GiB of 8 GiB  1 container"
+    assert names.split() == ["CONTAINER", "PROGRESS", "CPU", "LIMIT", "MEMORY"]
+    assert row.split() == ["job", "val_loss", "0.3333", "█▁", "1.50", "2", "300", "MiB"]
+    assert len(row) <= 80
+
+
+def test_a_wide_screen_shows_more() -> None:
+    _, names, _, row = drawn(200, 24, [sample(1, ["job"]), sample(3, ["job"])])
+    assert names.split()[-3:] == ["THREADS", "HELD", "BACK"]
+    assert "loss 6.889" in row
+    assert row.split()[-3:] == ["7", "25", "%"]
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    lines = drawn(80, 10, [sample(1, [f"job-{n}" for n in range(30)])])
+    assert len(lines) <= 10
+    assert lines[-1] == "and 25 more"
+
+
+@pytest.mark.parametrize("width", [40, 60, 79, 80, 119, 120, 121, 200, 500])
+def test_no_line_is_longer_than_the_screen(width: int) -> None:
+    names = ["x" * 100, "y"]
+    for line in drawn(width, 24, [sample(1, names, state="paused"), sample(2, names)]):
+        assert len(line) <= width
+
+
+def test_a_paused_container_says_so() -> None:
+    assert "job (paused)" in drawn(80, 24, [sample(1, ["job"], state="paused")])[3]
+
+
+def test_gpus_have_a_column_where_there_are_some() -> None:
+    gpu: Row = {"time": NOON, "host": "node-1", "kind": "gpu", "container_id": f"{0:064x}",
+                "gpu_utilization_ratio": 0.97, "gpu_memory_used_bytes": 11 << 30}  # fmt: skip
+    lines = drawn(100, 24, [[*sample(1, ["job"]), gpu]])
+    assert "GPU" in lines[1]
+    assert "97 % 11 GiB" in lines[3]
+
+
+def test_without_unicode_there_is_no_course() -> None:
+    row = drawn(80, 24, [sample(1, ["job"]), sample(2, ["job"])], "ascii")[3]
+    assert row.isascii()
+    assert "val_loss 0.5" in row
+
+
+def test_the_label_chooses_the_metric() -> None:
+    labels = '{"dltools.metric": "loss"}'
+    row = drawn(80, 24, [sample(1, ["job"], labels=labels)])[3]
+    assert row.split()[1] == "loss"
+
+
+def test_nothing_running_is_said() -> None:
+    assert drawn(80, 24, [sample(1, [])])[-1].startswith("no containers are running")
+
+
+@pytest.mark.parametrize(
+    ("values", "width", "expected"),
+    [
+        ([1, 2, 3, 4, 5, 6, 7, 8], 8, "▁▂▃▄▅▆▇█"),
+        ([8, 8, 1, 1], 2, "█▁"),
+        ([5, 5, 5], 8, "▁▁▁"),
+        ([1, math.nan, 3], 8, "▁x█"),
+        ([math.nan], 8, "x"),
+        ([math.inf, -math.inf], 1, "x"),
+        ([1e308, -1e308], 2, "█▁"),
+    ],
+)
+def test_a_course_is_drawn(values: list[float], width: int, expected: str) -> None:
+    assert sparkline(values, width) == expected

@@ -1,0 +1,74 @@
+"""Progress alone, as from saved logs, replayed through policies: equal shares are assumed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dltools.equal_shares import assume
+from dltools.planner import Fold
+from dltools.policy import registry
+from dltools.realize import Mode
+from dltools.streams import Row, to_table
+
+START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def points(name: str, times: range, slope: float, host: str = "log") -> list[Row]:
+    return [
+        {"time": START + timedelta(seconds=t), "host": host, "kind": "progress",
+         "container_id": name * 64, "container_name": name, "metric": "loss",
+         "value": 10 + slope * t}
+        for t in times
+    ]  # fmt: skip
+
+
+def test_jobs_share_one_cpu_while_they_run() -> None:
+    table, hosts = assume(to_table(points("a", range(0, 11), -1) + points("b", range(4, 11), 0)))
+    assert hosts == ["log"]
+    used = {
+        (row["container_name"], (row["time"] - START).total_seconds()): row["cpu_seconds"]
+        for row in table.to_pylist()
+        if row["kind"] == "container"
+    }
+    assert used["a", 4] == 4  # alone
+    assert used["a", 10] == pytest.approx(7)  # then half
+    assert used["b", 4] == 0
+    assert used["b", 10] == pytest.approx(3)
+    nodes = [row for row in table.to_pylist() if row["kind"] == "node"]
+    assert {row["cpu_count"] for row in nodes} == {1.0}
+    assert len(nodes) == 11
+
+
+def test_a_host_that_was_measured_is_left_alone() -> None:
+    node: Row = {"time": START, "host": "h", "kind": "node", "cpu_count": 4.0}
+    table = to_table([node, *points("a", range(3), -1, host="h")])
+    same, hosts = assume(table)
+    assert hosts == []
+    assert same is table
+
+
+def test_no_rows_need_no_assumption() -> None:
+    assert assume(to_table([]))[1] == []
+
+
+def test_a_long_log_gets_a_bounded_number_of_ticks() -> None:
+    table, _ = assume(to_table(points("a", range(20_000), -1)))
+    assert sum(row["kind"] == "node" for row in table.to_pylist()) <= 5_002
+
+
+@pytest.mark.parametrize("policy", sorted(registry.policies([])))
+def test_every_policy_replays_logs(policy: str) -> None:
+    found = registry.get(policy, [])
+    parameters = found.parameters(itval=5.0) if policy == "flowcon" else found.parameters()
+    fold = Fold(found, parameters, Mode.QUOTA)
+    table, _ = assume(to_table(points("a", range(60), -0.16) + points("b", range(60), 0)))
+    for _ in fold.add_by_tick(table):
+        pass
+    plan = fold.plan({})
+    assert plan.policy == policy
+    if policy == "flowcon":
+        (action,) = plan.actions
+        assert action.container_name == "b"
+        assert action.set["cpus"] is not None
