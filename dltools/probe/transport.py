@@ -124,11 +124,13 @@ class _Local:
         # Over HTTP/1.1 each log line would be a chunk of its own, and three times as slow.
         connection._http_vsn, connection._http_vsn_str = 10, "HTTP/1.0"  # type: ignore[attr-defined]
         with _unreachable():
+            connection.connect()
+            way = connection.sock  # which the connection forgets once the answer has begun
             response = self._request(connection, "GET", path, params, None)
             if response.status >= 400:
                 _raise_for(response.status, response.read())
-        if endless and connection.sock is not None:
-            connection.sock.settimeout(None)
+            if endless:
+                way.settimeout(None)  # the engine keeps quiet while nothing happens
         return _reads(connection, response)
 
     def _connection(self) -> _Connection:
@@ -272,7 +274,7 @@ class _Remote:
 
     def json(self, method: str, path: str, params: Params = NONE, body: Any = None) -> Any:
         with _unreachable(Exception):
-            url = self._api._url("{0}", path.lstrip("/"), quote_safe="/")
+            url = self._api._url(path)
             if method == "GET":
                 response = self._api._get(url, params=dict(params))
             else:
@@ -283,7 +285,7 @@ class _Remote:
 
     def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
         with _unreachable(Exception):
-            url = self._api._url("{0}", path.lstrip("/"), quote_safe="/")
+            url = self._api._url(path)
             response = self._api._get(url, params=dict(params), stream=True)
             if response.status_code >= 400:
                 _raise_for(response.status_code, response.content)

@@ -1,0 +1,194 @@
+"""Requests to the engine: quiet streams, lost connections, refusals, engines elsewhere."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine.containers import Containers, api, eventually
+from engine.fake import FakeEngine
+
+from dltools.errors import UnavailableError
+from dltools.probe import transport
+from dltools.probe.engine import Engine, Entries, GoneError, RefusedError
+
+
+def test_a_quiet_event_stream_outlives_the_timeout(
+    run: Containers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "TIMEOUT_S", 0.5)
+    seen: list[str] = []
+    events = Engine().events(time.time())
+    threading.Thread(target=lambda: seen.extend(e["Action"] for e in events), daemon=True).start()
+    time.sleep(1.5)
+    job = run("sleep 60")
+    eventually(lambda: "start" in seen)
+    api().pause(job.id)
+    eventually(lambda: "pause" in seen)
+
+
+def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = run("echo one; sleep 2; echo two; sleep 60")
+    monkeypatch.setattr(transport, "TIMEOUT_S", 0.5)
+    engine = Engine()
+    flow, entries, came = engine.follow(engine.inspect(job.id), 0.0), Entries(tty=False), []
+
+    def both() -> bool:
+        came.extend(entries.feed(flow.take()))
+        return [entry.split()[1] for entry in came] == [b"one", b"two"]
+
+    eventually(both)
+    assert not flow.ended
+
+
+def test_a_log_ends_with_its_container(run: Containers) -> None:
+    job = run("echo one; sleep 1; echo two")
+    engine = Engine()
+    flow = engine.follow(engine.inspect(job.id), 0.0)
+    flow.wait(10)
+    assert flow.ended
+    assert [e.split()[1] for e in Entries(tty=False).feed(flow.take())] == [b"one", b"two"]
+
+
+def test_a_log_that_nobody_takes_stays_bounded(
+    run: Containers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "_LARGEST", 100_000)
+    job = run("yes 0123456789012345678901234567890123456789; sleep 1")
+    engine = Engine()
+    flow = engine.follow(engine.inspect(job.id), 0.0)
+    time.sleep(2)
+    assert 0 < len(flow._came) <= 100_000 + (1 << 18)  # type: ignore[attr-defined]
+    first = len(flow.take())
+    time.sleep(1)
+    assert len(flow.take()) > 0
+    assert first > 0
+    flow.close()
+    assert flow.ended
+
+
+def test_what_is_not_there_is_gone(engine: Engine) -> None:
+    with pytest.raises(GoneError, match="No such container"):
+        engine.inspect("no-such-container")
+    with pytest.raises(GoneError, match="No such container"):
+        engine.follow(_nobody(), 0.0)
+
+
+def _nobody() -> Any:
+    class Nobody:
+        id = "0" * 64
+        tty = False
+
+    return Nobody()
+
+
+def test_the_engines_refusal_is_its_own_words(engine: Engine, run: Containers) -> None:
+    job = run("sleep 60")
+    with pytest.raises(RefusedError, match=r"(?i)cpu"):
+        engine.update(job.id, {"NanoCpus": int(1e15)})
+
+
+def test_an_idle_connection_that_was_closed_is_made_again(engine: Engine) -> None:
+    engine.containers()
+    kept = engine._transport._kept.connection  # type: ignore[attr-defined]
+    kept.sock.shutdown(socket.SHUT_RDWR)
+    assert isinstance(engine.containers(), list)
+
+
+@pytest.fixture
+def over_tcp() -> Iterator[str]:
+    """The engine's socket, forwarded from a TCP port."""
+    class Forward(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as engine:
+                engine.connect("/var/run/docker.sock")
+
+                def pump(source: socket.socket, sink: socket.socket) -> None:
+                    while data := source.recv(65536):
+                        sink.sendall(data)
+                    sink.shutdown(socket.SHUT_WR)
+
+                back = threading.Thread(target=pump, args=(engine, self.request), daemon=True)
+                back.start()
+                pump(self.request, engine)
+                back.join()
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        block_on_close = False
+
+    with Server(("127.0.0.1", 0), Forward) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_an_engine_over_tcp_says_the_same(
+    engine: Engine, run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = run("echo one; sleep 1; echo two; sleep 60")
+    monkeypatch.setenv("DOCKER_HOST", over_tcp)
+    far = Engine()
+    assert not far.is_local
+    assert (far.id, far.host, far.cpus) == (engine.id, engine.host, engine.cpus)
+    assert far.inspect(job.id) == engine.inspect(job.id)
+    assert job.id in [c["Id"] for c in far.containers({"label": ["dltools-test"]})]
+    with pytest.raises(GoneError):
+        far.inspect("no-such-container")
+    flow, entries, came = far.follow(far.inspect(job.id), 0.0), Entries(tty=False), []
+
+    def both() -> bool:
+        came.extend(entries.feed(flow.take()))
+        return [entry.split()[1] for entry in came] == [b"one", b"two"]
+
+    eventually(both)
+    assert far.run(job.id, ["/bin/sh", "-c", "exit 3"]) == 3
+    assert engine.run(job.id, ["/bin/sh", "-c", "echo much; exit 3"]) == 3
+    assert far.past_events(time.time() - 60, time.time())
+
+
+def test_a_server_that_is_no_engine_is_said_to_be_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Garbage(http.server.BaseHTTPRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+    place = str(tmp_path / "s.sock")
+    with socketserver.UnixStreamServer(place, Garbage) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
+        with pytest.raises(UnavailableError, match="no Docker engine answers"):
+            Engine()
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("newest", "oldest", "agreed"),
+    [("1.41", "1.12", "1.41"), ("1.44", "1.24", "1.44"), ("1.52", "1.44", "1.44"),
+     ("1.60", "1.50", "1.50"), (None, None, "1.24")],
+)  # fmt: skip
+def test_an_api_version_both_know_is_used(
+    newest: str | None, oldest: str | None, agreed: str
+) -> None:
+    assert transport._agreed(newest, oldest) == agreed
+
+
+def test_a_fault_of_the_engine_is_not_a_crash(
+    fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
+    engine = Engine()
+    fake_engine.faults["GET /containers/json"] = 500
+    with pytest.raises(RefusedError, match="status 500 on demand"):
+        engine.containers()
+    fake_engine.faults["GET /containers/json"] = 0
+    with pytest.raises(UnavailableError):
+        engine.containers()
