@@ -1,0 +1,133 @@
+"""Time stamps that log lines bear: ISO, Python's logging, glog, MLPerf, syslog, access logs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+
+from dltools.probe.progress.base import Regex
+
+_LOOKED_AT = 80
+"""Characters of a line in which a stamp is looked for."""
+
+_MONTHS = {name: number for number, name in enumerate(
+    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1)}  # fmt: skip
+
+_FRACTION = r"(?:[.,](?P<f>\d{1,9}))?"
+_CLOCK = rf"(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d){_FRACTION}"
+_ZONE = r"(?P<z>Z|[+-]\d\d:?\d\d)?"
+
+_FORMS = (
+    # 2022-04-08 18:48:05,372   2026-01-31T12:00:00.123456789Z   2021/03/08 12:31:36 +0100
+    Regex(rf"(?<!\d)(?P<Y>(?:19|20)\d\d)[-/](?P<m>\d\d)[-/](?P<d>\d\d)[T ]{_CLOCK} ?{_ZONE}"),
+    # I0411 08:54:34.428942
+    Regex(rf"^\W{{0,3}}[IWEF](?P<m>\d\d)(?P<d>\d\d) {_CLOCK}"),
+    # [06/13/19 00:41:25]
+    Regex(rf"(?<!\d)(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d\d) {_CLOCK}"),
+    # [11/09 14:34:10 d2.utils.events]   11/08 15:58:16 - mmengine
+    Regex(rf"(?<![\d/])(?P<m>\d\d)/(?P<d>\d\d) {_CLOCK}"),
+    # [21/Nov/2026:01:30:37 +0000]
+    Regex(rf"(?P<d>\d\d)/(?P<b>[A-Z][a-z]{{2}})/(?P<Y>\d{{4}}):{_CLOCK} ?{_ZONE}"),
+    # Nov 21 01:30:37
+    Regex(rf"^\W{{0,2}}(?:<\d+>)?(?P<b>[A-Z][a-z]{{2}}) +(?P<d>\d{{1,2}}) {_CLOCK}"),
+    # :::MLL 1558421081.652   :::MLPv0.5.0 resnet 1541640000.123   1560881849.843 at the start
+    Regex(r"(?:^|:::ML\w*(?:\.\d+)* (?:\w+ )?)(?P<s>1\d{9})(?:\.(?P<f>\d{1,9}))?(?![\d.])"),
+    # :::MLLOG {"namespace": "", "time_ms": 1560881849843,
+    Regex(r'(?:^|"time_ms": ?)(?P<ms>1\d{12})(?!\d)'),
+    # [12:00:01]   12:00:01.5 step ...
+    Regex(rf"^\W?{_CLOCK}(?![\d:])"),
+)
+
+_Fields = dict[str, str | None]
+
+
+class Stamps:
+    """Reads the stamps of one log; it remembers their form, which is then tried first.
+
+    `start` completes stamps without a year or a date: the first is the nearest such moment not
+    more than a day before it, later ones go on from there over midnight and New Year. Stamps
+    without a zone are taken in `zone`.
+    """
+
+    def __init__(self, start: datetime, zone: tzinfo = UTC) -> None:
+        """No stamp is known yet."""
+        self._zone = zone
+        self._newest = start.astimezone(zone)
+        self._slack = timedelta(days=1)
+        self._form: Regex | None = None
+
+    def moment(self, line: str) -> datetime | None:
+        """Return the line's stamp in UTC, None where it bears none or one that no calendar has."""
+        head = line[:_LOOKED_AT]
+        if not _DIGIT.search(head):
+            return None
+        if self._form is not None:
+            match = self._form.search(head)
+            return self._read(match) if match else None
+        for form in _FORMS:
+            if (match := form.search(head)) and (found := self._read(match)):
+                self._form = form
+                return found
+        return None
+
+    def _read(self, match: re.Match[str]) -> datetime | None:
+        fields: _Fields = match.groupdict()
+        try:
+            if seconds := fields.get("s"):
+                found = datetime.fromtimestamp(int(seconds), UTC)
+                return found + timedelta(microseconds=_micros(fields.get("f")))
+            if millis := fields.get("ms"):
+                return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=int(millis))
+            return self._dated(fields)
+        except (ValueError, OverflowError):
+            return None
+
+    def _dated(self, fields: _Fields) -> datetime:
+        hour, minute, second = (int(fields[part] or 0) for part in "HMS")
+        clock = time(hour, minute, second, _micros(fields.get("f")))
+        month = _month(fields)
+        if month is None:
+            return self._after(
+                lambda day: datetime.combine(day, clock, self._zone), whole_days=True
+            )
+        day = int(fields["d"] or 0)
+        year = fields.get("Y") or (f"20{fields['y']}" if fields.get("y") else None)
+        if year is None:
+            return self._after(
+                lambda about: datetime.combine(date(about.year, month, day), clock, self._zone),
+                whole_days=False,
+            )
+        zone = self._in(fields.get("z"))
+        return datetime.combine(date(int(year), month, day), clock, zone).astimezone(UTC)
+
+    def _after(self, on: Callable[[datetime], datetime], *, whole_days: bool) -> datetime:
+        """Return the first moment of a form that is not before the newest stamp, but for slack."""
+        found = on(self._newest)
+        if whole_days and found < self._newest - timedelta(hours=12):
+            found += timedelta(days=1)
+        elif not whole_days and found < self._newest - self._slack:
+            found = on(self._newest.replace(year=self._newest.year + 1, day=1))
+        self._newest = max(self._newest, found)
+        return found.astimezone(UTC)
+
+    def _in(self, zone: str | None) -> tzinfo:
+        if zone is None:
+            return self._zone
+        return datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo or self._zone
+
+
+_DIGIT = re.compile(r"\d{4}|\d\d:\d\d:\d\d")
+
+
+def _month(fields: _Fields) -> int | None:
+    if name := fields.get("b"):
+        number = _MONTHS.get(name.lower())
+        if number is None:
+            raise ValueError(name)
+        return number
+    return int(fields["m"] or 0) if fields.get("m") else None
+
+
+def _micros(fraction: str | None) -> int:
+    return int((fraction or "0").ljust(6, "0")[:6])
