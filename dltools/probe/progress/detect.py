@@ -7,7 +7,12 @@ from importlib import import_module
 from dltools.probe.progress.base import Extractor, Family, Point
 from dltools.probe.progress.named import Named
 
-FAMILIES: tuple[str, ...] = ()
+FAMILIES: tuple[str, ...] = (
+    "mlperf", "keras", "lightning", "huggingface", "nanogpt", "megatron", "deepspeed", "fairseq",
+    "mm", "detectron", "yolo", "yolox", "darknet", "nvidia", "pytorch", "fastai", "tensorflow",
+    "mxnet", "caffe", "boosting", "espnet", "speechbrain", "kaldi", "baselines", "chainer", "cntk",
+    "tqdm", "jsonlines", "logfmt", "latency",
+)  # fmt: skip
 """Modules of this package, each with one class `Log`; among those that claim a line the first
 counts."""
 
@@ -59,7 +64,7 @@ class Automatic:
             if found:
                 self._votes[""] = self._votes.get("", 0) + 1
         if found and sum(self._votes.values()) >= _ENOUGH:
-            self._kept = [family for family in self._families if family.name in self._votes]
+            self._kept = [f for f in self._families if f.partial or f.name in self._votes]
             if not whole:
                 self._kept.append(self._named)
         return found

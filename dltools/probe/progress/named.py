@@ -16,7 +16,7 @@ _PAIR = Regex(
     r"[ _./-]?)?"
     r"(?P<name>loss|accuracy|acc|perplexity|ppl|error|mse|mae|rmse|f1|auc|bleu|reward|iou|map|wer)"
     r"['\"]?(?:\s*[:=]\s*|\s+)['\"]?(?:tensor\()?"
-    rf"(?P<value>{NUMBER})(?![\w:/]|[.,]\w)",
+    rf"(?P<value>{NUMBER})(?![\w:/]|[.,]\w|%\|)",
     re.IGNORECASE,
 )
 _COUNT = r"['\"]?[ \t]{0,4}[:=#\[]?[ \t]{0,4}['\"]?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -11,8 +12,7 @@ from dltools.probe.progress.base import Regex
 _LOOKED_AT = 80
 """Characters of a line in which a stamp is looked for."""
 
-_MONTHS = {name: number for number, name in enumerate(
-    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1)}  # fmt: skip
+_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 
 _FRACTION = r"(?:[.,](?P<f>\d{1,9}))?"
 _CLOCK = rf"(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d){_FRACTION}"

@@ -1,0 +1,38 @@
+"""Caffe: glog lines `Iteration 100, loss = 7.39`, `Train net output #0: loss = 87.3365 (...)`.
+
+`loss` is Caffe's smoothed loss; the nets' outputs are `train_` and `test_`, with the iteration of
+the line above. 87.3365, which is -log of the smallest float, is how Caffe prints divergence.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dltools.probe.progress.base import PLAIN_NUMBER as N
+from dltools.probe.progress.base import Point, Regex, report
+
+_ITERATION = Regex(rf"\] Iteration (\d+)(?: \([^)]*\))?, (?:loss = ({N})|Testing net)")
+_OUTPUT = Regex(rf"\]\s+(Train|Test) net output #\d+: ([\w/.-]+) = ({N})")
+
+
+class Log:
+    """A Caffe log."""
+
+    name: ClassVar[str] = "caffe"
+    partial: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        """Before the first iteration."""
+        self._step: int | None = None
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of one line."""
+        if "] " not in line:
+            return []
+        if "Iteration " in line and (match := _ITERATION.search(line)):
+            self._step = int(match[1])
+            return report(self.name, [("loss", match[2])], step=self._step) if match[2] else []
+        if "net output #" in line and (match := _OUTPUT.search(line)):
+            return report(self.name, [(match[2], match[3])], step=self._step,
+                          phase=match[1].lower())  # fmt: skip
+        return []

@@ -1,0 +1,73 @@
+"""fairseq: `| epoch 004 | loss 4.640 | ...`, and JSON after `train_inner`, `train` or `valid`."""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report
+
+_SIMPLE = Regex(r"\| epoch (\d+)(?: \| (?:valid|train|test) on [^|]*?)?(?= \| \w+ )")
+_BAR = Regex(r"\| epoch (\d+):\s+(\d+) / \d+ ")
+_FIELD = Regex(rf"\| (\w+) ({PLAIN_NUMBER})(?=%? \||\s*$)")
+_EQUALS = Regex(rf"\b(\w+)=({PLAIN_NUMBER})")
+_JSON = Regex(r"(?:\]\[|\| )(train_inner|train|valid\w*|test\w*)(?:\]\[INFO\] - | \| )(?=\{)")
+_KEPT = ("loss", "ppl", "gnorm", "accuracy", "bleu", "wer", "uer", "error", "perplexity")
+
+
+class Log:
+    """A fairseq log. Time elapsed: `wall`."""
+
+    name: ClassVar[str] = "fairseq"
+    partial: ClassVar[bool] = False
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of one line."""
+        if "epoch" not in line:
+            return []
+        if '{"epoch"' in line and (match := _JSON.search(line)):
+            return self._json(line[match.end() :], match[1])
+        if "| epoch " not in line or "loss" not in line:
+            return []
+        if (match := _BAR.search(line)) and "loss=" in line:
+            fields = dict(m.groups() for m in _EQUALS.finditer(line, match.end()))
+            return self._report(fields, float(match[1]), int(match[2]), "")
+        if match := _SIMPLE.search(line):
+            fields = dict(m.groups() for m in _FIELD.finditer(line, match.end()))
+            if "loss" not in fields and "valid_loss" not in fields:
+                return []
+            phase = "val" if " valid on " in line else "test" if " test on " in line else ""
+            return self._report(fields, float(match[1]), None, phase)
+        return []
+
+    def _json(self, text: str, tag: str) -> list[Point]:
+        try:
+            record = json.loads(text)
+            fields = {str(key): str(value) for key, value in record.items()}
+            epoch = float(fields.get("epoch", "nan"))
+        except (ValueError, AttributeError, RecursionError):
+            return []
+        if tag == "train":  # the epoch's mean, under names such as train_loss
+            fields = {key: value for key, value in fields.items() if key.startswith("train_")}
+        return self._report(fields, epoch, None, "")
+
+    def _report(
+        self, fields: dict[str, str], epoch: float, step: int | None, phase: str
+    ) -> list[Point]:
+        pairs = [
+            (name, value)
+            for name, value in fields.items()
+            if any(word in name for word in _KEPT) and "scale" not in name and "best" not in name
+        ]
+        prefixes = ("", "train_", "valid_")
+        updates = next((fields[p + "num_updates"] for p in prefixes if p + "num_updates" in fields),
+                       None)  # fmt: skip
+        wall = next((fields[p + "wall"] for p in prefixes if p + "wall" in fields), None)
+        if updates is not None and updates.isdigit():
+            step = int(updates)
+        try:
+            elapsed = float(wall) if wall is not None else None
+        except ValueError:
+            elapsed = None
+        return report(self.name, pairs, step=step, epoch=epoch if epoch == epoch else None,
+                      phase=phase, elapsed_s=elapsed)  # fmt: skip

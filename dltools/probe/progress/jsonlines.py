@@ -1,0 +1,72 @@
+"""JSON, an object a line, as many training scripts and loggers print it.
+
+`{"epoch": 1, "step": 10, "train_loss": 0.5}`, one level of nesting (`{"val": {"loss": 0.4}}`), a
+prefix before the object. An object counts where one of its names is a well-known metric.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any, ClassVar
+
+from dltools.metrics import normal
+from dltools.probe.progress.base import Point, Regex, report, whole
+
+_KNOWN = Regex(
+    r"loss|accuracy|perplexity|reward|episodic_return|(?:^|_)(?:f1|auc|bleu|rouge\w*|wer|cer|map\d*"
+    r"|mse|mae|rmse|iou|dice|psnr|nll|bpb|elbo|ndcg|top_?1|error)(?:_|$)"
+)
+_STEPS = ("step", "global_step", "iter", "iteration", "steps", "update", "num_updates", "_step")
+
+
+def is_known(metric: str) -> bool:
+    """Tell whether a normal name is a well-known metric's."""
+    return _KNOWN.search(metric) is not None
+
+
+class Log:
+    """A log of JSON lines."""
+
+    name: ClassVar[str] = "jsonlines"
+    partial: ClassVar[bool] = False
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of one line."""
+        if not line.rstrip().endswith("}") or (at := line.find('{"')) < 0:
+            return []
+        try:
+            record = json.loads(line[at:])
+        except (ValueError, RecursionError):
+            return []
+        return self._record(record) if isinstance(record, dict) else []
+
+    def _record(self, record: dict[str, Any]) -> list[Point]:
+        flat: dict[str, float] = {}
+        for key, value in record.items():
+            if isinstance(value, dict):
+                prefix = "" if key in ("metrics", "data", "logs", "stats") else f"{key}/"
+                for inner, number in value.items():
+                    _add(flat, f"{prefix}{inner}", number)
+            else:
+                _add(flat, key, value)
+        if not any(is_known(normal(name)) for name in flat):
+            return []
+        step = next((flat[name] for name in _STEPS if name in flat), None)
+        epoch = flat.get("epoch")
+        return report(
+            self.name,
+            list(flat.items()),
+            step=whole(f"{step:.0f}") if step is not None and 0 <= step < 2**63 else None,
+            epoch=epoch,
+        )
+
+
+def _add(flat: dict[str, float], name: str, value: object) -> None:
+    if isinstance(value, bool) or len(flat) >= 200:
+        return
+    if isinstance(value, (int, float)):
+        flat[name] = float(value) if abs(value) < 1e308 or value != value else float("inf")
+    elif isinstance(value, str) and 0 < len(value) < 30:
+        with contextlib.suppress(ValueError):
+            flat[name] = float(value)

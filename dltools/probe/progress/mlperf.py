@@ -1,0 +1,72 @@
+"""MLPerf's marks: `:::MLL 1558421081.652 eval_accuracy: {"value": 0.29, "metadata": {...}}`.
+
+Also `:::MLLOG {...}` and v0.5's `:::MLPv0.5.0 ...`. They come beside the framework's own lines.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from dltools.probe.progress.base import Point, Regex, report
+
+_MLL = Regex(r":::MLL [\d.]+ (\w+): (\{.*\})")
+_MLLOG = Regex(r":::MLLOG (\{.*\})")
+_V05 = Regex(r":::MLPv[\d.]+ \S+ [\d.]+ \([^)]*\) (\w+): (\{.*\}|[-\d.e]+)")
+_TEXT = Regex(r"^MLPerf: \S+ \[[\d/: ]+\], (\w+):(\S+)")
+_KEYS = Regex(
+    r"(?:^|_)(?:accuracy|loss|error|bleu|map|result)$|^eval_(?!start|stop|samples|target)\w+$"
+)
+
+
+class Log:
+    """The MLPerf marks of a log."""
+
+    name: ClassVar[str] = "mlperf"
+    partial: ClassVar[bool] = True
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of one line."""
+        if ":::ML" not in line and not line.startswith("MLPerf: "):
+            return []
+        key, value, about = _parsed(line)
+        if key is None or not _KEYS.search(key):
+            return []
+        parts = (
+            {f"_{name}": v for name, v in value.items()} if isinstance(value, dict) else {"": value}
+        )
+        pairs = [(f"{key}{part}", str(v)) for part, v in parts.items() if _is_number(v)]
+        epoch = about.get("epoch_num", about.get("epoch"))
+        step = about.get("step_num", about.get("iteration"))
+        return report(
+            self.name,
+            pairs,
+            step=step if isinstance(step, int) and abs(step) < 2**63 else None,
+            epoch=float(epoch) if isinstance(epoch, (int, float)) and abs(epoch) < 1e9 else None,
+        )
+
+
+def _parsed(line: str) -> tuple[str | None, Any, dict[str, Any]]:
+    """Return a mark's key, value and what it says about itself."""
+    try:
+        if match := _MLLOG.search(line):
+            record = json.loads(match[1])
+            return str(record["key"]), record["value"], record.get("metadata") or {}
+        if match := _MLL.search(line):
+            record = json.loads(match[2])
+            return match[1], record["value"], record.get("metadata") or {}
+        if match := _V05.search(line):
+            record = json.loads(match[2])
+            if not isinstance(record, dict):
+                return match[1], record, {}
+            return match[1], record.get("value"), record
+        if match := _TEXT.search(line):
+            return match[1], float(match[2]), {}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    return None, None, {}
+
+
+def _is_number(value: object) -> bool:
+    """Some marks give their numbers as strings."""
+    return isinstance(value, (int, float, str)) and not isinstance(value, bool)

@@ -1,0 +1,70 @@
+"""MXNet: Module.fit, Gluon's examples, GluonCV and GluonNLP.
+
+`Node[0] Epoch[2] Batch [20-40]  Speed: 11228.82 samples/sec  accuracy=0.219712`. A Gluon example's
+`Batch 300: Loss: 212.8` is the running sum of the epoch: it is called `loss_sum`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dltools.probe.progress.base import PLAIN_NUMBER as N
+from dltools.probe.progress.base import Point, Regex, report
+
+_BATCH = Regex(r"Epoch\[(\d+)\] Batch \[(?:\d+-)?(\d+)\]\s")
+_PAIR = Regex(rf"\b([A-Za-z][\w-]*)=({N})(?=[\s,]|$)")
+_EPOCH = Regex(rf"Epoch\[(\d+)\] (Train|Validation|Val|Test)-([\w-]+)=({N})")
+_COST = Regex(rf"Epoch\[(\d+)\] Time cost=({N})")
+_GLUON = Regex(r"\[Epoch (\d+)(?:\]\[Batch (\d+)\]| Batch (\d+)/\d+\]|\]) ?")
+_SUM = Regex(rf"^Batch (\d+): Loss: ({N})\s*$")
+_AFTER = Regex(rf"^Epoch (\d+), ({N}) test_accuracy after ({N}) seconds")
+
+
+class Log:
+    """An MXNet log. Time elapsed: the epochs' cost, summed."""
+
+    name: ClassVar[str] = "mxnet"
+    partial: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        """Before the first epoch."""
+        self._elapsed = 0.0
+        self._epoch: float | None = None
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of one line."""
+        if "Epoch[" in line:
+            return self._module(line)
+        if "[Epoch " in line and "=" in line and (match := _GLUON.search(line)):
+            pairs = [(m[1], m[2]) for m in _PAIR.finditer(line, match.end())]
+            pairs = [(_phase_alone(name), value) for name, value in pairs]
+            batch = match[2] or match[3]
+            return report(self.name, pairs, step=int(batch) if batch else None,
+                          epoch=float(match[1]))  # fmt: skip
+        if line.startswith("Batch ") and (match := _SUM.search(line)):
+            epoch = 0.0 if self._epoch is None else self._epoch + 1
+            found = report(self.name, [("Loss", match[2])], step=int(match[1]), epoch=epoch)
+            return [point._replace(metric="loss_sum") for point in found]
+        if "test_accuracy after" in line and (match := _AFTER.search(line)):
+            self._epoch = float(match[1])
+            self._elapsed += float(match[3])
+            return report(self.name, [("test_accuracy", match[2])], epoch=self._epoch,
+                          elapsed_s=self._elapsed)  # fmt: skip
+        return []
+
+    def _module(self, line: str) -> list[Point]:
+        if match := _BATCH.search(line):
+            pairs = [(m[1], m[2]) for m in _PAIR.finditer(line, match.end())]
+            return report(self.name, pairs, step=int(match[2]), epoch=float(match[1]))
+        if match := _EPOCH.search(line):
+            return report(self.name, [(f"{match[2]}-{match[3]}", match[4])],
+                          epoch=float(match[1]), elapsed_s=self._elapsed or None)  # fmt: skip
+        if match := _COST.search(line):
+            self._elapsed += float(match[2])
+        return []
+
+
+def _phase_alone(name: str) -> str:
+    """Return what GluonCV means where it prints a phase for a metric."""
+    return {"train": "train_accuracy", "training": "train_accuracy", "val": "val_accuracy",
+            "validation": "val_accuracy"}.get(name, name)  # fmt: skip
