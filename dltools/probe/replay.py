@@ -28,8 +28,9 @@ def observations(
 ) -> Iterator[Row]:
     """Yield the points of a log as rows of kind `progress`, of the container `name`.
 
-    A point's time is the stamp of its line; else the time that the line says has elapsed, added to
-    `start`; else the newest stamp since the point before; else a second after that point.
+    A point's time is the stamp of its line; else the time that the line says has elapsed since the
+    log's first stamp, or since `start` where it has none; else the newest stamp since the point
+    before; else a second after that point.
     """
     log, stamps, times = Log(extractor), Stamps(start), _Times(start)
     id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
@@ -66,12 +67,18 @@ class _Times:
 
     def __init__(self, start: datetime) -> None:
         self._start = start
+        self._stamped = False
         self._last: datetime | None = None
-        self._stamp: datetime | None = None  # the newest since the last point's line
+        self._newest: datetime | None = None  # stamp
+        self._fresh = False  # it has come since the last point's line
 
     def see(self, stamp: datetime | None) -> None:
-        if stamp is not None:
-            self._stamp = stamp
+        """Take note of a line's stamp; the first one is when the log began."""
+        if stamp is None:
+            return
+        if not self._stamped:
+            self._start, self._stamped = stamp, True
+        self._newest, self._fresh = stamp, True
 
     def of(self, stamp: datetime | None, points: Sequence[Point]) -> tuple[datetime, str | None]:
         """Return the time of a line's points, and what is amiss with it."""
@@ -81,12 +88,14 @@ class _Times:
             moment = stamp
         elif elapsed is not None:
             moment = self._start + timedelta(seconds=elapsed)
-        elif self._stamp is not None and self._stamp != self._last:
-            moment = self._stamp
+            if self._newest is not None:
+                moment = max(moment, self._newest)
+        elif self._fresh and self._newest is not None:
+            moment = self._newest
         else:
             moment = self._start if self._last is None else self._last + _APART
             gap = _UNKNOWN
-        self._last, self._stamp = moment, None
+        self._last, self._fresh = moment, False
         return moment, gap
 
 

@@ -105,6 +105,7 @@ def test_an_idle_connection_that_was_closed_is_made_again(engine: Engine) -> Non
 @pytest.fixture
 def over_tcp() -> Iterator[str]:
     """The engine's socket, forwarded from a TCP port."""
+
     class Forward(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             with socket.socket(socket.AF_UNIX) as engine:

@@ -63,11 +63,12 @@ REALS = [
         "eval_accuracy": (MLL, 3),
     }, steps={"loss": r"^Iteration:\s+(\d+), Loss function"}),
     Real("mlperf/nvidia_dgx1_transformer_r0.txt", {"fairseq", "mlperf"}, {
-        "loss": (r"^\| epoch \d+ \| loss " + N, 6),
-        "perplexity": (r"^\| epoch .* \| ppl " + N, 6),
-        "grad_norm": (r"^\| epoch .* \| gnorm " + N, 6),
+        "loss": (r"^\| epoch .*?\bloss[ =]" + N, 6),
+        "perplexity": (r"^\| epoch .*\bppl[ =]" + N, 6),
+        "grad_norm": (r"^\| epoch .*\bgnorm[ =]" + N, 6),
         "eval_accuracy": (MLL, 3),
-    }, epochs={"loss": r"^\| epoch (\d+) \| loss"}),
+    }, epochs={"loss": r"^\| epoch (\d+)[ :]"},
+       steps={"loss": r"^\| epoch .*num_updates[ =](\d+)"}),
     Real("nanogpt/modded_2024-10-10_muon.txt", {"nanogpt"}, {
         "train_loss": (r"^step:\d+/6200 train_loss:" + N, 6200),
         "val_loss": (r"^step:\d+/6200 val_loss:" + N, 51),

@@ -1,0 +1,136 @@
+"""Saved logs as observations: their times, their names, and the command that reads them."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from engine.tools import Tools
+
+from dltools.probe import replay
+from dltools.probe.progress import Automatic, Pattern
+from dltools.streams import Row
+
+START = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def rows(text: str, start: datetime = START) -> list[Row]:
+    return list(replay.observations(io.BytesIO(text.encode()), "job", Automatic(), start))
+
+
+def times(text: str) -> list[str]:
+    return [f"{row['time']:%d %H:%M:%S}" for row in rows(text)]
+
+
+def test_the_stamp_of_the_line_counts() -> None:
+    text = "2026-01-31 12:00:05 loss: 1\n2026-01-31 12:00:09 loss: 0.5\n"
+    assert times(text) == ["31 12:00:05", "31 12:00:09"]
+    assert {row["gap"] for row in rows(text)} == {None}
+
+
+def test_time_elapsed_is_added_to_the_start() -> None:
+    text = "".join(f"step:{n}/9 train_loss:4.5 train_time:{n}500ms x\n" for n in (1, 2))
+    assert times(text) == ["31 12:00:01", "31 12:00:02"]
+
+
+def test_time_elapsed_is_added_to_the_first_stamp() -> None:
+    text = "[2026-02-01 10:00:00] begun\nstep:1/9 train_loss:4.5 train_time:90000ms x\n"
+    assert times(text) == ["01 10:01:30"]
+
+
+def test_the_newest_stamp_counts_for_lines_without() -> None:
+    text = "[12:00:10] epoch\nloss: 1\nloss: 2\n[12:00:30] epoch\nloss: 3\n"
+    assert times(text) == ["31 12:00:10", "31 12:00:11", "31 12:00:30"]
+    assert [row["gap"] is None for row in rows(text)] == [True, False, True]
+
+
+def test_without_any_time_points_are_a_second_apart_and_say_so() -> None:
+    text = "loss: 1\nnothing\nloss: 2\n"
+    assert times(text) == ["31 12:00:00", "31 12:00:01"]
+    assert {row["gap"] for row in rows(text)} == {"time unknown: rows are one second apart"}
+
+
+def test_a_line_without_end_counts() -> None:
+    assert [row["value"] for row in rows("loss: 1\nloss: 2")] == [1.0, 2.0]
+
+
+def test_a_pattern_reads_what_nothing_else_does() -> None:
+    pattern = Pattern(r"^(?P<epoch>\d+): (?P<loss>[\d.]+)$")
+    text = io.BytesIO(b"Finished epoch:  0\n0: 1.58287\n1: 1.07\n")
+    found = list(replay.observations(text, "job", pattern, START))
+    assert [(row["epoch"], row["value"]) for row in found] == [(0, 1.58287), (1, 1.07)]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["a/gru.log"], ["gru"]),
+        (["a/gru.log", "a/vae.log"], ["gru", "vae"]),
+        (["a/log.txt", "b/log.txt"], ["a/log", "b/log"]),
+        (["x/a/log.txt", "y/a/log.txt", "z.txt"], ["x/a/log", "y/a/log", "z"]),
+        (["-", "a.log"], ["stdin", "a"]),
+        (["a.log", "a.log"], ["a", "a"]),
+    ],
+)
+def test_a_file_stands_for_a_container(files: list[str], expected: list[str]) -> None:
+    assert replay.names(files) == expected
+
+
+def test_the_command_reads_logs_and_the_pipe_goes_on(tool: Tools, tmp_path: Path) -> None:
+    fast, flat = tmp_path / "fast.log", tmp_path / "flat.log"
+    fast.write_text(
+        "".join(f"[12:{s // 60:02}:{s % 60:02}] loss: {10 - s / 6}\n" for s in range(60))
+    )
+    flat.write_text("".join(f"[12:{s // 60:02}:{s % 60:02}] loss: 5\n" for s in range(60)))
+    probed = tool("dl-probe", "--from-log", str(fast), "--from-log", str(flat))
+    assert probed.returncode == 0, probed.stderr
+    planned = tool("dl-plan", "--policy", "flowcon", "--set", "itval=5", "--every",
+                   input=probed.stdout)  # fmt: skip
+    assert planned.returncode == 0, planned.stderr
+    assert b"equal shares of one CPU are assumed" in planned.stderr
+    actions = [r for r in map(json.loads, planned.stdout.splitlines()) if r["kind"] == "action"]
+    assert {action["container"]["name"] for action in actions} == {"flat"}
+
+
+def test_standard_input_is_a_log_too(tool: Tools) -> None:
+    done = tool("dl-probe", "--from-log", "-", "--start", "2026-01-31T12:00", "--format", "jsonl",
+                input=b"loss: 1\n")  # fmt: skip
+    (row,) = map(json.loads, done.stdout.splitlines())
+    assert (row["container_name"], row["time"]) == ("stdin", "2026-01-31T12:00:00.000000Z")
+
+
+def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_text("step 1: train loss 3.5, val loss 3.25\nstep 2: train loss 3.0, val loss nan\n")
+    listed = tool("dl-probe", "--from-log", str(log), "--list-metrics").stdout.decode()
+    assert [line.split() for line in listed.splitlines()[2:]] == [
+        ["job", "val_loss", "min", "val", "loss", "nanogpt", "2", "3.25", "nan"],
+        ["job", "train_loss", "min", "train", "loss", "nanogpt", "2", "3.5", "3"],
+    ]
+    picked = tool("dl-probe", "--from-log", str(log), "--metric", "val_loss", "--format", "jsonl")
+    assert [json.loads(line)["value"] for line in picked.stdout.splitlines()] == [3.25, "NaN"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--from-log", "no-such.log"], 74, "no-such.log: no such file"),
+        (["--from-log", "/"], 74, "/: is a directory"),
+        (["--from-log", "-", "-i", "1"], 2, "--interval does not go with it"),
+        (["--start", "2026-01-31"], 2, "--start needs --from-log"),
+        (["--from-log", "-", "--start", "soon"], 2, "is not a moment"),
+        (["--list-metrics", "-i", "1"], 2, "--list-metrics goes with neither"),
+        (["--compact", "no-such-dir"], 74, "no-such-dir: no such directory"),
+        (["--from-log", "-", "--format", "csv", "-o", "/tmp/"], 2, "a directory holds Parquet"),
+    ],
+)
+def test_wrong_usage_is_said_in_a_line(
+    tool: Tools, arguments: list[str], code: int, said: str
+) -> None:
+    done = tool("dl-probe", *arguments, input=b"")
+    assert done.returncode == code
+    assert said in done.stderr.decode()
+    assert done.stdout == b""
