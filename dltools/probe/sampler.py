@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 from dltools.labels import PATTERN
-from dltools.probe import cgroup, gpu, node
+from dltools.probe import cgroup, node
 from dltools.probe.cgroup import Cgroup
 from dltools.probe.engine import Container, Engine, GoneError, parse_time
+from dltools.probe.gpu import Gpus
 from dltools.probe.logs import LogSource
 from dltools.probe.progress import Automatic, Extractor, Pattern
 from dltools.streams import Row
@@ -69,7 +70,7 @@ class Sampler:
         self._listed = 0.0
         self._bounds = node.bounds((), self._mounts)
         self._begun = time.time()
-        self._gpus, self._gpu_gap = gpu.count()
+        self._gpus = Gpus()
 
     def follow(self) -> None:
         """From now on watch events and read only new log lines: for a stream of samples."""
@@ -209,11 +210,12 @@ class Sampler:
     def _usage_rows(self, now: datetime) -> list[Row]:
         groups = [w.cgroup for w in self._watched.values() if w.cgroup is not None]
         common = {"time": now, "host": self._engine.host}
+        gpus = self._gpus.sample(time.monotonic())
         first = {
             **common,
             "kind": "node",
-            "gpu_count": self._gpus,
-            "gap": self._gpu_gap,
+            "gpu_count": self._gpus.count,
+            "gap": self._gpus.gap,
             **node.sample(self._bounds),
         }
         if self._watched and not groups:  # a remote engine: its own word for its size
@@ -221,10 +223,23 @@ class Sampler:
                       "memory_total_bytes": self._engine.memory,
                       "memory_available_bytes": None, "gpu_count": None,
                       "gap": "the engine's host is not this machine"}  # fmt: skip
-        return [first] + [
-            {**common, **self._container_row(watched, first)}
-            for watched in sorted(self._watched.values(), key=lambda w: w.container.name)
-        ]
+        return (
+            [first]
+            + [
+                {**common, **self._container_row(watched, first)}
+                for watched in sorted(self._watched.values(), key=lambda w: w.container.name)
+            ]
+            + [{**common, **row} for row in map(self._gpu_row, gpus) if row is not None]
+        )
+
+    def _gpu_row(self, row: Row) -> Row | None:
+        """Return a GPU's row with its container's name; None for a container that the filters
+        leave out."""
+        id_ = row.get("container_id")
+        if id_ is None:
+            return row
+        watched = self._watched.get(id_)
+        return None if watched is None else row | {"container_name": watched.container.name}
 
     def _container_row(self, watched: _Watched, first: Row) -> Row:
         row = _container_row(watched, first)

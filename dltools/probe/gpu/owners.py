@@ -1,0 +1,29 @@
+"""Which container a process of this host is in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from dltools.probe.cgroup import ROOT, read_text
+
+_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+def container_of(cgroup_text: str) -> str | None:
+    """Return the container id in a /proc/PID/cgroup, None where there is none.
+
+    The first of 64 digits in a path: docker/ID, docker-ID.scope, kubepods/.../ID. A container
+    within a container belongs, for this engine, to the outer one.
+    """
+    for line in cgroup_text.splitlines():
+        if match := _ID.search(line.rpartition(":")[2]):
+            return match[0]
+    return None
+
+
+def owners(pids: Iterable[int], root: Path = ROOT) -> Mapping[int, str]:
+    """Return the containers of those processes that are in one."""
+    found = {pid: container_of(read_text(f"{root}/proc/{pid}/cgroup")) for pid in set(pids)}
+    return {pid: id_ for pid, id_ in found.items() if id_ is not None}

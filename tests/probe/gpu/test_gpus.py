@@ -1,0 +1,272 @@
+"""GPUs by a faked NVML; on a machine with a GPU, by the real one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from probe.gpu.fake_nvml import ERRORS, FakeNvml, Gpu
+
+from dltools.probe.gpu import Gpus, collector, nvml
+from dltools.probe.gpu.owners import container_of, owners
+from dltools.streams import Row, to_table
+
+A, B = "a" * 64, "b" * 64
+SECOND = 1_000_000
+
+
+def owned(pids: Iterable[int]) -> Mapping[int, str]:
+    """Processes from 100 are A's, from 200 B's, others nobody's."""
+    return {pid: A if pid < 200 else B for pid in pids if 100 <= pid < 300}
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeNvml]:
+    def installed(*gpus: Gpu) -> FakeNvml:
+        fake = FakeNvml(list(gpus))
+        monkeypatch.setitem(sys.modules, "pynvml", fake)
+        monkeypatch.setattr(collector, "driver_present", lambda: True)
+        return fake
+
+    return installed
+
+
+def by_owner(rows: list[Row]) -> dict[str | None, Row]:
+    return {row.get("container_id"): row for row in rows}
+
+
+def test_without_a_driver_nvml_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvml, "DRIVER", (Path("/no/such/device"),))
+    monkeypatch.setitem(sys.modules, "pynvml", None)  # an import would fail
+    gpus = Gpus()
+    assert gpus.sample(0) == []
+    assert (gpus.count, gpus.gap) == (0, None)
+
+
+def test_a_gpu_and_the_container_on_it(install: Callable[..., FakeNvml]) -> None:
+    install(Gpu(b"GPU-1", 40, (80 << 30, 3 << 30), 250_000, 9_000_000, {100: 1 << 30, 101: 1 << 30},
+                [(100, SECOND, 30), (101, SECOND, 20)]))  # fmt: skip
+    gpus = Gpus(owned)
+    rows = by_owner(gpus.sample(0))
+    assert gpus.count == 1
+    assert rows[None] == {
+        "kind": "gpu", "gpu_uuid": "GPU-1", "gpu_memory_limit_bytes": 80 << 30,
+        "gpu_utilization_ratio": 0.4, "gpu_memory_used_bytes": 3 << 30, "gpu_power_watts": 250.0,
+        "gpu_energy_joules": 9000.0, "gap": None,
+    }  # fmt: skip
+    assert rows[A]["gpu_memory_used_bytes"] == 2 << 30
+    assert rows[A]["gpu_sm_ratio"] == 0.5
+    assert rows[A]["gpu_utilization_ratio"] == 0.4  # alone on it: the GPU's own
+    assert rows[A]["gap"] is None
+
+
+def test_two_containers_share_a_gpu(install: Callable[..., FakeNvml]) -> None:
+    gpu = Gpu("GPU-1", 90, processes={100: 1 << 30, 200: 2 << 30, 7: 5},
+              samples=[(100, SECOND, 60), (200, SECOND, 25), (7, SECOND, 5)])  # fmt: skip
+    install(gpu)
+    gpus = Gpus(owned)
+    rows = by_owner(gpus.sample(0))
+    assert {key: rows[key]["gpu_utilization_ratio"] for key in (A, B)} == {A: 0.6, B: 0.25}
+    assert {key: rows[key]["gpu_memory_used_bytes"] for key in (A, B)} == {A: 1 << 30, B: 2 << 30}
+    gpu.samples += [(100, 2 * SECOND, 10), (100, 3 * SECOND, 30)]
+    rows = by_owner(gpus.sample(2))
+    assert {key: rows[key]["gpu_sm_ratio"] for key in (A, B)} == {A: 0.2, B: 0.0}  # the mean
+
+
+def test_an_idle_gpu_is_idle(install: Callable[..., FakeNvml]) -> None:
+    gpu = Gpu("GPU-1", 0, processes={100: 1, 200: 1}, samples=[(100, SECOND, 50)])
+    install(gpu)
+    gpus = Gpus(owned)
+    gpus.sample(0)
+    rows = by_owner(gpus.sample(1))  # NVML says NotFound: nothing ran
+    assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.0, 0.0]
+
+
+def test_rubbish_after_a_death_is_no_measurement(install: Callable[..., FakeNvml]) -> None:
+    gpu = Gpu("GPU-1", 50, processes={100: 1, 200: 1}, samples=[(100, SECOND, 50)])
+    install(gpu)
+    gpus = Gpus(owned)
+    gpus.sample(0)
+    gpu.samples = [(100, 2 * SECOND, 4_294_967_295), (0, 2 * SECOND, 5), (200, 1 << 60, 7)]
+    rows = by_owner(gpus.sample(1))
+    assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [None, None]
+    assert "shared GPU: utilisation by process not available" in rows[A]["gap"]
+    gpu.samples = [(100, 2 * SECOND, 30)]  # and the far time stamp was not taken over
+    assert by_owner(gpus.sample(2))[A]["gpu_sm_ratio"] == 0.3
+
+
+def test_old_samples_do_not_count_at_first(install: Callable[..., FakeNvml]) -> None:
+    install(Gpu("GPU-1", 50, processes={100: 1, 200: 1},
+                samples=[(100, SECOND, 100), (100, 9 * SECOND, 20), (200, 9 * SECOND, 30)]))  # fmt: skip
+    rows = by_owner(Gpus(owned).sample(0))
+    assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.2, 0.3]
+
+
+def test_memory_that_nvml_does_not_know(install: Callable[..., FakeNvml]) -> None:
+    install(Gpu("GPU-1", processes={100: nvml.NOT_AVAILABLE, 200: None}))
+    rows = by_owner(Gpus(owned).sample(0))
+    for key in (A, B):
+        assert rows[key]["gpu_memory_used_bytes"] is None
+        assert "memory by process: not available" in rows[key]["gap"]
+
+
+def test_mig_instances_stand_for_themselves(install: Callable[..., FakeNvml]) -> None:
+    unsupported = {"nvmlDeviceGetUtilizationRates": "NOT_SUPPORTED"}
+    parts = [Gpu("MIG-1", memory=(10 << 30, 1 << 30), processes={100: 5}, faults=unsupported), None,
+             Gpu("MIG-2", memory=(20 << 30, 2 << 30), processes={200: 6}, faults=unsupported)]  # fmt: skip
+    install(Gpu("GPU-1", mig=parts, power_mw=70_000))
+    rows = Gpus(owned).sample(0)
+    assert [row["gpu_uuid"] for row in rows] == ["MIG-1", "MIG-1", "MIG-2", "MIG-2"]
+    whole, of_a = rows[:2]
+    assert whole["gpu_memory_limit_bytes"] == 10 << 30
+    assert whole["gap"] == "utilisation: not measured for MIG instances"
+    assert whole["gpu_power_watts"] == 70.0
+    assert (of_a["container_id"], of_a["gpu_memory_used_bytes"]) == (A, 5)
+    assert of_a["gpu_utilization_ratio"] is None
+
+
+def test_a_lost_gpu_does_not_hide_the_others(install: Callable[..., FakeNvml]) -> None:
+    lost = Gpu("GPU-1", faults={"nvmlDeviceGetMemoryInfo": "GPU_IS_LOST"})
+    fake = install(lost, Gpu("GPU-2", 10))
+    gpus = Gpus(owned)
+    first, second = gpus.sample(0)
+    assert first == {"kind": "gpu", "gpu_uuid": "GPU-1", "gap": "GPU lost: GPU is lost"}
+    assert second["gpu_utilization_ratio"] == 0.1
+    lost.faults.clear()
+    assert fake.inits == 1
+    gpus.sample(30)
+    gpus.sample(61)
+    assert gpus.sample(62)[0]["gpu_utilization_ratio"] == 0.0
+
+
+def test_a_lost_gpu_is_tried_again(install: Callable[..., FakeNvml]) -> None:
+    gpu = Gpu("GPU-1", faults={"nvmlDeviceGetMemoryInfo": "GPU_IS_LOST"})
+    fake = install(gpu)
+    gpus = Gpus(owned)
+    for now in (0, 61, 62):
+        assert gpus.sample(now)[0]["gap"] == "GPU lost: GPU is lost"
+    assert fake.inits == 2
+
+
+def test_a_gpu_that_cannot_be_opened_is_counted(install: Callable[..., FakeNvml]) -> None:
+    fake = install(Gpu("GPU-1"), Gpu("GPU-2"))
+    real = fake._DeviceGetHandleByIndex
+
+    def handle(index: int) -> Gpu:
+        if index == 0:
+            raise fake.NVMLError("GPU_IS_LOST")
+        return real(index)
+
+    fake._DeviceGetHandleByIndex = handle  # type: ignore[method-assign]
+    gpus = Gpus(owned)
+    assert [row["gpu_uuid"] for row in gpus.sample(0)] == ["GPU-2"]
+    assert (gpus.count, gpus.gap) == (2, "NVML: 1 of 2 GPUs cannot be opened")
+
+
+@pytest.mark.parametrize("error", ["DRIVER_NOT_LOADED", "LIB_RM_VERSION_MISMATCH", "TIMEOUT",
+                                   "LIBRARY_NOT_FOUND", "NO_PERMISSION"])  # fmt: skip
+def test_nvml_that_does_not_start_is_told_and_tried_again(
+    install: Callable[..., FakeNvml], error: str
+) -> None:
+    fake = install(Gpu("GPU-1"))
+    fake.faults["nvmlInit"] = error
+    gpus = Gpus(owned)
+    assert gpus.sample(0) == []
+    assert gpus.count is None
+    assert (gpus.gap or "").startswith("NVML: ")
+    fake.faults.clear()
+    assert gpus.sample(30) == []
+    assert len(gpus.sample(60)) == 1
+    assert (gpus.count, gpus.gap) == (1, None)
+
+
+CALLS = ["DeviceGetCount", "DeviceGetHandleByIndex", "DeviceGetUUID", "DeviceGetMigMode",
+         "DeviceGetMemoryInfo", "DeviceGetUtilizationRates", "DeviceGetPowerUsage",
+         "DeviceGetTotalEnergyConsumption", "DeviceGetComputeRunningProcesses",
+         "DeviceGetGraphicsRunningProcesses", "DeviceGetProcessUtilization", "Shutdown", "Init"]  # fmt: skip
+
+
+@settings(deadline=None)  # the first example imports Arrow
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from([f"nvml{c}" for c in CALLS]), st.sampled_from(list(ERRORS))),
+        min_size=1, max_size=6,
+    )
+)  # fmt: skip
+def test_no_series_of_faults_makes_it_fail(series: list[dict[str, str]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        fake = FakeNvml([Gpu("GPU-1", 50, processes={100: 5}, samples=[(100, SECOND, 5)])])
+        patch.setitem(sys.modules, "pynvml", fake)
+        patch.setattr(collector, "driver_present", lambda: True)
+        gpus = Gpus(owned)
+        for number, faults in enumerate(series):
+            fake.faults = faults
+            rows = gpus.sample(number * 45.0)
+            stamp = {"time": _now(), "host": "h"}
+            assert to_table([stamp | row for row in rows]).num_rows == len(rows)
+
+
+def _now() -> Any:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC)
+
+
+def test_eight_gpus_with_forty_processes_each_take_little(
+    install: Callable[..., FakeNvml],
+) -> None:
+    install(*(Gpu(f"GPU-{n}", 50, processes={100 + p: 1 for p in range(40)},
+                  samples=[(100 + p, SECOND, 2) for p in range(40)]) for n in range(8)))  # fmt: skip
+    gpus = Gpus(owned)
+    gpus.sample(0)
+    begun = time.perf_counter()
+    assert len(gpus.sample(1)) == 16
+    print(f"{(time.perf_counter() - begun) * 1e3:.2f} ms, the faked calls included")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"0::/system.slice/docker-{A}.scope\n", A),
+        (f"12:cpu,cpuacct:/docker/{A}\n0::/docker/{A}\n", A),
+        (f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{A}.scope\n", A),
+        (f"5:memory:/kubepods/burstable/pod123/{A}\n", A),
+        (f"0::/docker/{A}/docker/{B}\n", A),
+        (f"3:devices:/user.slice\n1:name=systemd:/my.slice/{B}\n", B),
+        ("0::/user.slice/user-0.slice\n", None),
+        (f"0::/docker/{A[:40]}\n", None),
+        (f"0::/docker/{A}f\n", None),
+        ("", None),
+    ],
+)
+def test_a_process_is_found_in_its_container(text: str, expected: str | None) -> None:
+    assert container_of(text) == expected
+
+
+def test_processes_that_have_ended_are_nobodys(tmp_path: Path) -> None:
+    (tmp_path / "proc/5").mkdir(parents=True)
+    (tmp_path / "proc/5/cgroup").write_text(f"0::/docker/{A}\n")
+    assert owners([5, 6], tmp_path) == {5: A}
+
+
+@pytest.fixture
+def real() -> Iterator[Gpus]:
+    if not nvml.driver_present():
+        pytest.skip("no NVIDIA driver on this machine: the real NVML is not tried")
+    yield Gpus()
+
+
+def test_the_real_nvml_answers(real: Gpus) -> None:
+    rows = real.sample(0)
+    assert real.gap is None
+    assert real.count and len(rows) >= real.count
+    for row in rows:
+        assert row["gpu_uuid"].startswith(("GPU-", "MIG-"))
+        assert row["gpu_memory_limit_bytes"] > 1 << 28
+        assert 0 <= row["gpu_memory_used_bytes"] <= row["gpu_memory_limit_bytes"]
