@@ -108,24 +108,29 @@ class LogSource:
                 time = _moment(found)
             except ValueError:
                 continue
-            rows += [self._row(time, point) for point in points]
+            rows += [
+                progress_row(time, self._engine.host, self._container.id, self._container.name, p)
+                for p in points
+            ]
         self._last = (stamp, count)
         return rows
 
-    def _row(self, time: datetime, point: Point) -> Row:
-        return {
-            "time": time,
-            "host": self._engine.host,
-            "kind": "progress",
-            "container_id": self._container.id,
-            "container_name": self._container.name,
-            "metric": point.metric,
-            "metric_original": point.original,
-            "value": point.value,
-            "step": point.step,
-            "epoch": point.epoch,
-            "source": point.source,
-        }
+
+def progress_row(time: datetime, host: str, id_: str, name: str, point: Point) -> Row:
+    """Return a point as an observation."""
+    return {
+        "time": time,
+        "host": host,
+        "kind": "progress",
+        "container_id": id_,
+        "container_name": name,
+        "metric": point.metric,
+        "metric_original": point.original,
+        "value": point.value,
+        "step": point.step,
+        "epoch": point.epoch,
+        "source": point.source,
+    }
 
 
 def _moment(stamp: bytes) -> datetime:

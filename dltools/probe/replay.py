@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
+from dltools.probe.logs import progress_row
 from dltools.probe.progress import Extractor, Log, Point
 from dltools.probe.progress.stamps import Stamps
 from dltools.streams import Row
@@ -34,10 +35,9 @@ def observations(
     """
     log, stamps, times = Log(extractor), Stamps(start), _Times(start)
     id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
-    common = {"host": HOST, "kind": "progress", "container_id": id_, "container_name": name}
     while data := stream.read(_PIECE):
-        yield from _rows(log.by_line(data), stamps, times, common)
-    yield from _rows(log.by_line(b"", last=True), stamps, times, common)
+        yield from _rows(log.by_line(data), stamps, times, id_, name)
+    yield from _rows(log.by_line(b"", last=True), stamps, times, id_, name)
 
 
 def names(files: Sequence[str]) -> list[str]:
@@ -100,7 +100,7 @@ class _Times:
 
 
 def _rows(
-    lines: Iterable[tuple[str, list[Point]]], stamps: Stamps, times: _Times, common: Row
+    lines: Iterable[tuple[str, list[Point]]], stamps: Stamps, times: _Times, id_: str, name: str
 ) -> Iterator[Row]:
     for line, points in lines:
         stamp = stamps.moment(line)
@@ -109,13 +109,4 @@ def _rows(
             continue
         moment, gap = times.of(stamp, points)
         for point in points:
-            yield common | {
-                "time": moment,
-                "gap": gap,
-                "metric": point.metric,
-                "metric_original": point.original,
-                "value": point.value,
-                "step": point.step,
-                "epoch": point.epoch,
-                "source": point.source,
-            }
+            yield progress_row(moment, HOST, id_, name, point) | {"gap": gap}

@@ -13,13 +13,16 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
-from dltools.labels import PATTERN
+from dltools.labels import ENDPOINT, FILES, PATTERN
 from dltools.probe import cgroup, node
 from dltools.probe.cgroup import Cgroup
+from dltools.probe.endpoints import EndpointSource
 from dltools.probe.engine import Container, Engine, GoneError, parse_time
+from dltools.probe.files import FileSource
+from dltools.probe.files.source import folders_of
 from dltools.probe.gpu import Gpus
-from dltools.probe.logs import LogSource
-from dltools.probe.progress import Automatic, Extractor, Pattern
+from dltools.probe.logs import LogSource, progress_row
+from dltools.probe.progress import Automatic, Extractor, Pattern, Point
 from dltools.streams import Row
 
 _EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
@@ -47,6 +50,8 @@ class _Watched:
     container: Container
     cgroup: Cgroup | None
     logs: LogSource
+    files: FileSource | None
+    endpoint: EndpointSource | None
     gap: str | None
 
 
@@ -65,7 +70,7 @@ class Sampler:
         self._parting: list[Row] = []  # the last words of containers that have ended
         self._events: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
         self._changed: set[str] = set()
-        self._following = False
+        self._following = self._windowed = False
         self._stale = True  # the inventory may have changed
         self._listed = 0.0
         self._bounds = node.bounds((), self._mounts)
@@ -79,8 +84,10 @@ class Sampler:
         threading.Thread(target=self._pump_events, args=(self._begun,), daemon=True).start()
 
     def counters(self) -> list[Row]:
-        """Return a sample of counters and limits alone."""
+        """Return a sample of counters and limits alone; the next one is of the time in between."""
         self._refresh()
+        self._windowed = True
+        self._from_endpoints()
         return self._usage_rows(datetime.now(UTC))
 
     def sample(self) -> list[Row]:
@@ -102,6 +109,9 @@ class Sampler:
         if self._following:
             for key in new + again:
                 self._logs[key].follow()
+        rows += self._from_files(since)
+        if self._following or self._windowed:
+            rows += self._from_endpoints()
         if self._options.metrics:
             wanted = self._options.metrics
             rows = [row for row in rows if row["kind"] != "progress" or row["metric"] in wanted]
@@ -109,6 +119,33 @@ class Sampler:
         usage[0]["probe_cpu_seconds"] = time.process_time()
         usage[0]["probe_sample_seconds"] = time.perf_counter() - begun
         return rows + usage
+
+    def _from_files(self, since: float) -> list[Row]:
+        now, rows = time.monotonic(), []
+        for watched in self._watched.values():
+            if watched.files is not None:
+                found = watched.files.read(now)
+                rows += [self._said(watched, moment, point) for moment, point in found
+                         if moment.timestamp() >= since]  # fmt: skip
+        return rows
+
+    def _from_endpoints(self) -> list[Row]:
+        serving = [watched for watched in self._watched.values() if watched.endpoint is not None]
+        if not serving:
+            return []
+        from concurrent.futures import ThreadPoolExecutor
+
+        def scrape(watched: _Watched) -> list[Row]:
+            assert watched.endpoint is not None
+            found = watched.endpoint.read(time.monotonic())
+            return [self._said(watched, moment, point) for moment, point in found]
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return [row for rows in pool.map(scrape, serving) for row in rows]
+
+    def _said(self, watched: _Watched, moment: datetime, point: Point) -> Row:
+        container = watched.container
+        return progress_row(moment, self._engine.host, container.id, container.name, point)
 
     # Inventory
 
@@ -194,7 +231,28 @@ class Sampler:
         extractor, pattern_gap = self._extractor(container)
         source = self._logs.get(key) or LogSource(self._engine, container, extractor)
         gaps = "; ".join(filter(None, (gap, pattern_gap)))
-        return _Watched(container, found, source, gaps or None)
+        return _Watched(
+            container, found, source,
+            self._files(container) if found is not None else None,
+            self._endpoint(container), gaps or None,
+        )  # fmt: skip
+
+    def _files(self, container: Container) -> FileSource | None:
+        """Return what reads the container's files; after a restart the same one goes on."""
+        label = container.labels.get(FILES)
+        if label is not None and label.strip() in ("", "none"):
+            return None
+        root = f"/proc/{container.pid}/root"
+        old = self._watched.get(container.id)
+        if old is not None and old.files is not None:
+            old.files.root = root
+            return old.files
+        paths = [path.strip() for path in label.split(",")] if label else None
+        return FileSource(root, paths, folders_of(container.pid))
+
+    def _endpoint(self, container: Container) -> EndpointSource | None:
+        made = EndpointSource(container.raw, container.labels.get(ENDPOINT))
+        return made if made.candidates else None
 
     def _extractor(self, container: Container) -> tuple[Extractor, str | None]:
         label = container.labels.get(PATTERN)
@@ -312,7 +370,18 @@ def _container_row(watched: _Watched, node_row: Row) -> Row:
         "labels": json.dumps(container.dltools_labels, sort_keys=True)
         if container.dltools_labels
         else None,
-        "gap": "; ".join(filter(None, (watched.gap, watched.logs.gap))) or None,
+        "gap": "; ".join(
+            filter(
+                None,
+                (
+                    watched.gap,
+                    watched.logs.gap,
+                    watched.files.gap if watched.files else None,
+                    watched.endpoint.gap if watched.endpoint else None,
+                ),
+            )
+        )
+        or None,
     }
     if watched.cgroup is None:
         return row | _limits_by_inspection(container, node_row)

@@ -1,0 +1,186 @@
+"""One serving container's endpoint: found, scraped, and turned into windows of response times."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from dltools.probe.endpoints.servers import PATHS, SERVERS, Server
+from dltools.probe.endpoints.text import Scrape, parse, quantile
+from dltools.probe.progress.base import Point
+
+_TIMEOUT_S = 0.5
+_LARGEST = 4 << 20
+_RETRY_S = 60.0
+_SOURCE = "prometheus"
+
+_GENERIC = re.compile(
+    r"(?=.*(?:request|inference|predict|response|latency))(?=.*(?:latency|duration|time|seconds))"
+    r"(?P<base>.*?(?P<unit>_seconds|_ms|_milliseconds|_us|_microseconds)?)_sum$"
+)
+_UNITS = {"_ms": 1e-3, "_milliseconds": 1e-3, "_us": 1e-6, "_microseconds": 1e-6}
+_NOT_REQUESTS = ("go_", "python_", "process_", "prometheus_", "promhttp_", "net_", "gc_")
+
+
+class EndpointSource:
+    """Points over the time between two calls of `read`: mean, median and 99th percentile of the
+    response time, requests and tokens a second, and the queue's length now. Nothing is raised."""
+
+    def __init__(self, raw: Mapping[str, Any], label: str | None) -> None:
+        """`raw` is `docker inspect` of the container, `label` its dltools.endpoint."""
+        self.candidates = list(_candidates(raw, label))
+        self._url: str | None = None
+        self._tried = float("-inf")
+        self._before: tuple[float, Scrape] | None = None
+        self._wanted = label is not None
+        self.gap: str | None = None
+
+    def read(self, now: float) -> list[tuple[datetime, Point]]:
+        """Scrape once; `now` is a time in seconds on any steady clock."""
+        scrape = self._scrape(now)
+        if scrape is None:
+            return []
+        before, self._before = self._before, (now, scrape)
+        if before is None or now <= before[0]:
+            return []
+        at = datetime.now(UTC)
+        return [(at, point) for point in window(before[1], scrape, now - before[0])]
+
+    def _scrape(self, now: float) -> Scrape | None:
+        if self._url is None:
+            if now - self._tried < _RETRY_S:
+                return None
+            self._tried = now
+        for url in [self._url] if self._url else self.candidates:
+            try:
+                text = _get(url)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                self._url, self._before = None, None
+                if self._wanted:
+                    self.gap = f"endpoint {url}: {str(error)[:60] or type(error).__name__}"
+                continue
+            scrape = parse(text)
+            if scrape.values or scrape.buckets:
+                self._url, self.gap = url, None
+                return scrape
+            if self._wanted:
+                self.gap = f"endpoint {url}: no metrics there"
+        return None
+
+
+def window(before: Scrape, after: Scrape, seconds: float) -> list[Point]:
+    """Return the points between two scrapes `seconds` apart; none after a restart of the server."""
+    server = _server(after)
+    if server is None:
+        return []
+    points: list[Point] = []
+
+    def add(metric: str, value: float, original: str) -> None:
+        points.append(Point(metric, value, None, None, _SOURCE, original))
+
+    count = _change(before, after, server.count)
+    total = _change(before, after, server.total)
+    if count is not None and count >= 0:
+        add("request_rate", count / seconds, server.count)
+        if count > 0 and total is not None and total >= 0:
+            add("latency_seconds", total * server.unit / count, server.total)
+            old = before.buckets.get(server.histogram, {})
+            for name, share in (("latency_p50_seconds", 0.5), ("latency_p99_seconds", 0.99)):
+                found = quantile(share, old, after.buckets.get(server.histogram, {}))
+                if found is not None:
+                    add(name, found * server.unit, f"{server.histogram}_bucket")
+    tokens = _change(before, after, server.tokens)
+    if tokens is not None and tokens >= 0:
+        add("token_rate", tokens / seconds, server.tokens)
+    if server.queue in after.values:
+        add("queue_length", after.values[server.queue], server.queue)
+    return points
+
+
+def _change(before: Scrape, after: Scrape, name: str) -> float | None:
+    if not name or name not in after.values:
+        return None
+    return after.values[name] - before.values.get(name, 0.0)
+
+
+def _server(scrape: Scrape) -> Server | None:
+    for server in SERVERS:
+        if server.total in scrape.values or (server.count and server.count in scrape.values):
+            return server
+    best: tuple[float, Server] | None = None
+    for name in scrape.values:
+        match = _GENERIC.match(name)
+        count = f"{name.removesuffix('_sum')}_count"
+        if match is None or name.startswith(_NOT_REQUESTS) or count not in scrape.values:
+            continue
+        base = name.removesuffix("_sum")
+        found = Server("other", name, count, _UNITS.get(match["unit"] or "", 1.0), histogram=base)
+        if best is None or scrape.values[count] > best[0]:
+            best = (scrape.values[count], found)
+    return best[1] if best else None
+
+
+def _candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:
+    """Yield the URLs where a container may serve metrics, the likeliest first."""
+    network = raw.get("NetworkSettings") or {}
+    addresses = [str(net.get("IPAddress")) for net in (network.get("Networks") or {}).values()
+                 if net and net.get("IPAddress")]  # fmt: skip
+    host_network = (raw.get("HostConfig") or {}).get("NetworkMode") == "host"
+    if host_network:
+        addresses = ["127.0.0.1"]
+    published = {
+        int(port.partition("/")[0]): int(bound[0]["HostPort"])
+        for port, bound in (network.get("Ports") or {}).items()
+        if bound and bound[0].get("HostPort")
+    }
+    wanted: dict[int, tuple[str, ...]] = {}
+    if label:
+        if "//" in label:
+            if urlsplit(label).scheme == "http":
+                yield label
+            return
+        number, slash, path = label.strip().partition("/")
+        if number.isdigit():
+            wanted[int(number)] = (f"{slash}{path}" or "/metrics",)
+    else:
+        exposed = (raw.get("Config") or {}).get("ExposedPorts") or {}
+        open_ports = {int(port.partition("/")[0]) for port in exposed if port.endswith("/tcp")}
+        wanted = {port: PATHS[port] for port in PATHS if port in open_ports}
+    for port, paths in wanted.items():
+        for path in paths:
+            for address in addresses:
+                yield f"http://{address}:{port}{path}"
+            if port in published:
+                yield f"http://127.0.0.1:{published[port]}{path}"
+
+
+def _get(url: str) -> str:
+    """Return the text behind a URL: no redirects, no proxies, 4 MiB and half a second at most.
+
+    Raises OSError, HTTPException or ValueError.
+    """
+    import time
+
+    until = time.monotonic() + _TIMEOUT_S
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT_S)
+    try:
+        query = f"?{parts.query}" if parts.query else ""
+        connection.request("GET", (parts.path or "/") + query, headers={"Accept": "text/plain"})
+        response = connection.getresponse()
+        if response.status != 200:
+            raise ValueError(f"status {response.status}")
+        data = b""
+        while chunk := response.read1(1 << 16):
+            data += chunk
+            if len(data) > _LARGEST:
+                raise ValueError("more than 4 MiB")
+            if time.monotonic() > until:
+                raise TimeoutError("timed out")
+        return data.decode("utf-8", "replace")
+    finally:
+        connection.close()
