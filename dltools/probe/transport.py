@@ -25,6 +25,9 @@ from dltools.errors import AccessError, DltoolsError, UnavailableError
 TIMEOUT_S = 30
 _SOCKET = "/var/run/docker.sock"
 _DRAIN_S = 0.4
+_CATCH_UP_S = 0.002
+_MUCH = 1 << 13
+"""Bytes: a local socket holds some 280 writes, and the engine writes line by line (measured)."""
 _LARGEST = 8 << 20
 """Bytes of a stream that wait in memory at most."""
 
@@ -205,10 +208,10 @@ class _Streams:
         return made
 
     def _run(self) -> None:
+        busy = False
         while True:
-            time.sleep(_DRAIN_S)
-            for one in tuple(self._watched):
-                one.drain()
+            time.sleep(_CATCH_UP_S if busy else _DRAIN_S)
+            busy = max((one.drain() for one in tuple(self._watched)), default=False)
 
 
 class _LocalFlow:
@@ -221,19 +224,24 @@ class _LocalFlow:
         self._lock = threading.Lock()
         self.ended = False
 
-    def drain(self) -> None:
-        """Take what stands in the socket; beyond `_LARGEST` it stays there: the engine waits."""
+    def drain(self) -> bool:
+        """Take what stands in the socket; beyond `_LARGEST` it stays there: the engine waits.
+
+        Return whether it was much, so that there may be more at once.
+        """
         with self._lock:
-            while not self.ended and len(self._came) < _LARGEST:
+            before = len(self._came)
+            while not self.ended and before < _LARGEST and len(self._came) < _LARGEST:
                 try:
                     data = self._connection.recv(1 << 18)
                 except BlockingIOError:
-                    return
+                    break
                 except OSError:
                     data = b""
                 self._came += data
                 if not data:
                     self._end()
+            return len(self._came) - before >= _MUCH
 
     def take(self) -> bytes:
         self.drain()
