@@ -26,6 +26,7 @@ TIMEOUT_S = 30
 _SOCKET = "/var/run/docker.sock"
 _DRAIN_S = 0.4
 _CATCH_UP_S = 0.002
+_LONGEST_TAKE_S = 0.2
 _MUCH = 1 << 13
 """Bytes: a local socket holds some 280 writes, and the engine writes line by line (measured)."""
 _LARGEST = 8 << 20
@@ -244,7 +245,9 @@ class _LocalFlow:
             return len(self._came) - before >= _MUCH
 
     def take(self) -> bytes:
-        self.drain()
+        until = time.monotonic() + _LONGEST_TAKE_S
+        while self.drain() and time.monotonic() < until:
+            time.sleep(0.001)  # a burst: the engine has more than the socket holds
         with self._lock:
             came = bytes(self._came)
             self._came.clear()

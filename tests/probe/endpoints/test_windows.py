@@ -1,0 +1,177 @@
+"""Windows over the cumulative series of serving programs, worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.probe.endpoints.source import _candidates, window
+from dltools.probe.endpoints.text import parse, quantile
+
+
+def points(before: str, after: str, seconds: float = 10.0) -> dict[str, float]:
+    return {p.metric: p.value for p in window(parse(before), parse(after), seconds)}
+
+
+TRITON = """# HELP nv_inference_request_success Number of successful inference requests
+# TYPE nv_inference_request_success counter
+nv_inference_request_success{{model="a",version="1"}} {a}
+nv_inference_request_success{{model="b",version="1"}} {b}
+nv_inference_request_duration_us{{model="a",version="1"}} {us}
+nv_inference_pending_request_count{{model="a",version="1"}} 4
+"""
+
+
+def test_triton_counts_microseconds_over_all_models() -> None:
+    found = points(
+        TRITON.format(a=100, b=50, us=1_000_000), TRITON.format(a=130, b=60, us=3_000_000)
+    )
+    assert found == {
+        "request_rate": 4.0,
+        "latency_seconds": pytest.approx(0.05),
+        "queue_length": 4.0,
+    }
+
+
+def test_torchserve_has_commas_that_trail() -> None:
+    text = (
+        'ts_inference_requests_total{{uuid="u",model_name="m",model_version="default",}} {n}\n'
+        'ts_inference_latency_microseconds{{uuid="u",model_name="m",model_version="default",}} {us}\n'
+    )
+    found = points(text.format(n=1, us=5000), text.format(n=5, us=25000), 2)
+    assert found == {"request_rate": 2.0, "latency_seconds": pytest.approx(0.005)}
+
+
+VLLM = """vllm:e2e_request_latency_seconds_bucket{{le="0.1",model_name="m"}} {a}
+vllm:e2e_request_latency_seconds_bucket{{le="0.5",model_name="m"}} {b}
+vllm:e2e_request_latency_seconds_bucket{{le="1.0",model_name="m"}} {c}
+vllm:e2e_request_latency_seconds_bucket{{le="+Inf",model_name="m"}} {d}
+vllm:e2e_request_latency_seconds_count{{model_name="m"}} {d}
+vllm:e2e_request_latency_seconds_sum{{model_name="m"}} {s}
+vllm:num_requests_waiting{{model_name="m"}} 3
+vllm:generation_tokens_total{{model_name="m"}} {t}
+"""
+
+
+def test_vllm_has_a_histogram() -> None:
+    before = VLLM.format(a=10, b=10, c=10, d=10, s=0.5, t=100)
+    after = VLLM.format(a=20, b=40, c=50, d=50, s=12.5, t=400)
+    found = points(before, after)
+    # 40 requests: 10 up to 0.1 s, 20 up to 0.5, 10 up to 1. The 20th is half way in (0.1, 0.5].
+    assert found["latency_p50_seconds"] == pytest.approx(0.1 + 0.4 * 10 / 20)
+    assert found["latency_p99_seconds"] == pytest.approx(0.5 + 0.5 * (39.6 - 30) / 10)
+    assert found["latency_seconds"] == pytest.approx(0.3)
+    assert (found["request_rate"], found["token_rate"], found["queue_length"]) == (4.0, 30.0, 3.0)
+
+
+def test_tensorflow_serving_begins_names_with_a_colon() -> None:
+    text = (
+        ':tensorflow:serving:request_latency_count{{model_name="m",API="predict"}} {n}\n'
+        ':tensorflow:serving:request_latency_sum{{model_name="m",API="predict"}} {us}\n'
+        ":tensorflow:core:graph_runs{{}} 3\n"
+    )
+    found = points(text.format(n=0, us=0), text.format(n=10, us=200_000))
+    assert found == {"request_rate": 1.0, "latency_seconds": pytest.approx(0.02)}
+
+
+def test_bentoml() -> None:
+    name = "bentoml_service_request_duration_seconds"
+    text = f'{name}_sum{{{{service_name="s"}}}} {{s}}\n{name}_count{{{{service_name="s"}}}} {{n}}\n'
+    assert points(text.format(s=1.0, n=10), text.format(s=3.0, n=20))["latency_seconds"] == 0.2
+
+
+def test_an_unknown_exporter_is_read_by_its_words() -> None:
+    text = (
+        "go_gc_duration_seconds_sum 1\ngo_gc_duration_seconds_count 900\n"
+        'http_request_duration_seconds_sum{{path="/"}} {a}\nhttp_request_duration_seconds_count {n}\n'
+        "db_latency_ms_sum 5\ndb_latency_ms_count 1\n"
+    )
+    found = points(text.format(a=1, n=10), text.format(a=2, n=20))
+    assert found == {"request_rate": 1.0, "latency_seconds": pytest.approx(0.1)}
+
+
+def test_no_request_has_no_response_time() -> None:
+    text = TRITON.format(a=100, b=50, us=1_000_000)
+    assert points(text, text) == {"request_rate": 0.0, "queue_length": 4.0}
+
+
+def test_a_server_that_started_again_gives_nothing_false() -> None:
+    found = points(TRITON.format(a=100, b=50, us=1_000_000), TRITON.format(a=3, b=0, us=1000))
+    assert found == {"queue_length": 4.0}
+
+
+def test_other_metrics_are_no_response_times() -> None:
+    assert points("process_cpu_seconds_total 5\n", "process_cpu_seconds_total 9\n") == {}
+
+
+def test_broken_lines_harm_no_others() -> None:
+    text = "garbage {{{\n" + TRITON.format(a=1, b=1, us=1) + 'x{y="} 3\n\0\n'
+    assert parse(text).values["nv_inference_request_success"] == 2
+
+
+def test_a_label_may_hold_a_dict() -> None:
+    text = "tgi_x{method=\"{'method': 'prefill'}\"} 3\n"
+    assert parse(text).values == {"tgi_x": 3.0}
+
+
+def test_nan_quantiles_are_left_out() -> None:
+    assert parse('a{quantile="0.5"} NaN\na_sum 1\n').values == {"a_sum": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("share", "before", "after", "expected"),
+    [
+        (0.5, {}, {1.0: 10, math.inf: 10}, 0.5),
+        (0.5, {}, {1.0: 0, 2.0: 10, math.inf: 10}, 1.5),
+        (0.99, {}, {1.0: 5, math.inf: 10}, 1.0),
+        (0.5, {1.0: 10, math.inf: 10}, {1.0: 10, math.inf: 10}, None),
+        (0.5, {}, {}, None),
+        (0.5, {}, {math.inf: 10}, None),
+    ],
+)
+def test_quantiles_are_linear_within_a_bucket(
+    share: float, before: dict[float, float], after: dict[float, float], expected: float | None
+) -> None:
+    assert quantile(share, before, after) == expected
+
+
+@given(st.text(), st.text())
+def test_no_text_makes_it_fail(before: str, after: str) -> None:
+    for found in window(parse(before), parse(after), 1.0):
+        assert isinstance(found.value, float)
+
+
+def inspected(**changes: object) -> dict[str, object]:
+    networks = {"bridge": {"IPAddress": "172.17.0.5"}}
+    return {"Config": {"ExposedPorts": {"8000/tcp": {}, "22/tcp": {}, "8002/udp": {}}},
+            "NetworkSettings": {"Networks": networks, "Ports": {"8000/tcp": [{"HostPort": "18000"}]}},
+            "HostConfig": {}} | changes  # fmt: skip
+
+
+def test_only_exposed_ports_of_serving_programs_are_tried() -> None:
+    assert list(_candidates(inspected(), None)) == [
+        "http://172.17.0.5:8000/metrics", "http://127.0.0.1:18000/metrics"]  # fmt: skip
+    assert list(_candidates(inspected(Config={}), None)) == []
+    assert list(_candidates({}, None)) == []
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("9000", ["http://172.17.0.5:9000/metrics"]),
+        ("9000/stats?x=1", ["http://172.17.0.5:9000/stats?x=1"]),
+        ("http://10.0.0.9:1/m", ["http://10.0.0.9:1/m"]),
+        ("file:///etc/passwd", []),
+        ("nonsense", []),
+    ],
+)
+def test_a_label_names_the_endpoint(label: str, expected: list[str]) -> None:
+    assert list(_candidates(inspected(), label)) == expected
+
+
+def test_a_container_on_the_hosts_network_is_local() -> None:
+    raw = inspected(HostConfig={"NetworkMode": "host"})
+    assert "http://127.0.0.1:8000/metrics" in list(_candidates(raw, None))
