@@ -44,6 +44,7 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.test
 	@$(BIN)/python tests/bench/probe.py
+	@$(BIN)/python tests/bench/extract.py
 	@$(BIN)/python tests/bench/plan.py
 
 clean:

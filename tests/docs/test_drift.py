@@ -18,6 +18,7 @@ from dltools.cli.exits import Exit
 from dltools.plans import SETTINGS, Op, Status
 from dltools.policy.flowcon import Parameters
 from dltools.policy.parameters import describe
+from dltools.probe.progress import FAMILIES
 from dltools.schema import COLUMNS, VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -77,11 +78,20 @@ def test_every_column_is_described_with_its_type_and_unit() -> None:
 
 def test_labels_ops_statuses_and_settings_are_described() -> None:
     every = "".join(page(file.name) for file in (ROOT / "man").iterdir())
-    for label in (labels.METRIC, labels.PATTERN, labels.OBJECTIVE, labels.PROTECT):
+    for label in (labels.METRIC, labels.PATTERN, labels.OBJECTIVE, labels.PROTECT, labels.FILES,
+                  labels.ENDPOINT):  # fmt: skip
         assert label in every
     text = page("dltools-plan.5")
     for word in (*Op, *Status, *SETTINGS):
         assert re.search(rf"\b{word}\b", text), word
+
+
+def test_every_family_of_logs_is_in_the_page() -> None:
+    section = page("dl-probe.1").partition(".Ss Logs")[2].partition(".Ss Files")[0]
+    shown = {
+        name for line in re.findall(r"^\.It (.*)$", section, re.M) for name in line.split(" , ")
+    }
+    assert shown == {*FAMILIES, "named"}
 
 
 def test_every_parameter_of_flowcon_is_described_with_its_default() -> None:

@@ -69,7 +69,7 @@ class Log:
             match = _SHORT.search(line)
             if match and ("HTTP/" in line or '"' in line):
                 return [self._point("", float(match[1]), "request_time")]
-        if " in " in line or "took" in lower:
+        if "ed in " in lower or "took " in lower:
             match = _TOOK.search(line)
             if match and _REQUEST.search(line) and "epoch" not in lower and "step" not in lower:
                 seconds = float(match[1]) * _UNITS[match[2].lower()]
