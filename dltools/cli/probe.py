@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -238,6 +239,7 @@ def _compact(root: Path) -> None:
 
 
 def _once(sampler: Sampler, writer: Writer, window: float, verbose: bool) -> None:
+    gc.disable()  # the process ends before there is anything to collect
     earlier: list[Row] = []
     if window > 0:
         earlier = sampler.counters()

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 from dltools.labels import ENDPOINT, FILES, PATTERN
 from dltools.probe import cgroup, node
 from dltools.probe.cgroup import Cgroup
-from dltools.probe.endpoints import EndpointSource
+from dltools.probe.endpoints import where
 from dltools.probe.engine import Container, Engine, GoneError, parse_time
 from dltools.probe.files import FileSource
 from dltools.probe.files.source import folders_of
@@ -24,6 +24,9 @@ from dltools.probe.gpu import Gpus
 from dltools.probe.logs import LogSource, progress_row
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point
 from dltools.streams import Row
+
+if TYPE_CHECKING:
+    from dltools.probe.endpoints.source import EndpointSource
 
 _EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
            "unpause": "unpause", "update": "update"}  # fmt: skip
@@ -251,8 +254,13 @@ class Sampler:
         return FileSource(root, paths, folders_of(container.pid))
 
     def _endpoint(self, container: Container) -> EndpointSource | None:
-        made = EndpointSource(container.raw, container.labels.get(ENDPOINT))
-        return made if made.candidates else None
+        label = container.labels.get(ENDPOINT)
+        urls = list(where.candidates(container.raw, label))
+        if not urls:
+            return None
+        from dltools.probe.endpoints.source import EndpointSource
+
+        return EndpointSource(urls, wanted=label is not None)
 
     def _extractor(self, container: Container) -> tuple[Extractor, str | None]:
         label = container.labels.get(PATTERN)

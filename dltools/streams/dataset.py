@@ -10,8 +10,8 @@ from __future__ import annotations
 import fcntl
 import os
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -58,20 +58,25 @@ class Dataset:
 
         Adding the same rows under the same stem again changes nothing.
         """
-        return [
-            self.put(part, self.partition(day, host) / f"{stem}.parquet")
-            for (day, host), part in _parts(table)
-        ]
+        return self.add_parts([table], stem)
+
+    def add_parts(self, tables: Iterable[pa.Table], stem: str) -> list[Path]:
+        """Add the rows of several tables like `add`, each a row group or more of its own: no more
+        of them than one is held in memory."""
+        outs: dict[Path, Any] = {}
+        with ExitStack() as open_files:
+            for table in tables:
+                for (day, host), part in _parts(table):
+                    path = self.partition(day, host) / f"{stem}.parquet"
+                    if path not in outs:
+                        file = open_files.enter_context(self.whole(path))
+                        outs[path] = open_files.enter_context(parquet(file))
+                    outs[path].write_table(part.unify_dictionaries(), ROW_GROUP)
+        return list(outs)
 
     def partition(self, day: date, host: str) -> Path:
         """Return the folder of a day's rows of a host."""
         return self.root / f"date={day.isoformat()}" / f"host={quote(host, safe='')}"
-
-    def put(self, table: pa.Table, path: Path) -> Path:
-        """Write one whole file into the tree."""
-        with self.whole(path) as file, parquet(file) as out:
-            out.write_table(table.unify_dictionaries(), ROW_GROUP)
-        return path
 
     @contextmanager
     def whole(self, path: Path) -> Iterator[IO[bytes]]:

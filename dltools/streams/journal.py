@@ -10,6 +10,8 @@ import fcntl
 import io
 import os
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 64 << 20
 _SYNC_S = 10.0
+_GROUP = 50_000
 
 
 class Journal:
@@ -119,24 +122,43 @@ def recover(dataset: Dataset) -> int:
 
 
 def rows_of(path: Path) -> pa.Table:
-    """Return the whole samples of a journal; the one being written is not there yet."""
+    """Return the whole samples of a journal, sorted; the one being written is not there yet."""
     import pyarrow as pa
 
-    tables = [arrow_schema().empty_table()]
-    try:
-        with path.open("rb") as file:
-            reader = pa.ipc.open_stream(file)
-            while True:
-                batch = reader.read_next_batch()
-                batch.validate(full=True)
-                tables.append(conform(pa.Table.from_batches([batch]), str(path)))
-    except (pa.ArrowException, StopIteration, EOFError, OSError, DataError):
-        pass  # its end, whole or torn
+    tables = [arrow_schema().empty_table(), *_samples(path)]
     return sort(pa.concat_tables(tables).unify_dictionaries())
 
 
+def _samples(path: Path) -> Iterator[pa.Table]:
+    """Yield the whole samples of a journal, up to its end, whole or torn."""
+    import pyarrow as pa
+
+    ends = (pa.ArrowException, StopIteration, EOFError, OSError, DataError)
+    with suppress(*ends), path.open("rb") as file:
+        reader = pa.ipc.open_stream(file)
+        while True:
+            batch = reader.read_next_batch()
+            batch.validate(full=True)
+            yield conform(pa.Table.from_batches([batch]), str(path))
+
+
+def _groups(path: Path) -> Iterator[pa.Table]:
+    """Yield a journal's samples some tens of thousands of rows at a time, each sorted."""
+    import pyarrow as pa
+
+    waiting: list[pa.Table] = []
+    for sample in _samples(path):
+        waiting.append(sample)
+        if sum(table.num_rows for table in waiting) >= _GROUP:
+            yield sort(pa.concat_tables(waiting).unify_dictionaries())
+            waiting = []
+    if waiting:
+        yield sort(pa.concat_tables(waiting).unify_dictionaries())
+
+
 def _add(dataset: Dataset, path: Path) -> None:
-    rows = rows_of(path)
-    if rows.num_rows:
-        dataset.add(rows, path.stem)
+    import pyarrow as pa
+
+    dataset.add_parts(_groups(path), path.stem)
     path.unlink(missing_ok=True)
+    pa.default_memory_pool().release_unused()

@@ -169,8 +169,8 @@ def a_place_for_state_that_is_a_file(world: World) -> Done:
     return world.tool("dl-apply", input=PLAN, env={**world.here, "XDG_STATE_HOME": str(file)})
 
 
-@case(Exit.IO)
-def observations_that_are_a_directory(world: World) -> Done:
+@case(Exit.DATA)
+def observations_that_are_an_empty_directory(world: World) -> Done:
     return world.tool("dl-plan", world.directory)
 
 

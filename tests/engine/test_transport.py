@@ -95,11 +95,24 @@ def test_the_engines_refusal_is_its_own_words(engine: Engine, run: Containers) -
         engine.update(job.id, {"NanoCpus": int(1e15)})
 
 
-def test_an_idle_connection_that_was_closed_is_made_again(engine: Engine) -> None:
-    engine.containers()
-    kept = engine._transport._kept.connection  # type: ignore[attr-defined]
-    kept.sock.shutdown(socket.SHUT_RDWR)
-    assert isinstance(engine.containers(), list)
+class Cut(socketserver.StreamRequestHandler):
+    """Says that more will come than does."""
+
+    def handle(self) -> None:
+        self.rfile.readline()
+        self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 100\r\n\r\n{}")
+
+
+def test_an_answer_that_is_cut_off_is_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(tmp_path / "s.sock")
+    with socketserver.UnixStreamServer(place, Cut) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
+        with pytest.raises(UnavailableError, match="no Docker engine answers"):
+            Engine()
+        server.shutdown()
 
 
 @pytest.fixture

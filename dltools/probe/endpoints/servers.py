@@ -1,20 +1,8 @@
-"""What the serving programs that people run call their metrics, and where they serve them."""
+"""What the serving programs that people run call their metrics."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-PATHS: dict[int, tuple[str, ...]] = {
-    8002: ("/metrics",),  # Triton
-    8082: ("/metrics",),  # TorchServe
-    8000: ("/metrics",),  # vLLM, SGLang
-    8080: ("/metrics",),  # llama.cpp, TGI
-    80: ("/metrics",),  # TGI
-    3000: ("/metrics",),  # BentoML, TGI, TGIS
-    8501: ("/monitoring/prometheus/metrics",),  # TensorFlow Serving
-    9090: ("/metrics",),
-}
-"""The ports that are tried where a container exposes them, and the paths there."""
 
 
 @dataclass(frozen=True, slots=True)

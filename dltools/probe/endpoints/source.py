@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import http.client
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import urlsplit
 
-from dltools.probe.endpoints.servers import PATHS, SERVERS, Server
+from dltools.probe.endpoints.servers import SERVERS, Server
 from dltools.probe.endpoints.text import Scrape, parse, quantile
 from dltools.probe.progress.base import Point
 
@@ -30,13 +29,14 @@ class EndpointSource:
     """Points over the time between two calls of `read`: mean, median and 99th percentile of the
     response time, requests and tokens a second, and the queue's length now. Nothing is raised."""
 
-    def __init__(self, raw: Mapping[str, Any], label: str | None) -> None:
-        """`raw` is `docker inspect` of the container, `label` its dltools.endpoint."""
-        self.candidates = list(_candidates(raw, label))
+    def __init__(self, candidates: Sequence[str], *, wanted: bool) -> None:
+        """`candidates` are the URLs to try, see `where`; `wanted` says that a label named them, so
+        that their failing is worth a `gap`."""
+        self.candidates = list(candidates)
         self._url: str | None = None
         self._tried = float("-inf")
         self._before: tuple[float, Scrape] | None = None
-        self._wanted = label is not None
+        self._wanted = wanted
         self.gap: str | None = None
 
     def read(self, now: float) -> list[tuple[datetime, Point]]:
@@ -122,40 +122,6 @@ def _server(scrape: Scrape) -> Server | None:
         if best is None or scrape.values[count] > best[0]:
             best = (scrape.values[count], found)
     return best[1] if best else None
-
-
-def _candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:
-    """Yield the URLs where a container may serve metrics, the likeliest first."""
-    network = raw.get("NetworkSettings") or {}
-    addresses = [str(net.get("IPAddress")) for net in (network.get("Networks") or {}).values()
-                 if net and net.get("IPAddress")]  # fmt: skip
-    host_network = (raw.get("HostConfig") or {}).get("NetworkMode") == "host"
-    if host_network:
-        addresses = ["127.0.0.1"]
-    published = {
-        int(port.partition("/")[0]): int(bound[0]["HostPort"])
-        for port, bound in (network.get("Ports") or {}).items()
-        if bound and bound[0].get("HostPort")
-    }
-    wanted: dict[int, tuple[str, ...]] = {}
-    if label:
-        if "//" in label:
-            if urlsplit(label).scheme == "http":
-                yield label
-            return
-        number, slash, path = label.strip().partition("/")
-        if number.isdigit():
-            wanted[int(number)] = (f"{slash}{path}" or "/metrics",)
-    else:
-        exposed = (raw.get("Config") or {}).get("ExposedPorts") or {}
-        open_ports = {int(port.partition("/")[0]) for port in exposed if port.endswith("/tcp")}
-        wanted = {port: PATHS[port] for port in PATHS if port in open_ports}
-    for port, paths in wanted.items():
-        for path in paths:
-            for address in addresses:
-                yield f"http://{address}:{port}{path}"
-            if port in published:
-                yield f"http://127.0.0.1:{published[port]}{path}"
 
 
 def _get(url: str) -> str:

@@ -56,7 +56,8 @@ class Named:
             pairs.append((f"{prefix}_{match['name']}" if prefix else match["name"], match["value"]))
         if not pairs:
             return []
-        step, epoch = _STEP.search(line), _EPOCH.search(line)
+        step = _STEP.search(line) if "step" in lower or "iter" in lower else None
+        epoch = _EPOCH.search(line) if "epoch" in lower else None
         return report(
             self.name,
             pairs,

@@ -73,19 +73,12 @@ class Lines:
         return found
 
 
+_ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf|<std")
+
+
 def _plain(data: bytes) -> bool:
     """Tell whether this is one line as most are: nothing in it needs a second look."""
-    return (
-        data.find(b"\n") == len(data) - 1 < LONGEST_LINE
-        and b"\r" not in data
-        and b"\x1b" not in data
-        and b"\b" not in data
-        and b"\0" not in data
-        and b"\xef\xbb\xbf" not in data
-        and b"<std" not in data
-        and b"\x0b" not in data
-        and b"\x0c" not in data
-    )
+    return data.find(b"\n") == len(data) - 1 < LONGEST_LINE and not _ODD.search(data)
 
 
 def _clean(data: bytes) -> str:

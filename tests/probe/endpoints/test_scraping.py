@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dltools.probe.endpoints import EndpointSource
+from dltools.probe.endpoints.source import EndpointSource
 
 TEXT = "ts_inference_requests_total {n}\nts_inference_latency_microseconds {us}\n"
 
@@ -58,7 +58,7 @@ def server() -> Iterator[Server]:
 
 
 def test_the_second_scrape_gives_a_window(server: Server) -> None:
-    source = EndpointSource({}, server.url)
+    source = EndpointSource([server.url], wanted=True)
     assert source.read(0) == []
     found = {point.metric: point.value for _, point in source.read(5)}
     assert found == {"request_rate": 2.0, "latency_seconds": pytest.approx(0.02)}
@@ -107,7 +107,7 @@ def page(handler: http.server.BaseHTTPRequestHandler) -> None:
 @pytest.mark.parametrize("answer", [slow, endless, huge, redirecting, dying, garbage, page])
 def test_a_bad_server_is_a_gap_and_costs_little(server: Server, answer: Any) -> None:
     server.answer = answer
-    source = EndpointSource({}, server.url)
+    source = EndpointSource([server.url], wanted=True)
     begun = time.monotonic()
     assert source.read(0) == []
     assert time.monotonic() - begun < 1.5
@@ -116,7 +116,7 @@ def test_a_bad_server_is_a_gap_and_costs_little(server: Server, answer: Any) -> 
 
 def test_one_that_fails_is_not_tried_again_for_a_minute(server: Server) -> None:
     server.answer = redirecting
-    source = EndpointSource({}, server.url)
+    source = EndpointSource([server.url], wanted=True)
     for now in (0, 1, 30, 59):
         source.read(now)
     assert server.requests == 1
@@ -127,9 +127,6 @@ def test_one_that_fails_is_not_tried_again_for_a_minute(server: Server) -> None:
 
 
 def test_ports_that_are_only_guessed_leave_no_gap() -> None:
-    raw = {"Config": {"ExposedPorts": {"8000/tcp": {}}}, "HostConfig": {"NetworkMode": "host"},
-           "NetworkSettings": {}}  # fmt: skip
-    source = EndpointSource(raw, None)
-    source.candidates = ["http://127.0.0.1:1/metrics"]
+    source = EndpointSource(["http://127.0.0.1:1/metrics"], wanted=False)
     assert source.read(0) == []
     assert source.gap is None

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.probe.endpoints.source import _candidates, window
+from dltools.probe.endpoints.source import window
 from dltools.probe.endpoints.text import parse, quantile
+from dltools.probe.endpoints.where import candidates
 
 
 def points(before: str, after: str, seconds: float = 10.0) -> dict[str, float]:
@@ -152,10 +153,10 @@ def inspected(**changes: object) -> dict[str, object]:
 
 
 def test_only_exposed_ports_of_serving_programs_are_tried() -> None:
-    assert list(_candidates(inspected(), None)) == [
+    assert list(candidates(inspected(), None)) == [
         "http://172.17.0.5:8000/metrics", "http://127.0.0.1:18000/metrics"]  # fmt: skip
-    assert list(_candidates(inspected(Config={}), None)) == []
-    assert list(_candidates({}, None)) == []
+    assert list(candidates(inspected(Config={}), None)) == []
+    assert list(candidates({}, None)) == []
 
 
 @pytest.mark.parametrize(
@@ -169,9 +170,9 @@ def test_only_exposed_ports_of_serving_programs_are_tried() -> None:
     ],
 )
 def test_a_label_names_the_endpoint(label: str, expected: list[str]) -> None:
-    assert list(_candidates(inspected(), label)) == expected
+    assert list(candidates(inspected(), label)) == expected
 
 
 def test_a_container_on_the_hosts_network_is_local() -> None:
     raw = inspected(HostConfig={"NetworkMode": "host"})
-    assert "http://127.0.0.1:8000/metrics" in list(_candidates(raw, None))
+    assert "http://127.0.0.1:8000/metrics" in list(candidates(raw, None))

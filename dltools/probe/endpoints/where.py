@@ -1,0 +1,53 @@
+"""Where a container may serve Prometheus metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+PATHS: dict[int, tuple[str, ...]] = {
+    8002: ("/metrics",),  # Triton
+    8082: ("/metrics",),  # TorchServe
+    8000: ("/metrics",),  # vLLM, SGLang
+    8080: ("/metrics",),  # llama.cpp, TGI
+    80: ("/metrics",),  # TGI
+    3000: ("/metrics",),  # BentoML, TGI, TGIS
+    8501: ("/monitoring/prometheus/metrics",),  # TensorFlow Serving
+    9090: ("/metrics",),
+}
+"""The ports that are tried where a container exposes them, and the paths there."""
+
+
+def candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:
+    """Yield the URLs where a container may serve metrics, the likeliest first."""
+    network = raw.get("NetworkSettings") or {}
+    addresses = [str(net.get("IPAddress")) for net in (network.get("Networks") or {}).values()
+                 if net and net.get("IPAddress")]  # fmt: skip
+    host_network = (raw.get("HostConfig") or {}).get("NetworkMode") == "host"
+    if host_network:
+        addresses = ["127.0.0.1"]
+    published = {
+        int(port.partition("/")[0]): int(bound[0]["HostPort"])
+        for port, bound in (network.get("Ports") or {}).items()
+        if bound and bound[0].get("HostPort")
+    }
+    wanted: dict[int, tuple[str, ...]] = {}
+    if label:
+        if "//" in label:
+            if urlsplit(label).scheme == "http":
+                yield label
+            return
+        number, slash, path = label.strip().partition("/")
+        if number.isdigit():
+            wanted[int(number)] = (f"{slash}{path}" or "/metrics",)
+    else:
+        exposed = (raw.get("Config") or {}).get("ExposedPorts") or {}
+        open_ports = {int(port.partition("/")[0]) for port in exposed if port.endswith("/tcp")}
+        wanted = {port: PATHS[port] for port in PATHS if port in open_ports}
+    for port, paths in wanted.items():
+        for path in paths:
+            for address in addresses:
+                yield f"http://{address}:{port}{path}"
+            if port in published:
+                yield f"http://127.0.0.1:{published[port]}{path}"
