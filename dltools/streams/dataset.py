@@ -58,11 +58,16 @@ class Dataset:
 
         Adding the same rows under the same stem again changes nothing.
         """
-        return self.add_parts([table], stem)
+        paths = []
+        for (day, host), part in _parts(table):
+            paths.append(self.partition(day, host) / f"{stem}.parquet")
+            with self.whole(paths[-1]) as file, parquet(file) as out:
+                out.write_table(part.unify_dictionaries(), ROW_GROUP)
+        return paths
 
-    def add_parts(self, tables: Iterable[pa.Table], stem: str) -> list[Path]:
-        """Add the rows of several tables like `add`, each a row group or more of its own: no more
-        of them than one is held in memory."""
+    def add_groups(self, tables: Iterable[pa.Table], stem: str) -> list[Path]:
+        """Add the rows of several tables of a few days and hosts like `add`, each a row group or
+        more of its own: no more of them than one is held in memory."""
         outs: dict[Path, Any] = {}
         with ExitStack() as open_files:
             for table in tables:

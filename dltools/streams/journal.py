@@ -159,6 +159,6 @@ def _groups(path: Path) -> Iterator[pa.Table]:
 def _add(dataset: Dataset, path: Path) -> None:
     import pyarrow as pa
 
-    dataset.add_parts(_groups(path), path.stem)
+    dataset.add_groups(_groups(path), path.stem)
     path.unlink(missing_ok=True)
     pa.default_memory_pool().release_unused()
