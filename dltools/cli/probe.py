@@ -219,7 +219,9 @@ def _picked(rows: list[Row], metrics: list[str] | None) -> list[Row]:
 def _print_metrics(rows: list[Row]) -> None:
     from dltools.cli.tables import metrics_table
 
-    options.console().print(metrics_table(row for row in rows if row["kind"] == "progress"))
+    console = options.console()
+    progress = (row for row in rows if row["kind"] == "progress")
+    console.print(metrics_table(progress, wide=console.width >= 100))
 
 
 def _compact(root: Path) -> None:

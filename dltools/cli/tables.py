@@ -79,12 +79,13 @@ def containers_table(
     return _settled(table)
 
 
-def metrics_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+def metrics_table(rows: Iterable[Mapping[str, Any]], *, wide: bool) -> Table:
     """Return a row per container and metric, those to go by first: which family found it, its name
     as printed, how many points, the first and last value."""
     table = _table(
-        ("CONTAINER", "left"), ("METRIC", "left"), ("AIM", "left"), ("AS PRINTED", "left"),
-        ("FAMILY", "left"), ("POINTS", "right"), ("FIRST", "right"), ("LAST", "right"),
+        ("CONTAINER", "left"), ("METRIC", "left"), ("AIM", "left"), ("FAMILY", "left"),
+        ("POINTS", "right"), ("FIRST", "right"), ("LAST", "right"),
+        *([("AS PRINTED", "wrap")] if wide else []),
     )  # fmt: skip
     found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -93,10 +94,11 @@ def metrics_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     ordered = sorted(found.items(), key=lambda item: (item[0][0], metrics.rank(item[0][1])))
     for (name, metric, family), points in ordered:
         table.add_row(
-            name, metric, metrics.objective(metric), points[0].get("metric_original") or metric,
-            family, str(len(points)), f"{points[0]['value']:.6g}", f"{points[-1]['value']:.6g}",
+            name, metric, metrics.objective(metric), family, str(len(points)),
+            f"{points[0]['value']:.4g}", f"{points[-1]['value']:.4g}",
+            *([points[0].get("metric_original") or metric] if wide else []),
         )  # fmt: skip
-    return table
+    return _settled(table)
 
 
 def cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:

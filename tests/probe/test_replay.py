@@ -105,10 +105,11 @@ def test_standard_input_is_a_log_too(tool: Tools) -> None:
 def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text("step 1: train loss 3.5, val loss 3.25\nstep 2: train loss 3.0, val loss nan\n")
-    listed = tool("dl-probe", "--from-log", str(log), "--list-metrics").stdout.decode()
+    listed = tool("dl-probe", "--from-log", str(log), "--list-metrics",
+                  env={"COLUMNS": "120"}).stdout.decode()  # fmt: skip
     assert [line.split() for line in listed.splitlines()[2:]] == [
-        ["job", "val_loss", "min", "val", "loss", "nanogpt", "2", "3.25", "nan"],
-        ["job", "train_loss", "min", "train", "loss", "nanogpt", "2", "3.5", "3"],
+        ["job", "val_loss", "min", "nanogpt", "2", "3.25", "nan", "val", "loss"],
+        ["job", "train_loss", "min", "nanogpt", "2", "3.5", "3", "train", "loss"],
     ]
     picked = tool("dl-probe", "--from-log", str(log), "--metric", "val_loss", "--format", "jsonl")
     assert [json.loads(line)["value"] for line in picked.stdout.splitlines()] == [3.25, "NaN"]
