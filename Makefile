@@ -2,13 +2,14 @@
 # make test   the whole test suite; on a real engine where one answers
 # make lint   style, types, import contracts, man pages
 # make bench  ratios against docker stats, printed
+# make test-v2  the whole pipe in an emulated machine with systemd and cgroup v2 (root; ten minutes)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 
-.PHONY: demo test lint bench recording clean
+.PHONY: demo test test-v2 lint bench clean
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -35,6 +36,9 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-v2:
+	@tests/emulated/pipe-v2.sh
 
 lint: $(VENV)/.lint
 	@$(BIN)/ruff check
