@@ -39,7 +39,9 @@ def probe(
     ] = None,
     count: Annotated[
         int | None,
-        typer.Option("-n", "--count", min=1, help="Stop after this many samples; needs -i."),
+        typer.Option(
+            "-n", "--count", min=1, metavar="COUNT", help="Stop after this many samples; needs -i."
+        ),
     ] = None,
     duration: Annotated[
         float | None,
@@ -147,7 +149,7 @@ def probe(
     verbose: Verbose = False,
     version: Version = False,  # noqa: ARG001
 ) -> None:
-    """Measure the running containers of a Docker host: CPU, memory, limits, progress.
+    """Measure the running containers of a Docker host: CPU, memory, GPU, limits, progress.
 
     Prints observations, a table with a row per node, container, progress point and event, in
     Parquet; with -i an Arrow stream with a batch per sample. dl-plan reads both.
