@@ -82,6 +82,7 @@ def whole_process() -> None:
     """One-shot samples: the whole process, Python's start included."""
     ids = running()
     stats = median(["docker", "stats", "--no-stream", *ids], 3)
+    median([PROBE, "--label", LABEL], 1)
     once = median([PROBE, "--label", LABEL], 9)
     print(f"{len(ids)} containers, whole process, median")
     print(f"  docker stats --no-stream     {stats * 1e3:8.1f} ms")
@@ -205,6 +206,7 @@ def growth(counts: list[int], whole: int) -> None:
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, as an installed one is
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     build()
     try:
