@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from dltools.labels import PREFIX
-from dltools.probe.transport import Flow, GoneError, Params, RefusedError, connect
+from dltools.probe.connect import connect
+from dltools.probe.transport import Flow, GoneError, Params, RefusedError
 
 __all__ = [
     "LONGEST_ENTRY",

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from dltools.errors import DltoolsError
 from dltools.probe.engine import Container, Engine, Entries, Flow, GoneError, RefusedError
-from dltools.probe.progress import Extractor, Log, Point
+from dltools.probe.progress import Extractor, Log
+from dltools.probe.rows import progress_row
 from dltools.streams import Row
 
 _PARTING_S = 1.0
@@ -114,23 +115,6 @@ class LogSource:
             ]
         self._last = (stamp, count)
         return rows
-
-
-def progress_row(time: datetime, host: str, id_: str, name: str, point: Point) -> Row:
-    """Return a point as an observation."""
-    return {
-        "time": time,
-        "host": host,
-        "kind": "progress",
-        "container_id": id_,
-        "container_name": name,
-        "metric": point.metric,
-        "metric_original": point.original,
-        "value": point.value,
-        "step": point.step,
-        "epoch": point.epoch,
-        "source": point.source,
-    }
 
 
 def _moment(stamp: bytes) -> datetime:

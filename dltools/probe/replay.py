@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from dltools.probe.logs import progress_row
 from dltools.probe.progress import Extractor, Log, Point
 from dltools.probe.progress.stamps import Stamps
+from dltools.probe.rows import progress_row
 from dltools.streams import Row
 
 HOST = "log"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import re
 import threading
@@ -17,23 +16,21 @@ from dltools.labels import ENDPOINT, FILES, PATTERN
 from dltools.probe import cgroup, node
 from dltools.probe.cgroup import Cgroup
 from dltools.probe.endpoints import where
-from dltools.probe.engine import Container, Engine, GoneError, parse_time
+from dltools.probe.engine import Container, Engine, GoneError
 from dltools.probe.files import FileSource
 from dltools.probe.files.source import folders_of
 from dltools.probe.gpu import Gpus
-from dltools.probe.logs import LogSource, progress_row
+from dltools.probe.logs import LogSource
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point
+from dltools.probe.rows import container_row, event_row, progress_row
 from dltools.streams import Row
 
 if TYPE_CHECKING:
     from dltools.probe.endpoints.source import EndpointSource
 
-_EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
-           "unpause": "unpause", "update": "update"}  # fmt: skip
 _THREADS = 8
 _RELIST_S = 30.0
 
-_N = TypeVar("_N", int, float)
 _Answer = TypeVar("_Answer")
 
 
@@ -308,7 +305,14 @@ class Sampler:
         return None if watched is None else row | {"container_name": watched.container.name}
 
     def _container_row(self, watched: _Watched, first: Row) -> Row:
-        row = _container_row(watched, first)
+        gaps = (
+            watched.gap,
+            watched.logs.gap,
+            watched.files.gap if watched.files else None,
+            watched.endpoint.gap if watched.endpoint else None,
+        )
+        gap = "; ".join(filter(None, gaps)) or None
+        row = container_row(watched.container, watched.cgroup, gap, first)
         if watched.cgroup is not None and row["cpu_seconds"] is None:
             self._stale = True  # it is going, or starting again
         return row
@@ -349,7 +353,7 @@ class Sampler:
         names = filters.get("name", [])
         if names and not any(re.search(name, attributes.get("name", "")) for name in names):
             return None
-        return _event_row(raw, self._engine.host)
+        return event_row(raw, self._engine.host)
 
     def _new_events(self) -> list[Row]:
         if not self._following:
@@ -364,96 +368,3 @@ class Sampler:
             if isinstance(item, DltoolsError):
                 raise item
             rows.append(item)
-
-
-def _container_row(watched: _Watched, node_row: Row) -> Row:
-    container = watched.container
-    row: Row = {
-        "kind": "container",
-        "container_id": container.id,
-        "container_name": container.name,
-        "image": container.image,
-        "state": container.state,
-        "started_at": container.started,
-        "labels": json.dumps(container.dltools_labels, sort_keys=True)
-        if container.dltools_labels
-        else None,
-        "gap": "; ".join(
-            filter(
-                None,
-                (
-                    watched.gap,
-                    watched.logs.gap,
-                    watched.files.gap if watched.files else None,
-                    watched.endpoint.gap if watched.endpoint else None,
-                ),
-            )
-        )
-        or None,
-    }
-    if watched.cgroup is None:
-        return row | _limits_by_inspection(container, node_row)
-    used = cgroup.usage(watched.cgroup)
-    received, sent = cgroup.network_bytes(container.pid, read=watched.cgroup.read)
-    row |= {
-        "cpu_seconds": used.cpu_seconds,
-        "cpu_throttled_seconds": used.throttled_seconds,
-        **{f"{name}_pressure_seconds": value for name, value in used.pressure.items()},
-        "cpu_limit_cores": _bounded(used.cpu_limit, node_row["cpu_count"])
-        if "cpu_limit" in used.known
-        else None,
-        "cpu_weight": used.cpu_weight,
-        "cpuset": used.cpuset,
-        "thread_count": used.threads,
-        "memory_usage_bytes": used.memory_usage,
-        "memory_working_set_bytes": used.memory_working_set,
-        "memory_anon_bytes": used.memory_anon,
-        "memory_file_bytes": used.memory_file,
-        "memory_shmem_bytes": used.memory_shmem,
-        "memory_limit_bytes": _bounded(used.memory_limit, node_row["memory_total_bytes"])
-        if "memory_limit" in used.known
-        else None,
-        "io_read_bytes": used.io_read,
-        "io_write_bytes": used.io_write,
-        "network_receive_bytes": received,
-        "network_transmit_bytes": sent,
-    }
-    return row
-
-
-def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
-    return whole if limit is None else limit if whole is None else min(limit, whole)
-
-
-def _limits_by_inspection(container: Container, node_row: Row) -> Row:
-    config = container.host_config
-    nano, quota = config.get("NanoCpus") or 0, config.get("CpuQuota") or 0
-    cores = nano / 1e9 if nano else quota / (config.get("CpuPeriod") or 100_000)
-    return {
-        "cpu_limit_cores": _bounded(cores if cores > 0 else None, node_row["cpu_count"]),
-        "cpu_weight": float(config.get("CpuShares") or 1024),
-        "memory_limit_bytes": _bounded(
-            config.get("Memory") or None, node_row["memory_total_bytes"]
-        ),
-    }
-
-
-def _event_row(raw: Mapping[str, Any], host: str) -> Row | None:
-    actor = raw.get("Actor")
-    name = _EVENTS.get(str(raw.get("Action") or ""))
-    if name is None or not isinstance(actor, Mapping):
-        return None
-    attributes = actor.get("Attributes") or {}
-    code = str(attributes.get("exitCode", ""))
-    nanos = raw.get("timeNano")
-    return {
-        "time": datetime.fromtimestamp(nanos / 1e9, UTC)
-        if isinstance(nanos, int)
-        else parse_time(str(raw.get("time"))) or datetime.now(UTC),
-        "host": host,
-        "kind": "event",
-        "container_id": str(actor.get("ID") or ""),
-        "container_name": attributes.get("name"),
-        "event": name,
-        "exit_code": int(code) if code.lstrip("-").isdigit() else None,
-    }

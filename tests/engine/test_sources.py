@@ -27,7 +27,7 @@ def progress(tool: Tools) -> Callable[..., list[tuple[str, float, int | None, st
 
 
 def test_a_file_in_the_working_directory_is_found(run: Containers, progress: Any) -> None:
-    job = run("mkdir /work; cd /work; printf 'step,loss\\n1,0.5\\n' >metrics.csv; exec sleep 60")
+    job = run("mkdir /job; cd /job; printf 'step,loss\\n1,0.5\\n' >metrics.csv; exec sleep 60")
     assert eventually(lambda: progress(job) == [("loss", 0.5, 1, "csv")])
 
 
@@ -40,14 +40,14 @@ def test_a_label_names_files(run: Containers, progress: Any) -> None:
 def test_no_link_leads_out_of_the_container(run: Containers, tool: Tools, tmp_path: Any) -> None:
     secret = tmp_path / "metrics.csv"
     secret.write_text("step,loss\n1,666\n")
-    job = run(f"mkdir /work; cd /work; ln -s {secret} metrics.csv; ln -s /proc/1/root{secret} results.csv;"
-              "exec sleep 60", labels={"dltools.files": "/work/metrics.csv,/work/results.csv"})  # fmt: skip
+    job = run(f"mkdir /job; cd /job; ln -s {secret} metrics.csv; ln -s /proc/1/root{secret} results.csv;"
+              "exec sleep 60", labels={"dltools.files": "/job/metrics.csv,/job/results.csv"})  # fmt: skip
     found = rows(tool, job)
     assert not [row for row in found if row["kind"] == "progress"]
 
 
 def test_files_are_followed_in_a_stream(run: Containers, progress: Any) -> None:
-    job = run("mkdir /work; cd /work; echo step,loss >metrics.csv; i=0;"
+    job = run("mkdir /job; cd /job; echo step,loss >metrics.csv; i=0;"
               "while :; do i=$((i+1)); echo $i,0.$i >>metrics.csv; usleep 200000; done")  # fmt: skip
     eventually(lambda: bool(progress(job)))
     steps = [step for _, _, step, _ in progress(job, "-i", "0.5", "-n", "5")]

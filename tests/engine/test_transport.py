@@ -16,7 +16,7 @@ from engine.containers import Containers, api, eventually
 from engine.fake import FakeEngine
 
 from dltools.errors import UnavailableError
-from dltools.probe import transport
+from dltools.probe import local, transport
 from dltools.probe.engine import Engine, Entries, GoneError, RefusedError
 
 
@@ -60,7 +60,7 @@ def test_a_log_ends_with_its_container(run: Containers) -> None:
 def test_a_log_that_nobody_takes_stays_bounded(
     run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "_LARGEST", 100_000)
+    monkeypatch.setattr(transport, "LARGEST", 100_000)
     job = run("yes 0123456789012345678901234567890123456789; sleep 1")
     engine = Engine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
@@ -192,7 +192,7 @@ def test_a_server_that_is_no_engine_is_said_to_be_none(
 def test_an_api_version_both_know_is_used(
     newest: str | None, oldest: str | None, agreed: str
 ) -> None:
-    assert transport._agreed(newest, oldest) == agreed
+    assert local._agreed(newest, oldest) == agreed
 
 
 def test_a_fault_of_the_engine_is_not_a_crash(

@@ -1,0 +1,121 @@
+"""Observations of containers, events and progress, as rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from dltools.probe import cgroup
+from dltools.probe.cgroup import Cgroup
+from dltools.probe.engine import Container, parse_time
+from dltools.probe.progress import Point
+from dltools.streams import Row
+
+_EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
+           "unpause": "unpause", "update": "update"}  # fmt: skip
+
+_N = TypeVar("_N", int, float)
+
+
+def progress_row(time: datetime, host: str, id_: str, name: str, point: Point) -> Row:
+    """Return a point as an observation."""
+    return {
+        "time": time,
+        "host": host,
+        "kind": "progress",
+        "container_id": id_,
+        "container_name": name,
+        "metric": point.metric,
+        "metric_original": point.original,
+        "value": point.value,
+        "step": point.step,
+        "epoch": point.epoch,
+        "source": point.source,
+    }
+
+
+def container_row(
+    container: Container, group: Cgroup | None, gap: str | None, node_row: Row
+) -> Row:
+    """Return a container's counters, and the limits in force."""
+    row: Row = {
+        "kind": "container",
+        "container_id": container.id,
+        "container_name": container.name,
+        "image": container.image,
+        "state": container.state,
+        "started_at": container.started,
+        "labels": json.dumps(container.dltools_labels, sort_keys=True)
+        if container.dltools_labels
+        else None,
+        "gap": gap,
+    }
+    if group is None:
+        return row | _limits_by_inspection(container, node_row)
+    used = cgroup.usage(group)
+    received, sent = cgroup.network_bytes(container.pid, read=group.read)
+    row |= {
+        "cpu_seconds": used.cpu_seconds,
+        "cpu_throttled_seconds": used.throttled_seconds,
+        **{f"{name}_pressure_seconds": value for name, value in used.pressure.items()},
+        "cpu_limit_cores": _bounded(used.cpu_limit, node_row["cpu_count"])
+        if "cpu_limit" in used.known
+        else None,
+        "cpu_weight": used.cpu_weight,
+        "cpuset": used.cpuset,
+        "thread_count": used.threads,
+        "memory_usage_bytes": used.memory_usage,
+        "memory_working_set_bytes": used.memory_working_set,
+        "memory_anon_bytes": used.memory_anon,
+        "memory_file_bytes": used.memory_file,
+        "memory_shmem_bytes": used.memory_shmem,
+        "memory_limit_bytes": _bounded(used.memory_limit, node_row["memory_total_bytes"])
+        if "memory_limit" in used.known
+        else None,
+        "io_read_bytes": used.io_read,
+        "io_write_bytes": used.io_write,
+        "network_receive_bytes": received,
+        "network_transmit_bytes": sent,
+    }
+    return row
+
+
+def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
+    return whole if limit is None else limit if whole is None else min(limit, whole)
+
+
+def _limits_by_inspection(container: Container, node_row: Row) -> Row:
+    config = container.host_config
+    nano, quota = config.get("NanoCpus") or 0, config.get("CpuQuota") or 0
+    cores = nano / 1e9 if nano else quota / (config.get("CpuPeriod") or 100_000)
+    return {
+        "cpu_limit_cores": _bounded(cores if cores > 0 else None, node_row["cpu_count"]),
+        "cpu_weight": float(config.get("CpuShares") or 1024),
+        "memory_limit_bytes": _bounded(
+            config.get("Memory") or None, node_row["memory_total_bytes"]
+        ),
+    }
+
+
+def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
+    """Return the row of an engine's event, None for one that does not matter."""
+    actor = raw.get("Actor")
+    name = _EVENTS.get(str(raw.get("Action") or ""))
+    if name is None or not isinstance(actor, Mapping):
+        return None
+    attributes = actor.get("Attributes") or {}
+    code = str(attributes.get("exitCode", ""))
+    nanos = raw.get("timeNano")
+    return {
+        "time": datetime.fromtimestamp(nanos / 1e9, UTC)
+        if isinstance(nanos, int)
+        else parse_time(str(raw.get("time"))) or datetime.now(UTC),
+        "host": host,
+        "kind": "event",
+        "container_id": str(actor.get("ID") or ""),
+        "container_name": attributes.get("name"),
+        "event": name,
+        "exit_code": int(code) if code.lstrip("-").isdigit() else None,
+    }
