@@ -11,12 +11,14 @@ from typing import ClassVar
 from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
 
-_ITERATION = Regex(rf"\] Iteration (\d+)(?: \([^)]*\))?, (?:loss = ({N})|Testing net)")
+_ITERATION = Regex(rf"\] Iteration (\d{{1,18}})(?: \(([^)]*)\))?, (?:loss = ({N})|Testing net)")
+_TOOK = Regex(r" iter/s, (\d+(?:\.\d+)?(?:e[-+]\d+)?)s/")
 _OUTPUT = Regex(rf"\]\s+(Train|Test) net output #\d+: ([\w/.-]+) = ({N})")
 
 
 class Log:
-    """A Caffe log."""
+    """A Caffe log. Time elapsed: the seconds since the last display, summed, in versions that
+    print them."""
 
     name: ClassVar[str] = "caffe"
     partial: ClassVar[bool] = False
@@ -24,6 +26,7 @@ class Log:
     def __init__(self) -> None:
         """Before the first iteration."""
         self._step: int | None = None
+        self._elapsed = 0.0
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
@@ -31,7 +34,10 @@ class Log:
             return []
         if "Iteration " in line and (match := _ITERATION.search(line)):
             self._step = int(match[1])
-            return report(self.name, [("loss", match[2])], step=self._step) if match[2] else []
+            if match[2] and (took := _TOOK.search(match[2])):
+                self._elapsed += float(took[1])
+            pairs = [("loss", match[3])] if match[3] else []
+            return report(self.name, pairs, step=self._step, elapsed_s=self._elapsed or None)
         if "net output #" in line and (match := _OUTPUT.search(line)):
             return report(self.name, [(match[2], match[3])], step=self._step,
                           phase=match[1].lower())  # fmt: skip

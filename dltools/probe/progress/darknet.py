@@ -7,7 +7,9 @@ from typing import ClassVar
 from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
 
-_LINE = Regex(rf"^\s*(\d+): ({N}), ({N}) avg(?: loss)?, {N} rate, ({N}) seconds, \d+ images")
+_LINE = Regex(
+    rf"(?:^|\s)(\d{{1,18}}): ({N}), ({N}) avg(?: loss)?, {N} rate, ({N}) seconds, \d+ images"
+)
 _MAP = Regex(rf"mean average precision \(mAP@([\d.]+)\) = ({N})")
 
 

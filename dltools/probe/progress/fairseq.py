@@ -1,17 +1,20 @@
-"""fairseq: `| epoch 004 | loss 4.640 | ...`, and JSON after `train_inner`, `train` or `valid`."""
+"""fairseq: `| epoch 004 | loss 4.640 | ...`, and JSON after `train_inner`, `train` or `valid`.
+
+A subset of validation gives its own name in place of `valid` (`dev_other`), before each metric too.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import ClassVar
 
-from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report
+from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report, whole
 
-_SIMPLE = Regex(r"\| epoch (\d+)(?: \| (?:valid|train|test) on [^|]*?)?(?= \| \w+ )")
-_BAR = Regex(r"\| epoch (\d+):\s+(\d+) / \d+ ")
+_SIMPLE = Regex(r"\| epoch (\d{1,9})(?: \| (?:valid|train|test) on [^|]*?)?(?= \| \w+ )")
+_BAR = Regex(r"\| epoch (\d{1,9}):\s+(\d{1,18}) / \d+ ")
 _FIELD = Regex(rf"\| (\w+) ({PLAIN_NUMBER})(?=%? \||\s*$)")
 _EQUALS = Regex(rf"\b(\w+)=({PLAIN_NUMBER})")
-_JSON = Regex(r"(?:\]\[|\| )(train_inner|train|valid\w*|test\w*)(?:\]\[INFO\] - | \| )(?=\{)")
+_JSON = Regex(r"(?:\]\[|\| )([\w.-]+)(?:\]\[INFO\] - | \| )(?=\{)")
 _KEPT = ("loss", "ppl", "gnorm", "accuracy", "bleu", "wer", "uer", "error", "perplexity")
 
 
@@ -47,27 +50,31 @@ class Log:
             epoch = float(fields.get("epoch", "nan"))
         except (ValueError, AttributeError, RecursionError):
             return []
-        if tag == "train":  # the epoch's mean, under names such as train_loss
-            fields = {key: value for key, value in fields.items() if key.startswith("train_")}
-        return self._report(fields, epoch, None, "")
+        if tag == "train_inner":
+            return self._report(fields, epoch, None, "")
+        # the epoch's mean or a validation, under names such as train_loss
+        fields = {key: value for key, value in fields.items() if key.startswith(f"{tag}_")}
+        return self._report(fields, epoch, None, "" if tag == "train" else "val", f"{tag}_")
 
     def _report(
-        self, fields: dict[str, str], epoch: float, step: int | None, phase: str
+        self,
+        fields: dict[str, str],
+        epoch: float,
+        step: int | None,
+        phase: str,
+        prefix: str = "",
     ) -> list[Point]:
         pairs = [
             (name, value)
             for name, value in fields.items()
             if any(word in name for word in _KEPT) and "scale" not in name and "best" not in name
         ]
-        prefixes = ("", "train_", "valid_")
-        updates = next((fields[p + "num_updates"] for p in prefixes if p + "num_updates" in fields),
-                       None)  # fmt: skip
-        wall = next((fields[p + "wall"] for p in prefixes if p + "wall" in fields), None)
-        if updates is not None and updates.isdigit():
-            step = int(updates)
+        updates, wall = fields.get(f"{prefix}num_updates", ""), fields.get(f"{prefix}wall")
+        if updates.isdecimal():
+            step = whole(updates)
         try:
             elapsed = float(wall) if wall is not None else None
         except ValueError:
             elapsed = None
-        return report(self.name, pairs, step=step, epoch=epoch if epoch == epoch else None,
+        return report(self.name, pairs, step=step, epoch=epoch if epoch < 1e9 else None,
                       phase=phase, elapsed_s=elapsed)  # fmt: skip

@@ -14,8 +14,10 @@ _MLL = Regex(r":::MLL [\d.]+ (\w+): (\{.*\})")
 _MLLOG = Regex(r":::MLLOG (\{.*\})")
 _V05 = Regex(r":::MLPv[\d.]+ \S+ [\d.]+ \([^)]*\) (\w+): (\{.*\}|[-\d.e]+)")
 _TEXT = Regex(r"^MLPerf: \S+ \[[\d/: ]+\], (\w+):(\S+)")
-_KEYS = Regex(
-    r"(?:^|_)(?:accuracy|loss|error|bleu|map|result)$|^eval_(?!start|stop|samples|target)\w+$"
+_KEYS = Regex(r"(?:^|_)(?:accuracy|loss|error|bleu|map|result)$|^eval_\w+$")
+_SETTINGS = Regex(
+    r"(?:^|_)(?:target|threshold|offset|interval|freq|size|samples|count|num|start|stop|end|epoch"
+    r"|batch)(?:_|$)"
 )
 
 
@@ -30,20 +32,28 @@ class Log:
         if ":::ML" not in line and not line.startswith("MLPerf: "):
             return []
         key, value, about = _parsed(line)
-        if key is None or not _KEYS.search(key):
+        if key == "tracked_stats" and isinstance(value, dict):
+            values = {name: v for name, v in value.items() if _is_result(name)}
+        elif key is None or not _is_result(key):
             return []
-        parts = (
-            {f"_{name}": v for name, v in value.items()} if isinstance(value, dict) else {"": value}
-        )
-        pairs = [(f"{key}{part}", str(v)) for part, v in parts.items() if _is_number(v)]
+        elif isinstance(value, dict):
+            values = {f"{key}_{name}": v for name, v in value.items()}
+        else:
+            values = {key: value}
+        pairs = [(name, str(v)) for name, v in values.items() if _is_number(v)]
         epoch = about.get("epoch_num", about.get("epoch"))
-        step = about.get("step_num", about.get("iteration"))
+        step = about.get("step_num", about.get("step", about.get("iteration")))
         return report(
             self.name,
             pairs,
             step=step if isinstance(step, int) and abs(step) < 2**63 else None,
             epoch=float(epoch) if isinstance(epoch, (int, float)) and abs(epoch) < 1e9 else None,
         )
+
+
+def _is_result(key: str) -> bool:
+    """Tell whether a key is of something measured, not of a setting or a target."""
+    return bool(_KEYS.search(key)) and not _SETTINGS.search(key)
 
 
 def _parsed(line: str) -> tuple[str | None, Any, dict[str, Any]]:

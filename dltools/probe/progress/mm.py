@@ -11,13 +11,31 @@ from typing import ClassVar
 
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report
 
-_HEAD = Regex(r"\b(Epoch|Iter)(?:\((train|val|test)\))? ?(?:\[\s*(\d+)\])?\s*\[\s*(\d+)/(\d+)\]")
+_HEAD = Regex(
+    r"\b(Epoch|Iter)(?:\((train|val|test)\))? ?(?:\[\s*(\d{1,9})\])?\s*\[\s*(\d{1,18})(/\d+)?\]"
+)
 _PAIR = Regex(rf"(?:^|[\s,\t])([A-Za-z_][\w/.@-]*): ({PLAIN_NUMBER})(?=[\s,]|$)")
-_KEPT = ("loss", "acc", "grad_norm", "mAP", "AP", "mIoU", "AR", "PSNR", "SSIM", "error", "top")
+_KEPT = (
+    "loss",
+    "acc",
+    "Acc",
+    "grad_norm",
+    "mAP",
+    "AP",
+    "mIoU",
+    "AR",
+    "PSNR",
+    "SSIM",
+    "error",
+    "top",
+)
 
 
-def _wanted(name: str) -> bool:
-    return any(word in name for word in _KEPT) and "scale" not in name
+def _wanted(name: str, value: str) -> bool:
+    """COCO's -1 says that there was nothing to find, `copypaste` lists many values."""
+    if "scale" in name or "copypaste" in name or not any(word in name for word in _KEPT):
+        return False
+    return not (value.startswith("-1") and float(value) == -1 and ("AP" in name or "AR" in name))
 
 
 class Log:
@@ -28,22 +46,19 @@ class Log:
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
-        if line.startswith('{"') and ('"mode": ' in line or '"base_lr": ' in line):
+        if line.startswith('{"') and ('"mode": ' in line or '"data_time": ' in line):
             return self._json(line)
         if ("Epoch" not in line and "Iter" not in line) or ": " not in line:
             return []
         if "mm" not in line and "eta: " not in line and "data_time: " not in line:
             return []
-        if (match := _HEAD.search(line)) is None:
+        if (match := _HEAD.search(line)) is None or not (match[2] or match[5]):
             return []
-        phase = match[2] or ("val" if "Epoch(val)" in line else "")
+        phase = match[2] or ""
         pairs = [(m[1], m[2]) for m in _PAIR.finditer(line, match.end())]
-        wanted = [pair for pair in pairs if _wanted(pair[0])]
-        if match[1] == "Iter":
-            step, epoch = int(match[4]), None
-        else:
-            step, epoch = int(match[4]), float(match[3]) if match[3] else None
-        return report(self.name, wanted, step=step, epoch=epoch,
+        wanted = [pair for pair in pairs if _wanted(*pair)]
+        epoch = float(match[3]) if match[3] and match[1] == "Epoch" else None
+        return report(self.name, wanted, step=int(match[4]), epoch=epoch,
                       phase="" if phase == "train" else phase)  # fmt: skip
 
     def _json(self, line: str) -> list[Point]:
@@ -54,16 +69,16 @@ class Log:
         if not isinstance(record, dict):
             return []
         pairs = [
-            (name, float(value))
+            (name, str(value))
             for name, value in record.items()
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and _wanted(name)
+            if isinstance(value, (int, float)) and _wanted(name, str(value))
         ]
         step, epoch = record.get("iter", record.get("step")), record.get("epoch")
-        mode = record.get("mode", "train")
+        mode = record.get("mode", "train" if "loss" in record else "val")
         return report(
             self.name,
             pairs,
-            step=step if isinstance(step, int) and step < 2**63 else None,
-            epoch=float(epoch) if isinstance(epoch, (int, float)) else None,
+            step=step if isinstance(step, int) and abs(step) < 2**63 else None,
+            epoch=float(epoch) if isinstance(epoch, (int, float)) and abs(epoch) < 1e9 else None,
             phase="" if mode == "train" else "val",
         )

@@ -11,13 +11,22 @@ from typing import ClassVar
 from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
 
-_BATCH = Regex(r"Epoch\[(\d+)\] Batch \[(?:\d+-)?(\d+)\]\s")
+_BATCH = Regex(r"Epoch\[(\d{1,9})\] Batch \[(?:\d+-)?(\d{1,18})\]\s")
 _PAIR = Regex(rf"\b([A-Za-z][\w-]*)=({N})(?=[\s,]|$)")
-_EPOCH = Regex(rf"Epoch\[(\d+)\] (Train|Validation|Val|Test)-([\w-]+)=({N})")
+_EPOCH = Regex(rf"Epoch\[(\d{{1,9}})\] (Train|Validation|Val|Test)-([\w-]+)=({N})")
 _COST = Regex(rf"Epoch\[(\d+)\] Time cost=({N})")
-_GLUON = Regex(r"\[Epoch (\d+)(?:\]\[Batch (\d+)\]| Batch (\d+)/\d+\]|\]) ?")
-_SUM = Regex(rf"^Batch (\d+): Loss: ({N})\s*$")
-_AFTER = Regex(rf"^Epoch (\d+), ({N}) test_accuracy after ({N}) seconds")
+_GLUON = Regex(
+    r"\[Epoch (\d{1,9})(?:\]\[Batch (\d{1,18})\]| Batch (\d{1,18})/\d+\]|\])"
+    r" ?(training|validation)?"
+)
+_WORDS = Regex(rf"\b((?:valid |test |avg )?(?:loss|ppl)) ({N})(?=,|$)")
+_TAKEN = Regex(rf"\btime(?: cost)?:? ({N})s?(?=[\s,]|$)")
+_ALL = Regex(
+    rf"^[Ee]poch (\d{{1,9}}), loss ({N}), train acc ({N})"
+    rf"(?:, test acc ({N}))?(?:, time ({N}) sec)?\s*$"
+)
+_SUM = Regex(rf"^Batch (\d{{1,18}}): Loss: ({N})\s*$")
+_AFTER = Regex(rf"^Epoch (\d{{1,9}}), ({N}) test_accuracy after ({N}) seconds")
 
 
 class Log:
@@ -35,12 +44,14 @@ class Log:
         """Return the points of one line."""
         if "Epoch[" in line:
             return self._module(line)
-        if "[Epoch " in line and "=" in line and (match := _GLUON.search(line)):
-            pairs = [(m[1], m[2]) for m in _PAIR.finditer(line, match.end())]
-            pairs = [(_phase_alone(name), value) for name, value in pairs]
-            batch = match[2] or match[3]
-            return report(self.name, pairs, step=int(batch) if batch else None,
-                          epoch=float(match[1]))  # fmt: skip
+        if "[Epoch " in line:
+            return self._gluon(line)
+        if "train acc " in line and (match := _ALL.search(line)):
+            self._epoch = float(match[1])
+            self._elapsed += float(match[5] or 0)
+            pairs = [("loss", match[2]), ("train acc", match[3]), ("test acc", match[4] or "")]
+            return report(self.name, pairs, epoch=self._epoch,
+                          elapsed_s=self._elapsed if match[5] else None)  # fmt: skip
         if line.startswith("Batch ") and (match := _SUM.search(line)):
             epoch = 0.0 if self._epoch is None else self._epoch + 1
             found = report(self.name, [("Loss", match[2])], step=int(match[1]), epoch=epoch)
@@ -52,13 +63,27 @@ class Log:
                           elapsed_s=self._elapsed)  # fmt: skip
         return []
 
+    def _gluon(self, line: str) -> list[Point]:
+        if (match := _GLUON.search(line)) is None:
+            return []
+        pairs = [(_phase_alone(m[1]), m[2]) for m in _PAIR.finditer(line, match.end())]
+        pairs += [(m[1], m[2]) for m in _WORDS.finditer(line, match.end())]
+        batch = match[2] or match[3]
+        took = None if batch else _TAKEN.search(line, match.end())
+        self._elapsed += float(took[1]) if took else 0.0
+        phase = {"training": "train", "validation": "val"}.get(match[4] or "", "")
+        return report(self.name, pairs, step=int(batch) if batch else None,
+                      epoch=float(match[1]), phase=phase,
+                      elapsed_s=self._elapsed if took else None)  # fmt: skip
+
     def _module(self, line: str) -> list[Point]:
         if match := _BATCH.search(line):
             pairs = [(m[1], m[2]) for m in _PAIR.finditer(line, match.end())]
             return report(self.name, pairs, step=int(match[2]), epoch=float(match[1]))
         if match := _EPOCH.search(line):
-            return report(self.name, [(f"{match[2]}-{match[3]}", match[4])],
-                          epoch=float(match[1]), elapsed_s=self._elapsed or None)  # fmt: skip
+            ended = match[2] != "Train"  # the epoch's cost comes after its training metrics
+            return report(self.name, [(f"{match[2]}-{match[3]}", match[4])], epoch=float(match[1]),
+                          elapsed_s=self._elapsed or None if ended else None)  # fmt: skip
         if match := _COST.search(line):
             self._elapsed += float(match[2])
         return []

@@ -1,6 +1,7 @@
 """NVIDIA's PyTorch examples: GNMT, SSD, and DLLogger.
 
-SSD's `Average Loss` starts at zero and rises: it is not taken for a loss.
+SSD's `Average Loss` starts at zero and rises: it is not taken for a loss. What DLLogger is told
+with the step PARAMETER are settings.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from typing import ClassVar
 from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
 
-_GNMT = Regex(rf"\b(TRAIN|VALIDATION|TEST) \[(\d+)\]\[(\d+)/\d+\].*?\b(Loss(?:/\w+)?) ({N})")
-_SUMMARY = Regex(r"\bSummary: Epoch: (\d+)\s")
+_GNMT = Regex(
+    rf"\b(TRAIN|VALIDATION|TEST) \[(\d{{1,9}})\]\[(\d{{1,18}})/\d+\].*?\b(Loss(?:/\w+)?) ({N})"
+)
+_SUMMARY = Regex(r"\bSummary: Epoch: (\d{1,9})\s")
 _SUMMARY_PAIR = Regex(rf"(Training|Validation|Test) (Loss|BLEU|Accuracy|Perplexity): ({N})")
-_SSD = Regex(rf"^\W*Iteration:\s+(\d+), Loss function: ({N}), Average Loss: {N}")
-_DLL = Regex(r"^DLL [\d-]+ [\d:.]+ - (?:Epoch: (\d+) )?(?:(?:Iteration|Step): (\d+) )?")
+_SSD = Regex(rf"\bIteration:\s+(\d{{1,18}}), Loss function: ({N}), Average Loss: {N}")
+_DLL = Regex(
+    r"\bDLL [\d-]+ [\d:.]+ - (?!PARAMETER)(?:(?:Training )?Epoch: (\d{1,9}) )?"
+    r"(?:(?:Training )?(?:Iteration|Step): (\d{1,18}) )?(?:Validation Iteration: (\d{1,18}) )?"
+)
 _DLL_PAIR = Regex(rf"([\w./]*(?:loss|acc|perplexity|top1|top5)[\w./]*)\s*: ({N})(?= |$)")
 _PHASES = {"TRAIN": "", "VALIDATION": "val", "TEST": "test"}
 
@@ -37,32 +43,37 @@ class Log:
             if match := _SUMMARY.search(line):
                 pairs = [(f"{m[1]} {m[2]}", m[3]) for m in _SUMMARY_PAIR.finditer(line)]
                 return report(self.name, pairs, epoch=float(match[1]))
-        if line.startswith("DLL "):
-            match = _DLL.search(line)
-            pairs = [(m[1], m[2]) for m in _DLL_PAIR.finditer(line)]
-            if match is None or not pairs:
-                return []
-            return report(self.name, pairs, step=int(match[2]) if match[2] else None,
+        if "DLL" not in line:
+            return []
+        if (at := line.find("DLLL {")) >= 0:
+            return self._json(line[at + 5 :])
+        if match := _DLL.search(line):
+            pairs = [(m[1], m[2]) for m in _DLL_PAIR.finditer(line, match.end())]
+            step = match[3] or match[2]
+            return report(self.name, pairs, step=int(step) if step else None,
                           epoch=float(match[1]) if match[1] else None)  # fmt: skip
-        if line.startswith("DLLL {"):
-            return self._json(line[5:])
         return []
 
     def _json(self, text: str) -> list[Point]:
         try:
             record = json.loads(text)
             data, at = record["data"], record["step"]
-            if record["type"] != "LOG":
+            if record["type"] != "LOG" or at == "PARAMETER":
                 return []
-            pairs = [(name, float(value)) for name, value in data.items()
-                     if isinstance(value, (int, float))]  # fmt: skip
-            at = [part for part in at if isinstance(part, int)] if isinstance(at, list) else [at]
-            return report(
-                self.name,
-                pairs,
-                step=at[-1] if len(at) > 1 or (at and isinstance(at[0], int)) else None,
-                epoch=float(at[0]) if len(at) > 1 else None,
-                elapsed_s=float(record["elapsedtime"]) if "elapsedtime" in record else None,
-            )
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pairs = [(name, str(value)) for name, value in data.items()]
+            elapsed = float(record["elapsedtime"]) if "elapsedtime" in record else None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             return []
+        epoch, step = _place(at)
+        return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=elapsed)
+
+
+def _place(at: object) -> tuple[float | None, int | None]:
+    """Return the epoch and the step that DLLogger was given: a step, or (epoch, step, step of the
+    validation), of which the last count."""
+    if isinstance(at, int):
+        return None, at if abs(at) < 2**63 else None
+    if not isinstance(at, list) or not all(isinstance(part, int) for part in at):
+        return None, None
+    epoch = float(at[0]) if at and abs(at[0]) < 1e9 else None
+    return epoch, at[-1] if len(at) > 1 and abs(at[-1]) < 2**63 else None

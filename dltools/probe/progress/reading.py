@@ -35,11 +35,14 @@ class Log:
 
     def _new(self, line: str, redrawn: bool) -> list[Point]:
         """Return the points of a line, less what the drawing before had shown."""
-        found = self._extractor.points(line)
-        if not found:
-            return found
+        try:
+            found = self._extractor.points(line)
+        except (ValueError, OverflowError):  # a "number" of thousands of digits
+            return []
         fresh = []
         for point in found:
+            if point.step is not None and not -(2**63) <= point.step < 2**63:
+                point = point._replace(step=None)
             if point.step is not None:
                 at = (point.step, point.epoch)
                 if self._last.get(point.metric) == at and (redrawn or point.source not in _LOOSE):

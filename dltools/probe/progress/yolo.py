@@ -12,12 +12,15 @@ from typing import ClassVar
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, clock, report
 
 _HEADER = Regex(r"^\s*Epoch\s+(?:GPU_mem|gpu_mem)\s+(.*\S)\s*$")
-_ROW = Regex(
-    r"^\s*(\d+)/(\d+)\s+(\d[\d.]*[GMK]?)\s+((?:[-\d.naninf]+\s+)+)"
-    r"(\d+)(?::|\s)\s*(?:\d+%)?[^\d]*(?:(\d+)/(\d+))?(?:[^\[]*\[([\d:]+)<)?"
+_ROW = Regex(r"^\s*(\d{1,9})/\d+\s+\d[\d.]*[GMK]?\s+((?:[-+\d.naife]+\s+)+)(\d+)(?::|\s|$)")
+_BAR = Regex(
+    r"(?:^|[\s|])(\d{1,18})/\d+ "
+    r"(?:\[([\d:]{1,16})<|(?:[\d.]{1,16}\w+/\w+)? ([\d:.]{1,16})s?(?:<|\s|$))"
 )
 _TABLE = Regex(r"^\s*Class\s+Images\s+(?:Instances|Labels)\s+(.*?)(?::|\s+\d+%|$)")
 _ALL = Regex(rf"^\s*all\s+\d+\s+\d+((?:\s+{PLAIN_NUMBER})+)\s*$")
+_CLASSIFIED = Regex(rf"^\s*all\s+({PLAIN_NUMBER})\s+({PLAIN_NUMBER})\s*$")
+_LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
 _VALIDATION = ("precision", "recall", "mAP50", "mAP50-95")
 
 
@@ -30,7 +33,7 @@ class Log:
     def __init__(self) -> None:
         """Before the header."""
         self._names: list[str] = []
-        self._validating = False
+        self._table = ""
         self._epoch: float | None = None
         self._past = self._bar = 0.0
 
@@ -39,37 +42,54 @@ class Log:
         if "Epoch" in line and (match := _HEADER.search(line)):
             self._names = match[1].split()
             return []
-        if "Class" in line and _TABLE.search(line):
-            self._validating = True
+        if ("Class" in line and _TABLE.search(line)) or "classes   top1_acc   top5_acc" in line:
+            self._table = "boxes" if "Class" in line else "classes"
             return []
-        if self._validating and "all" in line and (match := _ALL.search(line)):
-            self._validating = False
-            values = match[1].split()[:4]
-            pairs = list(zip(_VALIDATION, values, strict=False))
-            return report(self.name, pairs, epoch=self._epoch, phase="val",
-                          elapsed_s=self._past + self._bar or None)  # fmt: skip
+        if self._table and "all" in line:
+            return self._validation(line)
         if not self._names or "/" not in line:
             return []
         if (match := _ROW.search(line)) is None:
             return []
-        values = [*match[4].split(), match[5]]
+        values = [*match[2].split(), match[3]]
         if len(values) != len(self._names):
             return []
         pairs = [
-            (name, value)
+            (name if "loss" in name else f"{name}_loss", value)
             for name, value in zip(self._names, values, strict=True)
-            if "loss" in name or name in ("box", "obj", "cls", "dfl", "seg", "pose", "kobj")
+            if "loss" in name or name in _LOSSES
         ]
-        pairs = [(name if "loss" in name else f"{name}_loss", value) for name, value in pairs]
-        self._epoch = float(match[1])
-        elapsed = self._elapsed(clock(match[8]) if match[8] else None)
-        step = int(match[6]) if match[6] else None
+        bar = _BAR.search(line, match.end())
+        spent = _seconds(bar[2] or bar[3]) if bar else None
+        elapsed = self._elapsed(float(match[1]), spent)
+        step = int(bar[1]) if bar else None
         return report(self.name, pairs, step=step, epoch=self._epoch, elapsed_s=elapsed)
 
-    def _elapsed(self, spent: float | None) -> float | None:
+    def _validation(self, line: str) -> list[Point]:
+        if self._table == "boxes" and (match := _ALL.search(line)):
+            pairs = list(zip(_VALIDATION, match[1].split()[:4], strict=False))
+        elif self._table == "classes" and (match := _CLASSIFIED.search(line)):
+            pairs = [("top1_acc", match[1]), ("top5_acc", match[2])]
+        else:
+            return []
+        self._table = ""
+        return report(self.name, pairs, epoch=self._epoch, phase="val",
+                      elapsed_s=self._past + self._bar or None)  # fmt: skip
+
+    def _elapsed(self, epoch: float, spent: float | None) -> float | None:
+        """Each epoch's bar begins at zero."""
+        if epoch != self._epoch or (spent is not None and spent < self._bar):
+            self._past += self._bar
+            self._bar = 0.0
+        self._epoch = epoch
         if spent is None:
             return None
-        if spent < self._bar:
-            self._past += self._bar
         self._bar = spent
         return self._past + spent
+
+
+def _seconds(text: str) -> float | None:
+    """Return the seconds of 01:10, or of 11.5."""
+    if ":" in text:
+        return clock(text)
+    return float(text) if text.replace(".", "", 1).isdecimal() else None

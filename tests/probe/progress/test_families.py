@@ -7,6 +7,7 @@ claims shows here.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -753,6 +754,14 @@ def test_no_text_makes_it_fail(lines: list[str]) -> None:
 @given(st.binary())
 def test_no_bytes_make_it_fail(data: bytes) -> None:
     read(data)
+
+
+@pytest.mark.parametrize("digits", [19, 20, 400, 5000])
+def test_numbers_of_any_length_are_borne(digits: int) -> None:
+    for excerpt in EXCERPTS:
+        long = re.sub(r"\b\d+\b", "9" * digits, excerpt.text)
+        for point in read(long.encode()):
+            assert point.step is None or -(2**63) <= point.step < 2**63
 
 
 def test_a_family_is_kept_once_it_is_known() -> None:
