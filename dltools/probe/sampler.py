@@ -251,6 +251,8 @@ class Sampler:
         return FileSource(root, paths, folders_of(container.pid))
 
     def _endpoint(self, container: Container) -> EndpointSource | None:
+        if not self._engine.is_local:
+            return None  # its addresses mean other machines here
         label = container.labels.get(ENDPOINT)
         urls = list(where.candidates(container.raw, label))
         if not urls:

@@ -122,3 +122,65 @@ def test_no_stamp_makes_it_fail(lines: list[str]) -> None:
         stamps = Stamps(start)
         for line in lines:
             stamps.moment(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("2026-01-31T12:00:00-05 x", "2026-01-31T17:00:00+00:00"),
+        ("2026-01-31 12:00:00 UTC x", "2026-01-31T12:00:00+00:00"),
+        ("2026-01-31 12:00:00 GMT x", "2026-01-31T12:00:00+00:00"),
+        ("2026-01-31 12:00:00 Zebra", "2026-01-31T10:00:00+00:00"),
+        ("2026-01-31 12:00:00 -05 x", "2026-01-31T10:00:00+00:00"),
+    ],
+)
+def test_zones_are_told_from_what_follows(line: str, expected: str) -> None:
+    found = Stamps(START, timezone(timedelta(hours=2))).moment(line)
+    assert found and found.isoformat() == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "lines", "expected"),
+    [
+        (
+            datetime(2026, 1, 31, 23, 59, tzinfo=UTC),
+            ["[23:59:59] a", "[00:00:01] b", "[23:59:58] late", "[00:00:02] c"],
+            ["2026-01-31 23", "2026-02-01 00", "2026-01-31 23", "2026-02-01 00"],
+        ),
+        (
+            datetime(2025, 12, 31, 12, tzinfo=UTC),
+            ["I1231 23:59:59.0", "I0101 00:00:01.0", "I1231 23:59:58.0", "I0101 00:00:02.0"],
+            ["2025-12-31 23", "2026-01-01 00", "2025-12-31 23", "2026-01-01 00"],
+        ),
+        (datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC), ["I1231 23:59:58.0"], ["2025-12-31 23"]),
+        (datetime(2027, 12, 1, tzinfo=UTC), ["I0229 10:00:00.0"], ["2028-02-29 10"]),
+    ],
+)
+def test_lateness_moves_no_day_and_no_year(
+    start: datetime, lines: list[str], expected: list[str]
+) -> None:
+    stamps = Stamps(start)
+    found = [stamps.moment(line) for line in lines]
+    assert [f"{f:%Y-%m-%d %H}" for f in found if f] == expected
+
+
+@given(
+    st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),
+    st.lists(st.integers(0, 11 * 3600), max_size=50),
+)
+def test_a_clock_that_goes_on_is_followed_for_days(start: datetime, steps: list[int]) -> None:
+    stamps, now = Stamps(start), start.replace(microsecond=0)
+    for step in steps:
+        now += timedelta(seconds=step)
+        assert stamps.moment(f"[{now:%H:%M:%S}] x") == now
+
+
+@given(
+    st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),
+    st.lists(st.integers(0, 300 * 86400), max_size=20),
+)
+def test_a_date_without_a_year_is_followed_for_years(start: datetime, steps: list[int]) -> None:
+    stamps, now = Stamps(start), start.replace(microsecond=0)
+    for step in steps:
+        now += timedelta(seconds=step)
+        assert stamps.moment(f"I{now:%m%d %H:%M:%S} x") == now

@@ -34,8 +34,7 @@ SERVERS = (
            histogram=":tensorflow:serving:request_latency"),
     Server("bentoml", "bentoml_service_request_duration_seconds_sum",
            "bentoml_service_request_duration_seconds_count",
-           histogram="bentoml_service_request_duration_seconds",
-           queue="bentoml_service_request_in_progress"),
+           histogram="bentoml_service_request_duration_seconds"),
     Server("llama.cpp", "llamacpp:tokens_predicted_seconds_total", "",
            queue="llamacpp:requests_deferred", tokens="llamacpp:tokens_predicted_total"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Prometheus text as numbers: each series' sum over its labels, histograms' buckets apart."""
+"""Prometheus text as numbers: cumulative series by their labels, histograms' buckets apart."""
 
 from __future__ import annotations
 
@@ -6,32 +6,42 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+Labels = frozenset[tuple[str, str]]
+
+_OWN = "/metrics"
+"""Exporters that count their requests by path count being scraped, too."""
+
 
 @dataclass(slots=True)
 class Scrape:
-    """One scrape. `values` maps a sample's name to its sum over all labels; `buckets` a histogram's
-    name to its cumulative counts by upper bound."""
+    """One scrape. `series` maps a sample's name to its values by labels, `values` to their sum;
+    `buckets` a histogram's name to its cumulative counts by labels (less `le`), by upper bound."""
 
     values: dict[str, float] = field(default_factory=dict)
-    buckets: dict[str, dict[float, float]] = field(default_factory=dict)
+    series: dict[str, dict[Labels, float]] = field(default_factory=dict)
+    buckets: dict[str, dict[Labels, dict[float, float]]] = field(default_factory=dict)
 
 
 def parse(text: str) -> Scrape:
     """Return what a text says; a line that is no metric is left out, with no harm to the others."""
     scrape = Scrape()
     for name, labels, value in _samples(text):
-        if math.isnan(value):
-            continue  # an empty summary's quantile
+        if not math.isfinite(value) or _OWN in labels.values():
+            continue  # NaN is an empty summary's quantile
         bound = labels.get("le")
         if name.endswith("_bucket") and bound is not None:
             try:
                 upper = float(bound)
             except ValueError:
                 continue
+            if math.isnan(upper):
+                continue
             of_name = scrape.buckets.setdefault(name.removesuffix("_bucket"), {})
-            of_name[upper] = of_name.get(upper, 0.0) + value
+            key = frozenset((label, text) for label, text in labels.items() if label != "le")
+            of_name.setdefault(key, {})[upper] = value
         elif "quantile" not in labels:
             scrape.values[name] = scrape.values.get(name, 0.0) + value
+            scrape.series.setdefault(name, {})[frozenset(labels.items())] = value
     return scrape
 
 
@@ -53,12 +63,34 @@ def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
         yield sample.name, sample.labels, float(sample.value)
 
 
+def change(before: Scrape, after: Scrape, name: str) -> float | None:
+    """Return by how much a name's series rose, summed over labels: a series that is new counts from
+    0, one that is gone not at all. None where the name is missing or a series fell."""
+    series = after.series.get(name)
+    if series is None:
+        return None
+    old = before.series.get(name, {})
+    rises = [value - old.get(labels, 0.0) for labels, value in series.items()]
+    return None if min(rises) < 0 else sum(rises)
+
+
+def bucket_changes(before: Scrape, after: Scrape, name: str) -> dict[float, float]:
+    """Return by how much a histogram's cumulative counts rose, by upper bound."""
+    old, found = before.buckets.get(name, {}), dict[float, float]()
+    for labels, counts in after.buckets.get(name, {}).items():
+        of_labels = old.get(labels, {})
+        for bound, count in counts.items():
+            found[bound] = found.get(bound, 0.0) + count - of_labels.get(bound, 0.0)
+    return found
+
+
 def quantile(share: float, before: dict[float, float], after: dict[float, float]) -> float | None:
     """Return the quantile of what a histogram counted between two scrapes, as histogram_quantile of
-    Prometheus has it: linear within a bucket, the last finite bound beyond it, None for nothing."""
+    Prometheus has it: linear within a bucket, the last finite bound beyond it, None for nothing or
+    without a bucket to infinity."""
     bounds = sorted(after)
     counts = [after[b] - before.get(b, 0.0) for b in bounds]
-    if not counts or counts[-1] <= 0:
+    if not counts or counts[-1] <= 0 or bounds[-1] != math.inf:
         return None
     rank = share * counts[-1]
     for number, (bound, count) in enumerate(zip(bounds, counts, strict=True)):

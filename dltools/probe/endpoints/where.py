@@ -20,7 +20,8 @@ PATHS: dict[int, tuple[str, ...]] = {
 
 
 def candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:
-    """Yield the URLs where a container may serve metrics, the likeliest first."""
+    """Yield the URLs where a container may serve metrics, the likeliest first; none for a label
+    that makes no sense."""
     network = raw.get("NetworkSettings") or {}
     addresses = [str(net.get("IPAddress")) for net in (network.get("Networks") or {}).values()
                  if net and net.get("IPAddress")]  # fmt: skip
@@ -28,18 +29,19 @@ def candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:
     if host_network:
         addresses = ["127.0.0.1"]
     published = {
-        int(port.partition("/")[0]): int(bound[0]["HostPort"])
+        int(port.removesuffix("/tcp")): _host_end(bound[0])
         for port, bound in (network.get("Ports") or {}).items()
-        if bound and bound[0].get("HostPort")
+        if port.endswith("/tcp") and bound and bound[0].get("HostPort")
     }
     wanted: dict[int, tuple[str, ...]] = {}
     if label:
+        label = label.strip()
         if "//" in label:
-            if urlsplit(label).scheme == "http":
+            if _is_http(label):
                 yield label
             return
-        number, slash, path = label.strip().partition("/")
-        if number.isdigit():
+        number, slash, path = label.partition("/")
+        if number.isascii() and number.isdigit() and 0 < int(number[:6]) < 1 << 16:
             wanted[int(number)] = (f"{slash}{path}" or "/metrics",)
     else:
         exposed = (raw.get("Config") or {}).get("ExposedPorts") or {}
@@ -50,4 +52,20 @@ def candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:
             for address in addresses:
                 yield f"http://{address}:{port}{path}"
             if port in published:
-                yield f"http://127.0.0.1:{published[port]}{path}"
+                yield f"http://{published[port]}{path}"
+
+
+def _host_end(bound: Mapping[str, str]) -> str:
+    """Return where a published port is reached; 127.0.0.1 only where it is bound to all addresses,
+    since another container's may be there otherwise."""
+    host = bound.get("HostIp") or "0.0.0.0"
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1"
+    return f"[{host}]:{bound['HostPort']}" if ":" in host else f"{host}:{bound['HostPort']}"
+
+
+def _is_http(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme == "http"
+    except ValueError:
+        return False

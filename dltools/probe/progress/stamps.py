@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from dltools.probe.progress.base import Regex
@@ -16,11 +15,11 @@ _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abb
 
 _FRACTION = r"(?:[.,](?P<f>\d{1,9}))?"
 _CLOCK = rf"(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d){_FRACTION}"
-_ZONE = r"(?P<z>Z|[+-]\d\d:?\d\d)?"
+_ZONE = r"(?P<z> ?(?:Z|UTC|GMT)(?!\w)| ?[+-]\d\d:?\d\d|[+-]\d\d(?!\d))?"
 
 _FORMS = (
     # 2022-04-08 18:48:05,372   2026-01-31T12:00:00.123456789Z   2021/03/08 12:31:36 +0100
-    Regex(rf"(?<!\d)(?P<Y>(?:19|20)\d\d)[-/](?P<m>\d\d)[-/](?P<d>\d\d)[T ]{_CLOCK} ?{_ZONE}"),
+    Regex(rf"(?<!\d)(?P<Y>(?:19|20)\d\d)[-/](?P<m>\d\d)[-/](?P<d>\d\d)[T ]{_CLOCK}{_ZONE}"),
     # I0411 08:54:34.428942
     Regex(rf"^\W{{0,3}}[IWEF](?P<m>\d\d)(?P<d>\d\d) {_CLOCK}"),
     # [06/13/19 00:41:25]
@@ -28,7 +27,7 @@ _FORMS = (
     # [11/09 14:34:10 d2.utils.events]   11/08 15:58:16 - mmengine
     Regex(rf"(?<![\d/])(?P<m>\d\d)/(?P<d>\d\d) {_CLOCK}"),
     # [21/Nov/2026:01:30:37 +0000]
-    Regex(rf"(?P<d>\d\d)/(?P<b>[A-Z][a-z]{{2}})/(?P<Y>\d{{4}}):{_CLOCK} ?{_ZONE}"),
+    Regex(rf"(?P<d>\d\d)/(?P<b>[A-Z][a-z]{{2}})/(?P<Y>\d{{4}}):{_CLOCK}{_ZONE}"),
     # Nov 21 01:30:37
     Regex(rf"^\W{{0,2}}(?:<\d+>)?(?P<b>[A-Z][a-z]{{2}}) +(?P<d>\d{{1,2}}) {_CLOCK}"),
     # :::MLL 1558421081.652   :::MLPv0.5.0 resnet 1541640000.123   1560881849.843 at the start
@@ -39,6 +38,11 @@ _FORMS = (
     Regex(rf"^\W?{_CLOCK}(?![\d:])"),
 )
 
+_DAY = timedelta(days=1)
+_HALF_A_DAY = _DAY / 2
+_LATE = timedelta(minutes=10)
+"""How long after midnight a line of the day before may still come."""
+
 _Fields = dict[str, str | None]
 
 
@@ -46,15 +50,15 @@ class Stamps:
     """Reads the stamps of one log; it remembers their form, which is then tried first.
 
     `start` completes stamps without a year or a date: the first is the nearest such moment not
-    more than a day before it, later ones go on from there over midnight and New Year. Stamps
-    without a zone are taken in `zone`.
+    more than a day before it, later ones go on from there over midnight and New Year; lines that
+    come late over either, as of several processes, stay in the old day or year. Stamps without a
+    zone are taken in `zone`.
     """
 
     def __init__(self, start: datetime, zone: tzinfo = UTC) -> None:
         """No stamp is known yet."""
         self._zone = zone
         self._newest = start.astimezone(zone)
-        self._slack = timedelta(days=1)
         self._form: Regex | None = None
 
     def moment(self, line: str) -> datetime | None:
@@ -88,36 +92,44 @@ class Stamps:
         clock = time(hour, minute, second, _micros(fields.get("f")))
         month = _month(fields)
         if month is None:
-            return self._after(
-                lambda day: datetime.combine(day, clock, self._zone), whole_days=True
-            )
+            return self._next(self._in_day(clock))
         day = int(fields["d"] or 0)
         year = fields.get("Y") or (f"20{fields['y']}" if fields.get("y") else None)
         if year is None:
-            return self._after(
-                lambda about: datetime.combine(date(about.year, month, day), clock, self._zone),
-                whole_days=False,
-            )
+            return self._next(self._in_year(month, day, clock))
         zone = self._in(fields.get("z"))
         return datetime.combine(date(int(year), month, day), clock, zone).astimezone(UTC)
 
-    def _after(self, on: Callable[[datetime], datetime], *, whole_days: bool) -> datetime:
-        """Return the first moment of a form that is not before the newest stamp, but for slack."""
-        found = on(self._newest)
-        if whole_days and found < self._newest - timedelta(hours=12):
-            found += timedelta(days=1)
-        elif not whole_days and found < self._newest - self._slack:
-            found = on(self._newest.replace(year=self._newest.year + 1, day=1))
+    def _in_day(self, clock: time) -> datetime:
+        """Return a time of day on the newest stamp's day, or a neighbour of it over midnight."""
+        found = datetime.combine(self._newest, clock, self._zone)
+        ahead = found - self._newest
+        if ahead < -_HALF_A_DAY:
+            return found + _DAY
+        return found - _DAY if ahead > _DAY - _LATE else found
+
+    def _in_year(self, month: int, day: int, clock: time) -> datetime:
+        """Return the first such moment that is not more than a day before the newest stamp."""
+        earliest = self._newest - _DAY
+        if (month, day) < (earliest.month, earliest.day):
+            return datetime.combine(date(earliest.year + 1, month, day), clock, self._zone)
+        found = datetime.combine(date(earliest.year, month, day), clock, self._zone)
+        return found if found >= earliest else found.replace(year=earliest.year + 1)
+
+    def _next(self, found: datetime) -> datetime:
         self._newest = max(self._newest, found)
         return found.astimezone(UTC)
 
     def _in(self, zone: str | None) -> tzinfo:
         if zone is None:
             return self._zone
+        zone = zone.strip()
+        if zone in ("UTC", "GMT"):
+            return UTC
         return datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo or self._zone
 
 
-_DIGIT = re.compile(r"\d{4}|\d\d:\d\d:\d\d")
+_DIGIT = re.compile(r"[0-9][0-9](?:[0-9][0-9]|:[0-9][0-9]:[0-9][0-9])")
 
 
 def _month(fields: _Fields) -> int | None:

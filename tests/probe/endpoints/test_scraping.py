@@ -130,3 +130,48 @@ def test_ports_that_are_only_guessed_leave_no_gap() -> None:
     source = EndpointSource(["http://127.0.0.1:1/metrics"], wanted=False)
     assert source.read(0) == []
     assert source.gap is None
+
+
+def dripping(handler: http.server.BaseHTTPRequestHandler) -> None:
+    for byte in b"HTTP/1.0 200 OK\r\n" + b"X: y\r\n" * 20:
+        handler.wfile.write(bytes([byte]))
+        time.sleep(0.1)
+
+
+def cut(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "5000")
+    handler.end_headers()
+    handler.wfile.write(b"ts_inference_requests_total 12")
+
+
+@pytest.mark.parametrize(("answer", "reason"), [(dripping, "timed out"), (cut, "IncompleteRead")])
+def test_headers_that_drip_and_answers_cut_short(server: Server, answer: Any, reason: str) -> None:
+    server.answer = answer
+    source = EndpointSource([server.url], wanted=True)
+    begun = time.monotonic()
+    assert source.read(0) == []
+    assert time.monotonic() - begun < 1.5
+    assert reason in (source.gap or "")
+
+
+def test_a_last_line_that_may_be_cut_is_left_out(server: Server) -> None:
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(f"nv_inference_pending_request_count {server.requests}\n".encode())
+        handler.wfile.write(b"nv_inference_request_success 5\nnv_inference_request_duration_us 1")
+
+    server.answer = answer
+    source = EndpointSource([server.url], wanted=True)
+    source.read(0)
+    found = {point.metric: point.value for _, point in source.read(5)}
+    assert found == {"request_rate": 0.0, "queue_length": 2.0}
+
+
+def test_one_that_served_and_fails_is_a_gap_though_guessed(server: Server) -> None:
+    source = EndpointSource([server.url], wanted=False)
+    source.read(0)
+    server.answer = redirecting
+    assert source.read(5) == []
+    assert source.gap == f"endpoint {server.url}: status 302"

@@ -176,3 +176,81 @@ def test_a_label_names_the_endpoint(label: str, expected: list[str]) -> None:
 def test_a_container_on_the_hosts_network_is_local() -> None:
     raw = inspected(HostConfig={"NetworkMode": "host"})
     assert "http://127.0.0.1:8000/metrics" in list(candidates(raw, None))
+
+
+def test_a_model_that_is_unloaded_takes_no_requests_from_the_others() -> None:
+    before = (
+        'nv_inference_request_success{model="a"} 100\nnv_inference_request_success{model="b"} 50\n'
+        'nv_inference_request_duration_us{model="a"} 1000000\n'
+        'nv_inference_request_duration_us{model="b"} 900000\n'
+    )
+    after = (
+        'nv_inference_request_success{model="a"} 200\n'
+        'nv_inference_request_duration_us{model="a"} 2000000\n'
+    )
+    assert points(before, after) == {"request_rate": 10.0, "latency_seconds": pytest.approx(0.01)}
+
+
+def test_a_restart_is_seen_by_the_time_alone() -> None:
+    text = "ts_inference_requests_total {n}\nts_inference_latency_microseconds {us}\n"
+    assert points(text.format(n=5, us=900_000), text.format(n=8, us=100)) == {}
+
+
+def test_one_series_that_restarts_is_not_hidden_by_the_sum() -> None:
+    text = (
+        'ts_inference_requests_total{{w="1"}} {a}\nts_inference_requests_total{{w="2"}} {b}\n'
+        "ts_inference_latency_microseconds {us}\n"
+    )
+    assert points(text.format(a=10, b=10, us=1000), text.format(a=2, b=90, us=9000)) == {}
+
+
+@pytest.mark.parametrize("name", ["request_latency", "request_runtime_bytes", "response_time"])
+def test_no_unit_is_no_response_time(name: str) -> None:
+    text = f"{name}_sum {{s}}\n{name}_count {{n}}\n"
+    assert points(text.format(s=1, n=1), text.format(s=5, n=3)) == {}
+
+
+def test_being_scraped_is_no_request() -> None:
+    text = (
+        'http_request_duration_seconds_sum{{handler="{h}"}} {s}\n'
+        'http_request_duration_seconds_count{{handler="{h}"}} {n}\n'
+    )
+    assert points(text.format(h="/metrics", s=1, n=1), text.format(h="/metrics", s=2, n=2)) == {}
+    assert points(text.format(h="/v1", s=1, n=1), text.format(h="/v1", s=2, n=2))
+
+
+def test_requests_in_progress_are_no_queue() -> None:
+    name = "bentoml_service_request_duration_seconds"
+    text = f"{name}_sum 1\n{name}_count 1\nbentoml_service_request_in_progress 3\n"
+    assert points(text, text) == {"request_rate": 0.0}
+
+
+def test_infinity_is_no_count() -> None:
+    assert parse("ts_inference_requests_total +Inf\n").values == {}
+
+
+def test_a_histogram_without_its_last_bucket_has_no_quantile() -> None:
+    assert quantile(0.99, {}, {1.0: 5, 2.0: 10}) is None
+
+
+@pytest.mark.parametrize("label", ["²", "http://[::1", "99999", "0", "https://10.0.0.9/m", " "])
+def test_a_label_without_sense_harms_nothing(label: str) -> None:
+    assert list(candidates(inspected(), label)) == []
+
+
+@pytest.mark.parametrize(
+    ("ip", "expected"),
+    [
+        ("", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "127.0.0.1"),
+        ("192.0.2.7", "192.0.2.7"), ("fd00::7", "[fd00::7]"),
+    ],
+)  # fmt: skip
+def test_a_published_port_is_reached_where_it_is_bound(ip: str, expected: str) -> None:
+    bound = {"8000/tcp": [{"HostIp": ip, "HostPort": "18000"}]}
+    raw = inspected(NetworkSettings={"Networks": {}, "Ports": bound})
+    assert list(candidates(raw, None)) == [f"http://{expected}:18000/metrics"]
+
+
+@given(st.text())
+def test_no_label_makes_it_fail(label: str) -> None:
+    assert all(url.startswith("http") for url in candidates(inspected(), label))
