@@ -25,21 +25,20 @@ _CPUS = 1.0
 def assume(table: pa.Table) -> tuple[pa.Table, list[str]]:
     """Return the table, node and container rows added where there are none, and those hosts."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     from dltools.streams import to_table
-    from dltools.streams.table import sort
+    from dltools.streams.table import is_one_of, sort
 
-    kinds = table.column("kind").cast(pa.string())
-    counted = table.filter(pc.is_in(kinds, pa.array([Kind.NODE, Kind.CONTAINER])))
-    known = set(counted.column("host").unique().to_pylist())
-    progress = table.filter(pc.equal(kinds, Kind.PROGRESS))
-    hosts = sorted(set(progress.column("host").unique().to_pylist()) - known)
+    kinds, named = table.column("kind"), table.column("host")
+    known = set(named.filter(is_one_of(kinds, (Kind.NODE, Kind.CONTAINER))).unique().to_pylist())
+    said = is_one_of(kinds, (Kind.PROGRESS,))
+    hosts = sorted(set(named.filter(said).unique().to_pylist()) - known)
     if not hosts:
         return table, []
+    progress = table.filter(said)
     rows = []
     for host in hosts:
-        of_host = progress.filter(pc.equal(progress.column("host").cast(pa.string()), host))
+        of_host = progress.filter(is_one_of(progress.column("host"), (host,)))
         columns = ("container_id", "container_name", "time")
         rows += _rows(host, *(of_host.column(name).to_pylist() for name in columns))
     return sort(pa.concat_tables([table, to_table(rows)]).unify_dictionaries()), hosts

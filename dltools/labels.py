@@ -8,6 +8,11 @@ PATTERN = "dltools.pattern"  # regular expression that finds progress in its log
 FILES = "dltools.files"  # paths inside it that hold progress, separated by commas
 ENDPOINT = "dltools.endpoint"  # port and path, or URL, of its Prometheus metrics
 OBJECTIVE = "dltools.objective"  # min or max
+TARGET = "dltools.target"  # value of the metric at which the model can be delivered
+FINAL = "dltools.target.final"  # value of the metric at which training is done
+QOE = "dltools.qoe"  # response time to keep, in seconds
+EPOCHS = "dltools.epochs"  # how many epochs it will train
+STEPS = "dltools.steps"  # how many steps it will train
 PROTECT = "dltools.protect"  # never touch it
 
 

@@ -1,48 +1,42 @@
 """Folding observations into plans: the pure heart of `dl-plan`.
 
 A host's rows of kind `node` and `container` with one time are a sample. A sample is settled, and
-the policy decides on it for good, when a later one of the host begins, or when its stream batch
-ends. Until then it is pending: the newest plan is a decision on it that leaves no trace. So a
-recording may be cut between any two rows, the state handed on, and the last plan is the same.
+counts for good, when a later one of the host begins, or when its stream batch ends. Until then it
+is pending: the newest plan is a decision on it that leaves no trace. So a recording may be cut
+between any two rows, the state handed on, and the last plan is the same.
+
+The policy is asked only when a round is due: its interval has passed, a job has arrived, left or
+met a target. Samples in between are taken in whole stretches, which is what makes a week of them
+a matter of seconds.
 """
 
 from __future__ import annotations
 
-import copy
+import bisect
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from dltools import feed as feeds
 from dltools.errors import DataError
+from dltools.feed import Feed, Rest
 from dltools.plans import Action, Op, Plan, Settings, differs
-from dltools.policy import history
-from dltools.policy.base import Cluster, Decision, Node, Policy, State
+from dltools.policy import history, rounds, signals
+from dltools.policy.base import Cluster, Deed, Grant, Needs, Node, Order, Policy, State
 from dltools.policy.history import MICRO, Track
-from dltools.realize import Mode, realize
-from dltools.schema import Kind
+from dltools.policy.rounds import Rounds
+from dltools.realize import Choice, Realized, choose, realize, widest
 from dltools.streams import format_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STATE_VERSION = 1
-_RUNNING = ("running", "paused", "restarting")
-_CONTAINER = ("container_name", "state", "started_at", "labels", "cpu_seconds", "cpu_limit_cores",
-              "cpu_weight", "thread_count")  # fmt: skip
-_READ = (
-    "time",
-    "host",
-    "kind",
-    "container_id",
-    *_CONTAINER,
-    "cpu_count",
-    "metric",
-    "value",
-    "step",
-)
+STATE_VERSION = 2
+_DEEDS = {Deed.MIGRATE: Op.MIGRATE, Deed.DELIVER: Op.DELIVER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +45,45 @@ class Verdict:
 
     host: str
     name: str
-    job_class: str
+    grant: Grant
     present: Settings
     setting: Settings | None
     reason: str
 
+    @property
+    def job_class(self) -> str:
+        """The job's class, - where it has none."""
+        return self.grant.job_class
+
 
 @dataclass(slots=True)
 class _Host:
-    """What is known of one host."""
+    """What is known of one host. `feed` is what is being walked over: `reached` of its ticks are
+    settled, `taken` of these are in the tracks already."""
 
     cpus: float = 0.0
-    settled: int | None = None  # time of the last settled sample
+    cpuset: str | None = None  # the most CPUs that its containers were ever seen to have
+    settled: int | None = None
     tracks: dict[str, Track] = field(default_factory=dict)
-    sample: int | None = None  # time of the pending sample
-    rows: dict[str, dict[str, Any]] = field(default_factory=dict)  # its container rows
-    cpus_seen: float | None = None  # its node row's
-    points: list[list[Any]] = field(default_factory=list)  # [id, metric, time, value, step]
-    decision: Decision | None = None
+    rest: Rest = field(default_factory=Rest)
+    rounds: Rounds = field(default_factory=lambda: Rounds(None))
+    grants: dict[str, Grant] = field(default_factory=dict)
+    orders: tuple[Order, ...] = ()  # of the newest settled sample
+    gain: str = ""
+    feed: Feed | None = None
+    reached: int = 0
+    taken: int = 0
+    order: list[str] = field(default_factory=list)
+    layout: Any = None
+    alarms: dict[str, int] = field(default_factory=dict)  # when a job first speaks, meets a target
+
+    def clone(self) -> _Host:
+        tracks = {key: track.clone() for key, track in self.tracks.items()}
+        return replace(self, tracks=tracks, grants=dict(self.grants))
+
+    def jobs(self) -> tuple[Track, ...]:
+        jobs = [t for t in self.tracks.values() if t.metrics and not t.protected and self.cpus > 0]
+        return tuple(sorted(jobs, key=lambda job: (job.name, job.id)))
 
 
 class Fold:
@@ -78,40 +93,45 @@ class Fold:
         self,
         policy: Policy,
         parameters: Any,
-        mode: Mode,
+        choice: Choice,
         state: Mapping[str, Any] | None = None,
+        labels: Sequence[tuple[str, Mapping[str, str]]] = (),
     ) -> None:
         """Begin, or go on from the `state` of an earlier plan.
 
-        Raises `DataError` for a state of another version or policy.
+        `labels` are given to containers whose names match a pattern (as in a shell) and that do not
+        have them. Raises `DataError` for a state of another version or policy.
         """
         self._policy = policy
         self._parameters = parameters
-        self._mode = mode
+        self._needs: Needs = policy.needs(parameters)
+        self._choice = choice
+        self._labels = tuple(labels)
         self._hosts: dict[str, _Host] = {}
         self._state: State = {}
         self._newest: int | None = None
+        self._read: dict[str | None, dict[str, str]] = {}
         if state:
             self._restore(state)
 
     def add(self, table: pa.Table) -> None:
         """Fold in rows, sorted by time; earlier samples settle as later ones begin."""
-        for row in _rows(table):
-            self._take(row)
+        for _ in self._fold(table, every=False):
+            pass
 
     def add_by_tick(self, table: pa.Table) -> Iterator[None]:
         """Fold in rows like `add`, and pause after each sample that a later one settles."""
-        for row in _rows(table):
-            if self._settles(row):
-                self._settle(row["host"])
-                yield
-            self._take(row)
+        yield from self._fold(table, every=True)
 
     def settle(self) -> None:
         """Settle every pending sample: a stream's batch has ended, so the samples are whole."""
-        pending = [(host.sample, name) for name, host in self._hosts.items() if host.sample]
-        for _, name in sorted(pending):
-            self._settle(name)
+        waiting = [(host.rest.time, name) for name, host in self._hosts.items()
+                   if host.rest.time is not None]  # fmt: skip
+        for _, name in sorted(waiting):
+            host = self._hosts[name]
+            self._begin(host, feeds.pending(host.rest))
+            self._tick(name, visit=True)
+            self._end(host, whole=True)
 
     def plan(self, input_: Mapping[str, Any], *, pending: bool = True) -> Plan:
         """Return the plan for the newest samples, the pending ones too unless told otherwise.
@@ -120,106 +140,342 @@ class Fold:
         """
         outcome = self._outcome() if pending else self
         actions: list[Action] = []
-        for verdict, track in outcome._verdicts():
+        realized = outcome._realized()
+        for verdict, track, op in outcome._verdicts(realized):
             if verdict.setting is None:
                 continue
             expect = {k: v for k, v in verdict.present.items() if k in verdict.setting}
             actions.append(
-                Action(len(actions) + 1, Op.UPDATE, verdict.host, track.id, track.name,
+                Action(len(actions) + 1, op, verdict.host, track.id, track.name,
                        verdict.setting, expect, verdict.reason)
             )  # fmt: skip
+        for name, host in sorted(outcome._hosts.items()):
+            for order in host.orders:
+                if order.job_id in host.tracks:
+                    job = host.tracks[order.job_id]
+                    actions.append(
+                        Action(len(actions) + 1, _DEEDS[order.deed], name, job.id, job.name, {}, {},
+                               order.reason, order.to or None)
+                    )  # fmt: skip
         waits = [
-            host.decision.next_s
+            wait
             for host in outcome._hosts.values()
-            if host.decision is not None and host.decision.next_s is not None
+            if host.settled is not None and (wait := outcome._wait(host)) is not None
         ]
         return Plan(
             policy=self._policy.name,
             at="" if self._newest is None else format_time(_moment(self._newest)),
-            params={**dataclasses.asdict(self._parameters), "realize": self._mode.value},
+            params={**dataclasses.asdict(self._parameters), **_modes(realized)},
             input=input_,
             next_s=round(min(waits), 6) if waits else None,
             actions=tuple(actions),
             state=self._save(),
+            gain=outcome._gain(),
         )
 
-    def explain(self) -> list[Verdict]:
-        """Return what was decided for each container and why, for people."""
-        return [verdict for verdict, _ in self._outcome()._verdicts()]
+    def explain(self, *, pending: bool = True) -> tuple[list[Verdict], list[str]]:
+        """Return what was decided for each container and why, and what the plan is expected to
+        bring, a line per host: for people."""
+        outcome = self._outcome() if pending else self
+        realized = outcome._realized()
+        lines = [outcome._gain()] if outcome._gain() else []
+        for name in sorted(realized):
+            found = realized[name]
+            if found.settings:
+                host = f"{name}: " if len(realized) > 1 else ""
+                lines.append(f"{host}{found.mode.value}, {found.why}; {found.note}")
+        return [verdict for verdict, _, _ in outcome._verdicts(realized)], lines
 
-    # Rows
+    # Walking
 
-    def _settles(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether a row begins a new sample of its host while another is pending."""
-        host = self._hosts.get(row["host"])
-        return (
-            row["kind"] != Kind.PROGRESS
-            and host is not None
-            and host.sample is not None
-            and row["time"] > host.sample
-        )
+    def _fold(self, table: pa.Table, *, every: bool) -> Iterator[None]:
+        for chunk in feeds.chunks(table):
+            found = feeds.feeds(
+                chunk,
+                {name: host.rest for name, host in self._hosts.items()},
+                {name: host.settled for name, host in self._hosts.items()},
+            )
+            self._note_newest(chunk)
+            ticks = []
+            for name, feed in found.items():
+                self._begin(self._hosts.setdefault(name, _Host()), feed)
+                # A tick is settled by the first row of the next: that is the order of all hosts'.
+                ticks += [(place, name) for place in feed.first[1:]]
+            for _, name in sorted(ticks):
+                self._tick(name, visit=every)
+                if every:
+                    yield
+            for name in found:
+                self._end(self._hosts[name], whole=False)
 
-    def _take(self, row: dict[str, Any]) -> None:
-        if self._newest is None or row["time"] > self._newest:
-            self._newest = row["time"]
-        host = self._hosts.setdefault(row["host"], _Host())
-        if row["kind"] == Kind.PROGRESS:
-            if row["container_id"] and row["metric"] and row["value"] is not None:
-                host.points.append(
-                    [row["container_id"], row["metric"], row["time"], row["value"], row["step"]]
-                )
+    def _note_newest(self, table: pa.Table) -> None:
+        newest = feeds.newest(table)
+        if newest is not None:
+            self._newest = newest if self._newest is None else max(self._newest, newest)
+
+    def _begin(self, host: _Host, feed: Feed) -> None:
+        host.feed, host.reached, host.taken = feed, 0, 0
+        host.alarms = {}
+        for track in host.tracks.values():
+            self._set_alarm(host, track)
+
+    def _end(self, host: _Host, *, whole: bool) -> None:
+        """Take what is settled; keep the rest for later: the last tick, unless that is settled
+        too, and the points after it."""
+        feed = host.feed
+        assert feed is not None
+        self._take(host)
+        self._forget(host, self._bystanders(host))
+        ticks = len(feed.times)
+        settled = feed.times[host.reached - 1] if host.reached else None
+        points = feeds.ungrouped(feed.points, settled)
+        host.rest = Rest(points=points)
+        if not whole and ticks:
+            low, high = feed.bounds[ticks - 1], feed.bounds[ticks]
+            rows = {name: column[low:high] for name, column in feed.rows.items()}
+            host.rest = Rest(feed.times[-1], feed.sizes[-1], rows, points)
+        host.feed = None
+
+    def _tick(self, name: str, *, visit: bool) -> None:
+        """Settle a host's next tick; decide on it if a round is due."""
+        host = self._hosts[name]
+        feed = host.feed
+        assert feed is not None
+        tick = host.reached
+        now = feed.times[tick]
+        layout = feed.layout(tick)
+        if layout != host.layout:
+            self._take(host)
+            self._arrive(name, host, tick, layout)
+        elif not visit and not self._due(host, now):
+            host.reached += 1
+            host.settled, host.orders = now, ()
             return
-        if host.settled is not None and row["time"] <= host.settled:
-            return  # an overlapping recording: seen before
-        if self._settles(row):
-            self._settle(row["host"])
-        host.sample = row["time"]
-        if row["kind"] == Kind.NODE:
-            if row["cpu_count"] and row["cpu_count"] > 0:
-                host.cpus_seen = row["cpu_count"]
-        elif row["container_id"] and (row["state"] or "running") in _RUNNING:
-            host.rows[row["container_id"]] = {name: row[name] for name in _CONTAINER}
+        host.reached += 1
+        host.settled, host.orders = now, ()
+        met = self._take(host)
+        self._decide(name, host, now, met=met)
+
+    def _due(self, host: _Host, now: int) -> bool:
+        assert host.feed is not None
+        if any(time <= now for time in host.alarms.values()):
+            return True
+        if host.cpus == 0 and host.feed.sizes[host.reached] > 0:
+            return True
+        return bool(host.rounds.members) and host.rounds.due(now)
+
+    def _arrive(self, name: str, host: _Host, tick: int, layout: Any) -> None:
+        """Make the tracks of the containers that run at a tick."""
+        feed = host.feed
+        assert feed is not None
+        low = feed.bounds[tick]
+        tracks = {}
+        for at, (key, started, labels) in enumerate(zip(*layout, strict=True), low):
+            track = host.tracks.get(key)
+            if track is None or (started and track.started and started != track.started):
+                title = feed.rows["container_name"][at] or key[:12]
+                track = Track(key, title, name, arrived=feed.times[tick])
+                host.grants.pop(key, None)
+                host.alarms.pop(key, None)
+                if tick > 0:  # what it said while it was not seen to run is nobody's
+                    for points in feed.points.get(key, {}).values():
+                        points.at = points.upto(feed.times[tick - 1])
+            track.started = started or track.started
+            track.label(self._labels_of(track.name, labels))
+            tracks[key] = track
+            if key not in host.tracks or host.tracks[key] is not track:
+                self._set_alarm(host, track)
+        host.tracks = tracks
+        host.order, host.layout = layout[0], layout
+        host.alarms = {key: time for key, time in host.alarms.items() if key in tracks}
+
+    def _take(self, host: _Host) -> bool:
+        """Bring the tracks up to the last settled tick; the same containers run at all of them.
+
+        Tell whether one has met a target.
+        """
+        feed = host.feed
+        assert feed is not None
+        begin, end = host.taken, host.reached
+        if begin == end:
+            return False
+        met = False
+        host.taken = end
+        now = feed.times[end - 1]
+        size = next((s for s in reversed(feed.sizes[begin:end]) if s > 0), None)
+        host.cpus = size or host.cpus
+        times, many = feed.times[begin:end], len(host.order)
+        low, high = feed.bounds[begin], feed.bounds[end]
+        rows = feed.rows
+        for number, key in enumerate(host.order):
+            track = host.tracks[key]
+            last = high - many + number
+            track.name = rows["container_name"][last] or track.name
+            track.state = rows["state"][last] or "running"
+            track.cpus = _known(rows["cpu_limit_cores"][last])
+            track.weight = _known(rows["cpu_weight"][last])
+            track.threads = rows["thread_count"][last]
+            track.cpuset = rows["cpuset"][last]
+            track.add_samples(times, rows["cpu_seconds"][low + number : high : many])
+            own = feed.points.get(key)
+            if own:
+                before = (track.met_first, track.met_final)
+                self._take_points(host, track, own, now)
+                met = met or (track.met_first, track.met_final) != before
+        host.cpuset = widest(host.cpuset, (track.cpuset for track in host.tracks.values()))
+        return met
+
+    def _take_points(
+        self, host: _Host, track: Track, own: Mapping[str, feeds.Points], now: int
+    ) -> None:
+        for metric, points in own.items():
+            low, high = points.at, points.upto(now)
+            if track.started is not None and low < high and points.times[low] < track.started:
+                low = bisect.bisect_left(points.times, track.started, low, high)
+            points.at = high
+            if low == high:
+                continue
+            span = slice(low, high)
+            track.add_points(metric, points.times[span], points.values[span], points.steps[span],
+                             curves=self._needs.curves)  # fmt: skip
+            epoch = next((e for e in reversed(points.epochs[span]) if e == e), None)
+            step = next((s for s in reversed(points.steps[span]) if s is not None), None)
+            track.epoch = track.epoch if epoch is None else epoch
+            track.step = track.step if step is None else step
+        if host.alarms.get(track.id, now + 1) <= now:
+            del host.alarms[track.id]
+            self._set_alarm(host, track)
+
+    def _set_alarm(self, host: _Host, track: Track) -> None:
+        """Note when a job that has said nothing yet does, and when one meets its next target."""
+        feed = host.feed
+        assert feed is not None
+        own = feed.points.get(track.id)
+        if not own:
+            return
+        started = track.started or 0
+        targets = track.targets
+        unmet = targets.final if track.met_first is not None else targets.first
+        if not track.metrics:
+            times = [
+                next((t for t in points.times[points.at :] if t >= started), None)
+                for points in own.values()
+            ]
+        elif self._needs.targets and unmet is not None and track.met_final is None:
+            points = own.get(targets.metric or "")
+            if points is None:
+                return
+            rest = zip(points.times[points.at :], points.values[points.at :], strict=True)
+            times = [next((t for t, v in rest if t >= started and targets.meets(v, unmet)), None)]
+        else:
+            return
+        known = [time for time in times if time is not None]
+        if known:
+            host.alarms[track.id] = min(known)
 
     # Deciding
 
-    def _settle(self, name: str) -> None:
-        host = self._hosts[name]
-        _absorb(name, host)
-        nodes = {key: _node(key, value) for key, value in sorted(self._hosts.items())}
-        cluster = Cluster(host.settled or 0, name, nodes)
-        host.decision = self._policy.decide(cluster, self._parameters, self._state)
-        self._state = host.decision.state
-        horizon = round(self._policy.horizon_s(self._parameters, self._state) * MICRO)
-        for track in host.tracks.values():
-            track.forget((host.settled or 0) - horizon)
+    def _decide(self, name: str, host: _Host, now: int, *, met: bool) -> None:
+        jobs = host.jobs()
+        before = host.rounds
+        host.rounds = before.listen(jobs, self._needs)
+        if met and self._needs.targets:
+            host.rounds = host.rounds.interrupted()
+        stayed = set(before.members)
+        host.grants = {job.id: host.grants[job.id] for job in jobs
+                       if job.id in host.grants and rounds.member(job) in stayed}  # fmt: skip
+        if not jobs or not host.rounds.due(now):
+            return
+        names = sorted(self._hosts) if self._needs.cluster else [name]
+        nodes = {}
+        for other in names:
+            if self._hosts[other].feed is not None:
+                self._take(self._hosts[other])
+            nodes[other] = _node(other, self._hosts[other])
+        cluster = Cluster(now, name, nodes, host.rounds.itval_s or 0.0)
+        if self._needs.curves:
+            signals.refit(jobs)
+        decision = self._policy.decide(cluster, self._parameters, self._state)
+        host.grants = dict(decision.grants)
+        host.orders, host.gain = decision.orders, decision.gain
+        host.rounds = host.rounds.ran(now, decision.pace, self._needs)
+        self._state = decision.state
+        self._forget(host, jobs)
+
+    # What is forgotten must not tell how the rows were cut up, or two halves would not make a
+    # whole: jobs forget when a round has run; who is in no round, up to now.
+
+    def _forget(self, host: _Host, tracks: Iterable[Track]) -> None:
+        itval = host.rounds.itval_s or self._needs.itval_s or 0.0
+        reach = (self._needs.windows + 1) * itval if self._needs.windows else 0.0
+        for track in tracks:
+            track.forget((host.settled or 0) - round(reach * MICRO))
+
+    def _bystanders(self, host: _Host) -> Iterable[Track]:
+        members = set(host.rounds.members) if self._needs.windows else ()
+        return [track for track in host.tracks.values() if rounds.member(track) not in members]
+
+    def _wait(self, host: _Host) -> float | None:
+        return host.rounds.wait_s(host.settled or 0) if host.jobs() else self._needs.itval_s
+
+    def _gain(self) -> str:
+        gains = {name: host.gain for name, host in sorted(self._hosts.items()) if host.gain}
+        if len(gains) == 1:
+            return next(iter(gains.values()))
+        return "; ".join(f"{name}: {gain}" for name, gain in gains.items())
 
     def _outcome(self) -> Fold:
         """Return a fold in which the pending samples are settled; this one stays as it is."""
-        if all(host.sample is None for host in self._hosts.values()):
+        if all(host.rest.time is None for host in self._hosts.values()):
             return self
-        trial = copy.deepcopy(self)
+        trial: Fold = object.__new__(type(self))
+        trial.__dict__ = {
+            **self.__dict__,
+            "_hosts": {name: host.clone() for name, host in self._hosts.items()},
+        }
         trial.settle()
         return trial
 
-    def _verdicts(self) -> Iterator[tuple[Verdict, Track]]:
+    def _realized(self) -> dict[str, Realized]:
+        return {
+            name: realize(choose(self._choice, _node(name, host)), _node(name, host), host.cpuset)
+            for name, host in sorted(self._hosts.items())
+        }
+
+    def _verdicts(self, realized: Mapping[str, Realized]) -> Iterator[tuple[Verdict, Track, Op]]:
         for name, host in sorted(self._hosts.items()):
-            grants = host.decision.grants if host.decision else {}
-            settings = realize(self._mode, grants, host.cpus)
+            found = realized[name]
             for track in sorted(host.tracks.values(), key=lambda track: (track.name, track.id)):
-                present = _present(track, host.cpus)
-                grant, setting = grants.get(track.id), settings.get(track.id)
-                if setting is not None and not differs(setting, present, host.cpus):
-                    setting = None
-                if grant is not None:
-                    job_class, reason = grant.job_class, grant.reason
-                else:
-                    job_class = "-"
-                    reason = "protected" if track.protected else "no progress seen: left alone"
-                yield Verdict(name, track.name, job_class, present, setting, reason), track
+                present = _present(track, host.cpus, host.cpuset)
+                grant, setting = host.grants.get(track.id), found.settings.get(track.id)
+                if setting is not None and found.op is Op.UPDATE:
+                    setting = setting if differs(setting, present, host.cpus) else None
+                if grant is None:
+                    why = "protected" if track.protected else "no progress seen: left alone"
+                    grant = Grant(None, "-", why)
+                notes = [grant.reason, found.notes.get(track.id, ""), *track.targets.faults]
+                reason = "; ".join(note for note in notes if note)
+                yield Verdict(name, track.name, grant, present, setting, reason), track, found.op
+
+    def _labels_of(self, name: str, text: str | None) -> dict[str, str]:
+        own = self._read.get(text)
+        if own is None:
+            own = self._read[text] = _labels(text)
+        if not self._labels:
+            return own
+        from fnmatch import fnmatchcase
+
+        given = (labels for pattern, labels in self._labels if fnmatchcase(name, pattern))
+        merged: dict[str, str] = {}
+        for labels in given:
+            merged |= labels
+        return {**merged, **own}
 
     # State
 
     def _save(self) -> dict[str, Any]:
+        for host in self._hosts.values():
+            self._forget(host, self._bystanders(host))
         return {
             "v": STATE_VERSION,
             "policy": self._policy.name,
@@ -228,15 +484,18 @@ class Fold:
             "hosts": {
                 name: {
                     "cpus": host.cpus,
+                    "cpuset": host.cpuset,
                     "settled": host.settled,
                     "tracks": {key: history.to_json(t) for key, t in sorted(host.tracks.items())},
-                    "sample": host.sample,
-                    "rows": dict(sorted(host.rows.items())),
-                    "cpus_seen": host.cpus_seen,
-                    "points": [
-                        [*point[:3], history.number_to_json(point[3]), point[4]]
-                        for point in host.points
-                    ],
+                    "rounds": host.rounds.to_json(),
+                    "grants": {
+                        key: [g.share, g.job_class, g.reason, g.signal, g.prediction]
+                        for key, g in sorted(host.grants.items())
+                    },
+                    "orders": [[o.deed.value, o.job_id, o.reason, o.to] for o in host.orders],
+                    "gain": host.gain,
+                    "layout": host.layout and [list(column) for column in host.layout],
+                    "rest": host.rest.to_json(),
                 }
                 for name, host in sorted(self._hosts.items())
             },
@@ -252,63 +511,50 @@ class Fold:
         try:
             self._newest = state["newest"]
             self._state = state["memory"]
-            for name, saved in state["hosts"].items():
-                self._hosts[name] = _Host(
-                    cpus=saved["cpus"],
-                    settled=saved["settled"],
-                    tracks={k: history.from_json(k, t) for k, t in saved["tracks"].items()},
-                    sample=saved["sample"],
-                    rows=saved["rows"],
-                    cpus_seen=saved["cpus_seen"],
-                    points=[[*p[:3], float(p[3]), p[4]] for p in saved["points"]],
-                )
+            self._hosts = {name: _host(saved) for name, saved in state["hosts"].items()}
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise DataError(f"damaged state: {type(error).__name__}: {error}") from error
 
 
-def _absorb(name: str, host: _Host) -> None:
-    """Turn the pending sample into tracks: arrivals, exits, restarts, counters, points."""
-    now = host.sample or 0
-    if host.cpus_seen:
-        host.cpus = host.cpus_seen
-    tracks = {}
-    for key, row in host.rows.items():
-        track = host.tracks.get(key)
-        started = row["started_at"]
-        if track is None or (started and track.started and started != track.started):
-            track = Track(key, row["container_name"] or key[:12], name, arrived=now)
-        track.name = row["container_name"] or track.name
-        track.started = started or track.started
-        track.state = row["state"] or "running"
-        track.labels = _labels(row["labels"])
-        track.cpus, track.weight = row["cpu_limit_cores"], row["cpu_weight"]
-        track.threads = row["thread_count"]
-        if row["cpu_seconds"] is not None:
-            track.add_sample(now, row["cpu_seconds"])
-        tracks[key] = track
-    host.tracks = tracks
-    later = []
-    for point in host.points:
-        key, metric, time, value, step = point
-        if time > now:
-            later.append(point)
-        elif key in tracks and (tracks[key].started or 0) <= time:
-            tracks[key].add_point(metric, time, value, step)
-    host.points, host.rows = later, {}
-    host.settled, host.sample, host.cpus_seen = now, None, None
+def _host(saved: Mapping[str, Any]) -> _Host:
+    layout = saved["layout"]
+    host = _Host(
+        cpus=float(saved["cpus"]),
+        cpuset=saved["cpuset"],
+        settled=saved["settled"],
+        tracks={key: history.from_json(key, data) for key, data in saved["tracks"].items()},
+        rest=feeds.rest_from_json(saved["rest"]),
+        rounds=rounds.from_json(saved["rounds"]),
+        grants={key: Grant(*data) for key, data in saved["grants"].items()},
+        orders=tuple(Order(Deed(o[0]), o[1], o[2], o[3]) for o in saved["orders"]),
+        gain=saved["gain"],
+        layout=layout and tuple(list(column) for column in layout),
+    )
+    host.order = host.layout[0] if host.layout else []
+    if set(host.order) != set(host.tracks):
+        raise ValueError("the layout names other containers than the tracks")
+    return host
 
 
 def _node(name: str, host: _Host) -> Node:
-    jobs = [t for t in host.tracks.values() if t.metrics and not t.protected and host.cpus > 0]
-    return Node(name, host.cpus, tuple(sorted(jobs, key=lambda job: (job.name, job.id))))
+    return Node(name, host.cpus, host.jobs(), host.grants)
 
 
-def _present(track: Track, cpus: float) -> Settings:
+def _modes(realized: Mapping[str, Realized]) -> dict[str, str]:
+    """Return how shares became settings: of all hosts, and why."""
+    modes = sorted({found.mode.value for found in realized.values() if found.settings})
+    whys = sorted({found.why for found in realized.values() if found.settings})
+    return {"realize": "+".join(modes), "realize_why": "; ".join(whys)} if modes else {}
+
+
+def _present(track: Track, cpus: float, cpuset: str | None) -> Settings:
     present: Settings = {}
-    if track.cpus is not None:
+    if track.cpus is not None and track.cpus > 0:
         present["cpus"] = None if track.cpus >= cpus else track.cpus
-    if track.weight is not None:
+    if track.weight is not None and track.weight > 0:
         present["cpu_weight"] = track.weight
+    if track.cpuset:
+        present["cpuset"] = None if track.cpuset == cpuset else track.cpuset
     return present
 
 
@@ -320,25 +566,8 @@ def _labels(text: str | None) -> dict[str, str]:
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
 
-def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows that decide, as dicts of plain values; times are microseconds."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kinds = pa.array([Kind.NODE, Kind.CONTAINER, Kind.PROGRESS], pa.string())
-    table = table.filter(pc.is_in(table.column("kind").cast(pa.string()), kinds))
-    columns = []
-    for name in _READ:
-        column = table.column(name)
-        if name in ("time", "started_at"):
-            column = column.cast(pa.int64())
-        elif pa.types.is_dictionary(column.type):
-            column = column.cast(pa.string())
-        elif pa.types.is_floating(column.type) and name != "value":  # only a metric may be NaN
-            column = pc.if_else(pc.is_finite(column), column, None)
-        columns.append(column.to_pylist())
-    for values in zip(*columns, strict=True):
-        yield dict(zip(_READ, values, strict=True))
+def _known(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _moment(micros: int) -> datetime:

@@ -24,6 +24,7 @@ class Op(StrEnum):
     UPDATE = "update"
     PAUSE = "pause"
     UNPAUSE = "unpause"
+    ROTATE = "rotate"  # take turns: `group` and the length of its turn, `turn_s`
     MIGRATE = "migrate"
     DELIVER = "deliver"
     START = "start"
@@ -45,12 +46,17 @@ SETTINGS = ("cpus", "cpu_weight", "cpuset", "memory")
 """What `set` and `expect` may hold: cores (null: no quota), relative weight in Docker's shares
 (1024 is the default), a CPU list (null: all), bytes (null: no limit)."""
 
+TURN = ("group", "turn_s")
+"""What `set` of a rotation holds: the number of a group that runs together, from 0 in order of the
+turns, and the length of its turn in seconds."""
+
 Settings = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One change to one container. `expect` is what was in force when the plan was made."""
+    """One change to one container. `expect` is what was in force when the plan was made, `to` the
+    host that a migration goes to."""
 
     id: int
     op: Op
@@ -60,13 +66,15 @@ class Action:
     set: Settings
     expect: Settings
     reason: str
+    to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A decision. `at` is the newest time in the data (RFC 3339), "" where there was none.
 
-    `state` is what the next run needs in order to go on as if it had seen all the data.
+    `gain` says in one line what it is expected to bring; `state` is what the next run needs in
+    order to go on as if it had seen all the data.
     """
 
     policy: str
@@ -76,6 +84,7 @@ class Plan:
     next_s: float | None
     actions: tuple[Action, ...]
     state: Mapping[str, Any] = field(default_factory=dict)
+    gain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,7 @@ def dump_plan(plan: Plan) -> str:
             "params": dict(plan.params),
             "input": dict(plan.input),
             "next_s": plan.next_s,
+            "gain": plan.gain,
         }
     ]
     records += [
@@ -135,6 +145,7 @@ def dump_plan(plan: Plan) -> str:
             "expect": action.expect,
             "reason": action.reason,
         }
+        | ({} if action.to is None else {"to": action.to})
         for action in plan.actions
     ]
     records.append({"kind": "end", "actions": len(plan.actions), "state": dict(plan.state)})
@@ -240,10 +251,19 @@ def _action(record: Mapping[str, Any], where: str) -> Action:
         host=_get(record, "host", str, where),
         container_id=_get(container, "id", str, where),
         container_name=_get(container, "name", str, where),
-        set=_settings(record, "set", where),
-        expect=_settings(record, "expect", where),
+        set=_turn(record, where) if op is Op.ROTATE else _settings(record, "set", where),
+        expect={} if op is Op.ROTATE else _settings(record, "expect", where),
         reason=_optional(record, "reason", str, where, ""),
+        to=_optional(record, "to", str, where, None),
     )
+
+
+def _turn(record: Mapping[str, Any], where: str) -> Settings:
+    found = _get(record, "set", dict, where)
+    group, turn = _get(found, "group", int, where), _get(found, "turn_s", (int, float), where)
+    if not 0 <= group < 2**31 or not 0 < turn < 2**31:
+        raise DataError(f"{where}: a turn is a group from 0 and turn_s of more than 0 seconds")
+    return {"group": group, "turn_s": float(turn)}
 
 
 def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
@@ -280,4 +300,5 @@ def _plan(
         next_s=None if next_s is None else float(next_s),
         actions=tuple(actions),
         state=_optional(end, "state", dict, where, {}),
+        gain=_optional(head, "gain", str, where, ""),
     )

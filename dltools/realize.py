@@ -1,12 +1,21 @@
-"""From an allocation to engine settings: a share of a node becomes a quota or a weight."""
+"""From an allocation to engine settings: shares of a node become quotas, weights, turns or cores.
+
+Which is best depends on threads against cores. Threads of one job wait for each other at barriers,
+and spin: jobs of several threads that compete for fewer cores lose most of a machine to waiting,
+equal hard quotas as much as free competition; strongly unequal weights and taking turns lose
+almost nothing (measured, see dltools-policies(7)). All functions here are pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dltools.plans import Settings
-from dltools.policy.base import Grant
+from dltools.plans import Op, Settings
+from dltools.policy.base import Grant, Node
+from dltools.policy.history import Track
 from dltools.schema import DEFAULT_CPU_WEIGHT
 
 
@@ -15,6 +24,9 @@ class Mode(StrEnum):
 
     QUOTA = "quota"
     WEIGHT = "weight"
+    PRIORITY = "priority"
+    ROTATE = "rotate"
+    CORES = "cores"
 
 
 LEAST_CPUS = 0.01
@@ -23,31 +35,259 @@ LEAST_CPUS = 0.01
 LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
 """Bounds of Docker's CPU shares."""
 
+LEVELS = (100_000.0, 1000.0, 10.0)
+"""Weights of `priority`: a hundred times apart, which cgroup version 2 can tell apart too."""
 
-def realize(mode: Mode, grants: Mapping[str, Grant], cpus: float) -> dict[str, Settings]:
-    """Return the settings of each job that is granted a share, on a node of `cpus` CPUs.
+QUANTUM_S = 2.0
+"""Mean turn of `rotate` in seconds (measured: 2 s loses a twelfth to changing over)."""
+
+_SHORTEST = 0.1
+"""Shortest turn, as a part of the quantum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the user wants: a mode, or None for whatever suits what is observed."""
+
+    mode: Mode | None = None
+    quantum_s: float = QUANTUM_S
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The mode for a node, and why it."""
+
+    mode: Mode
+    why: str
+    quantum_s: float = QUANTUM_S
+
+
+@dataclass(frozen=True, slots=True)
+class Realized:
+    """A node's settings by job id, all brought about by the operation `op`. `note` says what they
+    guarantee, `notes` what there is to say of single jobs."""
+
+    mode: Mode
+    why: str
+    note: str = ""
+    op: Op = Op.UPDATE
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+def serving(job: Track) -> bool:
+    """Tell whether a job answers requests: it has a response-time target or reports latencies."""
+    return job.targets.qoe_s is not None or any(name.startswith("latency") for name in job.metrics)
+
+
+def choose(choice: Choice, node: Node) -> Chosen:
+    """Return the mode for a node: the one asked for, else by its threads against its cores.
+
+    Where trainings of several threads have more threads than there are CPUs: `priority`. Else, and
+    beside serving containers, which must not wait their turn: `weight` (ours).
+    """
+    if choice.mode is not None:
+        return Chosen(choice.mode, "as asked", choice.quantum_s)
+    threads = [busy_threads(job) for job in node.jobs]
+    known = sum(threads)
+    crowded = f"{known} threads of {len(threads)} jobs on {node.cpus:g} CPUs"
+    if any(serving(job) for job in node.jobs):
+        return Chosen(Mode.WEIGHT, "some containers serve: none may wait its turn")
+    if known > node.cpus and max(threads, default=1) > 1 and len(threads) > 1:
+        return Chosen(Mode.PRIORITY, f"{crowded}: jobs of several threads that compete lose time")
+    return Chosen(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
+
+
+def busy_threads(job: Track) -> int:
+    """Return how many threads a job may keep busy: all it has, 1 where that is unknown."""
+    return max(1, job.threads or 1)
+
+
+def realize(
+    chosen: Chosen, node: Node, cpuset: str | None = None, grants: Mapping[str, Grant] | None = None
+) -> Realized:
+    """Return the settings of each job that is granted a share (`grants`: by default the node's
+    last).
 
     `quota`: a hard cap of share * cpus cores, to 0.001; a share of 1 takes it off. Isolates, and
     leaves CPU idle where a job does not use its share.
     `weight`: weights in proportion to the shares, 1024 for an average share and for a share of 1.
     Work-conserving: what one job leaves the others take.
+    `priority`: weights a hundred times apart in order of shares, so that as many as there are CPUs
+    for run almost alone. Work-conserving.
+    `rotate`: as many trainings as there are CPUs for run at a time, the others are paused; turns in
+    proportion to shares. Serving containers are never paused.
+    `cores`: disjoint sets out of the CPUs `cpuset`, in proportion to shares, none smaller than a
+    job's threads; where that cannot be, all get all.
     """
-    if cpus <= 0:
-        return {}
-    return {
-        job: _quota(grant.share, cpus) if mode is Mode.QUOTA else _weight(grant.share, len(grants))
-        for job, grant in grants.items()
-        if grant.share is not None
-    }
+    given = node.last if grants is None else grants
+    shares = {job.id: given[job.id].share for job in node.jobs if job.id in given}
+    if node.cpus <= 0 or all(share is None for share in shares.values()):
+        return Realized(chosen.mode, chosen.why)
+    jobs = [job for job in node.jobs if job.id in shares]
+    make: dict[Mode, Callable[[Chosen, list[Track], Shares, float, str | None], Realized]] = {
+        Mode.QUOTA: _quotas, Mode.WEIGHT: _weights, Mode.PRIORITY: _priorities,
+        Mode.ROTATE: _turns, Mode.CORES: _cores,
+    }  # fmt: skip
+    return make[chosen.mode](chosen, jobs, shares, node.cpus, cpuset)
 
 
-def _quota(share: float, cpus: float) -> Settings:
-    cores = round(max(LEAST_CPUS, share * cpus), 3)
-    return {"cpus": None if cores >= cpus else cores}
+Shares = Mapping[str, float | None]
 
 
-def _weight(share: float, n: int) -> Settings:
-    if share >= 1:
-        return {"cpu_weight": DEFAULT_CPU_WEIGHT}
-    weight = min(MOST_WEIGHT, max(LEAST_WEIGHT, DEFAULT_CPU_WEIGHT * share * n))
-    return {"cpu_weight": float(round(weight))}
+def _quotas(
+    chosen: Chosen, jobs: list[Track], shares: Shares, cpus: float, _: str | None
+) -> Realized:
+    settings: dict[str, Settings] = {}
+    total = 0.0
+    for job in jobs:
+        share = shares[job.id]
+        if share is None:
+            continue
+        cores = round(max(LEAST_CPUS, share * cpus), 3)
+        settings[job.id] = {"cpus": None if cores >= cpus else cores}
+        total += min(cores, cpus)
+    note = f"quotas sum to {total:.3g} of {cpus:g} CPUs; what a job leaves of its own is lost"
+    return Realized(chosen.mode, chosen.why, note, settings=settings)
+
+
+def _weights(chosen: Chosen, jobs: list[Track], shares: Shares, *_: object) -> Realized:
+    settings: dict[str, Settings] = {}
+    for job in jobs:
+        share = shares[job.id]
+        if share is None:
+            continue
+        weight = DEFAULT_CPU_WEIGHT * (1.0 if share >= 1 else share * len(jobs))
+        bounded = min(MOST_WEIGHT, max(LEAST_WEIGHT, weight))
+        settings[job.id] = {"cpu_weight": float(round(bounded))}
+    return Realized(chosen.mode, chosen.why, "work-conserving: what a job leaves the others take",
+                    settings=settings)  # fmt: skip
+
+
+def _order(jobs: list[Track], shares: Shares) -> list[Track]:
+    """Return the jobs, the greatest share first; among equals the one that came first."""
+
+    def key(job: Track) -> tuple[float, int, str, str]:
+        share = shares[job.id]
+        return -(1 / len(jobs) if share is None else share), job.arrived, job.name, job.id
+
+    return sorted(jobs, key=key)
+
+
+def _packed(jobs: Sequence[Track], cpus: float) -> list[list[Track]]:
+    """Return the jobs in groups whose threads fit the CPUs, in order; one that fits nowhere is a
+    group of its own."""
+    groups: list[list[Track]] = []
+    room = 0.0
+    for job in jobs:
+        need = busy_threads(job)
+        if not groups or need > room:
+            groups.append([])
+            room = cpus
+        groups[-1].append(job)
+        room -= need
+    return groups
+
+
+def _priorities(
+    chosen: Chosen, jobs: list[Track], shares: Shares, cpus: float, _: str | None
+) -> Realized:
+    trainings = [job for job in _order(jobs, shares) if not serving(job)]
+    groups = _packed(trainings, cpus)
+    settings: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in jobs}
+    notes: dict[str, str] = {}
+    for number, group in enumerate(groups):
+        for job in group:
+            settings[job.id] = {"cpu_weight": LEVELS[min(number, len(LEVELS) - 1)]}
+            notes[job.id] = f"{number + 1}. of {len(groups)} in line" if len(groups) > 1 else ""
+    note = f"work-conserving; the first of {len(groups)} in line run almost alone"
+    return Realized(chosen.mode, chosen.why, note, settings=settings, notes=notes)
+
+
+def _turns(
+    chosen: Chosen, jobs: list[Track], shares: Shares, cpus: float, _: str | None
+) -> Realized:
+    trainings = [job for job in _order(jobs, shares) if not serving(job)]
+    notes = {job.id: "serves: never paused" for job in jobs if serving(job)}
+    groups = _packed(trainings, cpus)
+    if len(groups) < 2:
+        note = "nobody waits: the trainings fit the CPUs together"
+        return Realized(chosen.mode, chosen.why, note, notes=notes)
+    sums = [math.fsum(shares[job.id] or 1 / len(jobs) for job in group) for group in groups]
+    settings: dict[str, Settings] = {}
+    for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
+        turn = chosen.quantum_s * len(groups) * share / math.fsum(sums)
+        turn = round(max(_SHORTEST * chosen.quantum_s, turn), 3)
+        for job in group:
+            settings[job.id] = {"group": number, "turn_s": turn}
+            notes[job.id] = f"{turn:g} s of every cycle"
+    note = f"{len(groups)} groups take turns; the CPUs of whoever has the turn are its own"
+    return Realized(chosen.mode, chosen.why, note, Op.ROTATE, settings, notes)
+
+
+def _cores(
+    chosen: Chosen, jobs: list[Track], shares: Shares, _: float, cpuset: str | None
+) -> Realized:
+    every = parse_cpus(cpuset or "")
+    everywhere: dict[str, Settings] = {job.id: {"cpuset": None} for job in jobs}
+    if not every:
+        return Realized(chosen.mode, chosen.why, "nothing is set: the CPUs' numbers are unknown")
+    unknown = [job for job in jobs if job.threads is None]
+    need = sum(busy_threads(job) for job in jobs)
+    if unknown or need > len(every):
+        what = (f"the threads of {unknown[0].name} are unknown" if unknown
+                else f"{need} threads on {len(every)} CPUs")  # fmt: skip
+        note = f"nobody is pinned: {what}, and a set below a job's threads makes it collapse"
+        return Realized(chosen.mode, chosen.why, note, settings=everywhere)
+    if len(jobs) == 1:
+        return Realized(chosen.mode, chosen.why, "one job has all CPUs", settings=everywhere)
+    order = _order(jobs, shares)
+    counts = {job.id: busy_threads(job) for job in order}
+    for _spare in range(len(every) - need):
+        poorest = max(order, key=lambda job: (shares[job.id] or 1 / len(jobs)) / counts[job.id])
+        counts[poorest.id] += 1
+    settings: dict[str, Settings] = {}
+    at = 0
+    for job in order:
+        settings[job.id] = {"cpuset": format_cpus(every[at : at + counts[job.id]])}
+        at += counts[job.id]
+    return Realized(chosen.mode, chosen.why, "each job has CPUs of its own", settings=settings)
+
+
+# CPU lists
+
+
+def parse_cpus(text: str) -> list[int]:
+    """Return the CPUs of a list such as 0-3,6; [] for what is none."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if not first.isdecimal() or (last and not last.isdecimal()):
+            return []
+        low, high = int(first), int(last or first)
+        if not low <= high < 65536:
+            return []
+        found.update(range(low, high + 1))
+    return sorted(found)
+
+
+def format_cpus(cpus: Sequence[int]) -> str:
+    """Return CPUs as the kernel writes them: 0-3,6."""
+    parts: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if parts and parts[-1][1] == cpu - 1:
+            parts[-1][1] = cpu
+        else:
+            parts.append([cpu, cpu])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
+
+
+def widest(known: str | None, seen: Iterable[str | None]) -> str | None:
+    """Return the union of CPU lists, None where there are none."""
+    texts = {text for text in seen if text}
+    if not texts or texts == {known}:
+        return known
+    union = set(parse_cpus(known or ""))
+    for text in texts:
+        union.update(parse_cpus(text))
+    return format_cpus(sorted(union)) if union else None

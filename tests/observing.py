@@ -12,7 +12,7 @@ from dltools.plans import Plan, dump_plan, load_plans
 from dltools.policy.base import Policy
 from dltools.policy.flowcon import FLOWCON
 from dltools.policy.parameters import build
-from dltools.realize import Mode
+from dltools.realize import Choice, Mode
 from dltools.streams import Row, to_table
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,13 +46,13 @@ def point(seconds: float, name: str, value: float, metric: str = "loss", **more:
 
 
 def fold(rows: list[Row], policy: Policy = FLOWCON, mode: Mode = Mode.QUOTA, **given: Any) -> Fold:
-    made = Fold(policy, build(policy.parameters, given), mode)
+    made = Fold(policy, build(policy.parameters, given), Choice(mode))
     made.add(to_table(rows))
     return made
 
 
 def verdicts(made: Fold) -> Mapping[str, Verdict]:
-    return {verdict.name: verdict for verdict in made.explain()}
+    return {verdict.name: verdict for verdict in made.explain()[0]}
 
 
 def reread(plan: Plan) -> Plan:

@@ -74,23 +74,30 @@ _SETTING = {
 settings_ = st.fixed_dictionaries({}, optional={name: _SETTING[name] for name in SETTINGS})
 """Any settings that a plan may set or expect."""
 
+turns = st.fixed_dictionaries(
+    {"group": st.integers(0, 9), "turn_s": st.floats(0, 1e6, exclude_min=True)}
+)
+"""What a rotation sets."""
+
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     """Any plan that can be written."""
     ids = draw(st.lists(integers, max_size=4, unique=True))
+    ops = [draw(st.sampled_from(Op)) for _ in ids]
     actions = tuple(
         Action(
             id=identifier,
-            op=draw(st.sampled_from(Op)),
+            op=op,
             host=draw(names),
             container_id=draw(names),
             container_name=draw(names),
-            set=draw(settings_),
-            expect=draw(settings_),
+            set=draw(turns if op is Op.ROTATE else settings_),
+            expect={} if op is Op.ROTATE else draw(settings_),
             reason=draw(texts),
+            to=draw(names) if op is Op.MIGRATE else None,
         )
-        for identifier in ids
+        for identifier, op in zip(ids, ops, strict=True)
     )
     return Plan(
         policy=draw(texts),
@@ -100,6 +107,7 @@ def plans(draw: st.DrawFn) -> Plan:
         next_s=draw(st.none() | st.floats(0, 1e9)),
         actions=actions,
         state=draw(_JSON_OBJECT),
+        gain=draw(texts),
     )
 
 

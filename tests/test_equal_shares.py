@@ -9,7 +9,7 @@ import pytest
 from dltools.equal_shares import assume
 from dltools.planner import Fold
 from dltools.policy import registry
-from dltools.realize import Mode
+from dltools.realize import Choice, Mode
 from dltools.streams import Row, to_table
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_a_long_log_gets_a_bounded_number_of_ticks() -> None:
 def test_every_policy_replays_logs(policy: str) -> None:
     found = registry.get(policy, [])
     parameters = found.parameters(itval=5.0) if policy == "flowcon" else found.parameters()
-    fold = Fold(found, parameters, Mode.QUOTA)
+    fold = Fold(found, parameters, Choice(Mode.QUOTA))
     table, _ = assume(to_table(points("a", range(60), -0.16) + points("b", range(60), 0)))
     for _ in fold.add_by_tick(table):
         pass

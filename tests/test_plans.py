@@ -145,7 +145,8 @@ def test_a_plan_is_read_field_by_field() -> None:
 
 @pytest.mark.parametrize("op", Op)
 def test_every_op_is_read(op: Op) -> None:
-    (plan,) = _load(HEAD, {**ACTION, "op": op.value}, END)
+    own = {"set": {"group": 1, "turn_s": 2.0}} if op is Op.ROTATE else {}
+    (plan,) = _load(HEAD, {**ACTION, "op": op.value, **own}, END)
     assert plan.actions[0].op is op
 
 

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
     from dltools.planner import Fold
     from dltools.policy.base import Policy
+    from dltools.realize import Choice
     from dltools.streams import Recording
+
+_WIDE = 120
+"""Columns from which --explain shows signals and predictions apart."""
 
 
 @guarded
@@ -53,10 +57,24 @@ def plan(
         typer.Option(
             metavar="MODE",
             envvar="DLTOOLS_REALIZE",
-            help="How a share becomes a setting: quota (a hard cap in cores) or weight "
-            "(work-conserving).",
+            help="How a share becomes a setting: auto, quota, weight, priority, rotate or cores.",
         ),
-    ] = "quota",
+    ] = "auto",
+    quantum: Annotated[
+        float,
+        typer.Option(
+            metavar="SEC",
+            parser=options.seconds,
+            help="With --realize rotate: the mean length of a turn.",
+        ),
+    ] = "2",  # type: ignore[assignment]
+    targets: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Read targets of containers that were started without from a TOML file.",
+        ),
+    ] = None,
     state: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Go on from the plan or state in FILE."),
@@ -96,7 +114,7 @@ def plan(
     chosen = registry.get(policy, _plugins())
     parameters = _parameters(chosen, params, set_ or [])
     saved = _load_state(state, save_state)
-    fold = Fold(chosen, parameters, _mode(realize), saved)
+    fold = Fold(chosen, parameters, _choice(realize, quantum), saved, _targets(targets))
     recording, source = _opened(input_, context)
     last: Mapping[str, Any] = {}
     for last in _plans(fold, recording, source, every=every, explain=explain):
@@ -143,7 +161,10 @@ def _emit(
         from dltools.cli.tables import verdicts_table
 
         console = options.console()
-        console.print(verdicts_table(fold.explain()))
+        verdicts, lines = fold.explain(pending=pending)
+        console.print(verdicts_table(verdicts, wide=console.width >= _WIDE))
+        for line in lines:
+            console.print(line, soft_wrap=False)
         return input_
     sys.stdout.write(dump_plan(fold.plan(input_, pending=pending)))
     sys.stdout.flush()
@@ -152,12 +173,13 @@ def _emit(
 
 def _opened(name: str, context: typer.Context) -> tuple[Recording, _Hashed]:
     """Open observations: a file, standard input, or a directory of recordings."""
+    from dltools.feed import COLUMNS
     from dltools.streams import Recording, read
 
     if name == "-" or not Path(name).is_dir():
         stream, shown = options.open_input(name, context)
         source = _Hashed(stream)
-        return read(source, shown), source  # type: ignore[arg-type]
+        return read(source, shown, COLUMNS), source  # type: ignore[arg-type]
     from dltools.streams.dataset import Dataset
 
     dataset = Dataset(Path(name))
@@ -222,14 +244,29 @@ def _plugins() -> list[str] | None:
     return None if names is None else [name for name in names.split(",") if name]
 
 
-def _mode(text: str) -> Any:
-    from dltools.realize import Mode
+def _choice(text: str, quantum: float) -> Choice:
+    from dltools.realize import Choice, Mode
 
+    if not 0.1 <= quantum <= 3600:
+        raise ConfigError(f"--quantum {quantum:g}: from 0.1 to 3600 seconds")
+    if text == "auto":
+        return Choice(None, quantum)
     try:
-        return Mode(text)
+        return Choice(Mode(text), quantum)
     except ValueError:
-        known = ", ".join(mode.value for mode in Mode)
+        known = ", ".join(("auto", *(mode.value for mode in Mode)))
         raise ConfigError(f"--realize {text}: unknown mode; known: {known}") from None
+
+
+def _targets(file: Path | None) -> list[tuple[str, dict[str, str]]]:
+    from dltools.targets import read
+
+    if file is None:
+        return []
+    try:
+        return read(file.read_text(), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> Any:
@@ -282,7 +319,10 @@ def _list_policies() -> None:
         print(f"{name}: {found.help}")
         for p in describe(found.parameters):
             default = json.dumps(p["default"])
-            bounds = "" if p["type"] == "bool" else f", {p['low']:g} to {p['high']:g}"
+            bounds = {
+                "bool": ", true or false", "choice": f", {' or '.join(p['choices'])}",
+                "number": f", {p['low']:g} to {p['high']:g}",
+            }[p["type"]]  # fmt: skip
             print(f"    {p['name']}={default}{bounds}: {p['help']} [{p['source']}]")
 
 

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from dltools.planner import Verdict
     from dltools.plans import Result, Settings
 
-_CLASS_COLOURS = {"NL": "green", "WL": "yellow", "CL": "cyan"}
+_CLASS_COLOURS = {
+    "NL": "green", "WL": "yellow", "CL": "cyan", "PC": "green", "WC": "yellow", "CC": "cyan",
+    "P1": "green", "P3": "cyan", "S": "green", "G": "cyan", "B": "red",
+}  # fmt: skip
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
 
 
@@ -134,26 +137,35 @@ def _settings(settings: Settings) -> str:
         words.append(f"weight {settings['cpu_weight']:g}")
     if "cpuset" in settings:
         words.append(f"on CPUs {settings['cpuset'] or 'all'}")
+    if "turn_s" in settings:
+        words.append(f"turn {settings['group'] + 1}, {settings['turn_s']:g} s")
     if "memory" in settings:
         words.append("no memory limit" if settings["memory"] is None
                      else size(settings["memory"]))  # fmt: skip
     return ", ".join(words) or "-"
 
 
-def verdicts_table(verdicts: Iterable[Verdict]) -> Table:
-    """Return a row per container: its class, its setting now and then, and why."""
+def verdicts_table(verdicts: Iterable[Verdict], *, wide: bool) -> Table:
+    """Return a row per container: its class, share, setting now and then, and why; on a wide screen
+    what it was judged by and what is predicted, too."""
     table = _table(
-        ("CONTAINER", "left"), ("CLASS", "left"), ("NOW", "left"), ("THEN", "left"),
+        ("CONTAINER", "left"), ("CLASS", "left"), ("SHARE", "right"), ("NOW", "left"),
+        ("THEN", "left"), *([("SIGNAL", "left"), ("PREDICTION", "left")] if wide else []),
         ("WHY", "wrap"),
     )  # fmt: skip
     for verdict in verdicts:
         wanted = verdict.setting or {}
-        present = {k: v for k, v in verdict.present.items() if k in wanted or k == "cpus"}
+        shown = {"cpu_weight", "cpuset"} & set(wanted) or {"cpus"}
+        present = {k: v for k, v in verdict.present.items() if k in shown}
+        share = verdict.grant.share
+        more = (verdict.grant.signal or "-", verdict.grant.prediction or "-")
         table.add_row(
             verdict.name,
             verdict.job_class,
+            "-" if share is None else f"{share:.0%}",
             _settings(present),
             _settings(wanted) if wanted else "as now",
+            *(more if wide else ()),
             verdict.reason,
             style=_CLASS_COLOURS.get(verdict.job_class, ""),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.policy.base import Cluster, Decision, Grant, State
+from dltools.policy.base import Cluster, Decision, Grant, Needs, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +20,15 @@ class Fair:
     help = "equal shares: each of n jobs gets 1/n of its node"
     parameters = Parameters
 
-    def horizon_s(self, parameters: Any, state: State) -> float:  # noqa: ARG002
-        """It looks at no history."""
-        return 0.0
+    def needs(self, parameters: Any) -> Needs:  # noqa: ARG002
+        """Nothing: it decides when a job arrives or leaves."""
+        return Needs()
 
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:  # noqa: ARG002
         """Share the node equally."""
-        jobs = cluster.nodes[cluster.ticked].jobs
-        reason = f"equal share of {len(jobs)}"
-        return Decision({job.id: Grant(1 / len(jobs), "-", reason) for job in jobs}, state)
+        jobs = cluster.node.jobs
+        grant = Grant(1 / max(1, len(jobs)), "-", f"equal share of {len(jobs)}")
+        return Decision({job.id: grant for job in jobs}, state, gain="none: equal shares")
 
 
 FAIR = Fair()

@@ -10,13 +10,12 @@ keeps its class and limit instead of counting as converged; limits are not trunc
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from dltools.policy import rounds
-from dltools.policy.base import Cluster, Decision, Grant, Node, State
+from dltools.policy.base import Cluster, Decision, Grant, Needs, Pace, State
 from dltools.policy.parameters import parameter
-from dltools.policy.signals import Growth, growth
+from dltools.policy.signals import Growth, growth, signal_of
 
 NEW, WATCHING, COMPLETING = "NL", "WL", "CL"
 _WORDS = {NEW: "growing", WATCHING: "watching", COMPLETING: "completing"}
@@ -45,15 +44,6 @@ class Parameters:
     signed: bool = parameter(False, "count only change for the better as growth", source="ours")
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What is remembered of a job: its class, the share last given, and why."""
-
-    job_class: str
-    share: float | None
-    reason: str
-
-
 class FlowCon:
     """The policy object; it holds no state of its own."""
 
@@ -61,75 +51,54 @@ class FlowCon:
     help = "elastic CPU limits by growth efficiency: completing jobs make room (FlowCon, ICPP 2019)"
     parameters = Parameters
 
-    def horizon_s(self, parameters: Parameters, state: State) -> float:
-        """Two intervals of the longest in force on any host."""
-        longest = max((host["rounds"]["itval_s"] for host in state.values()), default=0.0)
-        return 2 * max(parameters.itval, longest)
+    def needs(self, parameters: Parameters) -> Needs:
+        """Two windows of the interval, which backs off."""
+        longest = parameters.itval_max if parameters.backoff else parameters.itval
+        return Needs(parameters.itval, longest, windows=2)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
-        """Run a round if one is due, else repeat the last decision."""
-        node = cluster.nodes[cluster.ticked]
-        saved: dict[str, Any] = dict(state.get(node.host) or {})
-        when = rounds.from_json(saved.get("rounds"), parameters.itval)
-        jobs = _recall(saved.get("jobs") or {}, node, when)
-        when = when.listen(node.jobs, parameters.itval)
-        if when.due(cluster.now) and node.jobs:
-            jobs = _round(node, jobs, cluster.now, when.itval_s, parameters)
-            when = when.ran(cluster.now)
-            if parameters.backoff and all(j.job_class == COMPLETING for j in jobs.values()):
-                when = when.backed_off(parameters.itval_max)
-        kept = {
-            "rounds": when.to_json(),
-            "jobs": {key: [j.job_class, j.share, j.reason] for key, j in sorted(jobs.items())},
+        """Classify every job by its growth efficiency, and limit it by its class."""
+        node = cluster.node
+        growths = {
+            job.id: growth(job, cluster.now, cluster.itval_s, node.cpus, signed=parameters.signed)
+            for job in node.jobs
         }
-        return Decision(
-            grants={key: Grant(j.share, j.job_class, j.reason) for key, j in jobs.items()},
-            state={**state, node.host: kept},
-            next_s=when.wait_s(cluster.now) if node.jobs else parameters.itval,
-        )
+        before = {key: node.last[key].job_class if key in node.last else NEW for key in growths}
+        classes = {
+            key: transition(before[key], found.efficiency, parameters.alpha)
+            for key, found in growths.items()
+        }
+        if all(job_class == COMPLETING for job_class in classes.values()):
+            grants = {
+                key: Grant(1.0, COMPLETING, f"all completing: limits off; {_numbers(found)}",
+                           signal_of(found))
+                for key, found in growths.items()
+            }  # fmt: skip
+            return Decision(grants, state, Pace.DOUBLE, gain="none: every job is completing")
+        total = math.fsum(g.efficiency for g in growths.values() if g.efficiency is not None)
+        grants = {}
+        for key, job_class in classes.items():
+            found = growths[key]
+            share = limit(job_class, found.efficiency, total, len(classes))
+            reason = _reason(before[key], job_class, found, parameters.alpha, share)
+            if share is None and key in node.last:
+                share = node.last[key].share
+            grants[key] = Grant(share, job_class, reason, signal_of(found))
+        return Decision(grants, state, gain=_gain(grants))
 
 
 FLOWCON = FlowCon()
 
 
-def _recall(saved: dict[str, Any], node: Node, when: rounds.Rounds) -> dict[str, _Job]:
-    """Return what is known of the node's jobs; newcomers, restarted ones too, begin as NL."""
-    jobs = {}
-    for job in node.jobs:
-        old = saved.get(job.id) if rounds.member(job) in when.members else None
-        jobs[job.id] = _Job(*old) if old else _Job(NEW, None, "new")
-    return jobs
-
-
-def _round(
-    node: Node,
-    jobs: dict[str, _Job],
-    now: int,
-    itval_s: float,
-    parameters: Parameters,
-) -> dict[str, _Job]:
-    growths = {
-        job.id: growth(job, now, itval_s, node.cpus, signed=parameters.signed) for job in node.jobs
-    }
-    classes = {
-        key: transition(jobs[key].job_class, found.efficiency, parameters.alpha)
-        for key, found in growths.items()
-    }
-    if all(job_class == COMPLETING for job_class in classes.values()):
-        return {
-            key: _Job(COMPLETING, 1.0, f"all completing: limits off; {_numbers(growths[key])}")
-            for key in classes
-        }
-    total = math.fsum(g.efficiency for g in growths.values() if g.efficiency is not None)
-    after = {}
-    for key, job_class in classes.items():
-        found = growths[key]
-        share = limit(job_class, found.efficiency, total, len(classes))
-        reason = _reason(jobs[key].job_class, job_class, found, parameters.alpha, share)
-        if share is None:
-            share = jobs[key].share
-        after[key] = _Job(job_class, share, reason)
-    return after
+def _gain(grants: Mapping[str, Grant]) -> str:
+    """Say how much of the node the growing jobs get, against equal shares."""
+    growing = [grant for grant in grants.values() if grant.job_class == NEW]
+    if not growing or len(growing) == len(grants):
+        return "none yet: no job makes room for another"
+    shares = math.fsum(grant.share or 1 / len(grants) for grant in growing)
+    equal = len(growing) / len(grants)
+    return (f"{len(growing)} growing of {len(grants)} jobs get {min(1.0, shares):.0%} of the node, "
+            f"{equal:.0%} in free competition")  # fmt: skip
 
 
 def transition(job_class: str, efficiency: float | None, alpha: float) -> str:

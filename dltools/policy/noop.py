@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.policy.base import Cluster, Decision, Grant, State
+from dltools.policy.base import Cluster, Decision, Grant, Needs, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,14 @@ class Noop:
     help = "change nothing: Docker's free competition, the papers' baseline NA"
     parameters = Parameters
 
-    def horizon_s(self, parameters: Any, state: State) -> float:  # noqa: ARG002
-        """It looks at no history."""
-        return 0.0
+    def needs(self, parameters: Any) -> Needs:  # noqa: ARG002
+        """Nothing."""
+        return Needs()
 
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:  # noqa: ARG002
         """Leave every job as it is."""
-        jobs = cluster.nodes[cluster.ticked].jobs
-        return Decision({job.id: Grant(None, "-", "left alone") for job in jobs}, state)
+        grant = Grant(None, "-", "left alone")
+        return Decision({job.id: grant for job in cluster.node.jobs}, state, gain="none")
 
 
 NOOP = Noop()

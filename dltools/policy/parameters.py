@@ -12,11 +12,23 @@ from dltools.errors import ConfigError
 P = TypeVar("P")
 
 
+Value = float | bool | str
+
+
 def parameter(
-    default: float | bool, help: str, *, low: float = 0.0, high: float = math.inf, source: str
+    default: Value,
+    help: str,
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    choices: tuple[str, ...] = (),
+    source: str,
 ) -> Any:
-    """Declare a parameter. `source` says whose default and meaning it is: code, paper or ours."""
-    meta = {"help": help, "low": low, "high": high, "source": source}
+    """Declare a parameter: a number from `low` to `high`, yes or no, or one of the words `choices`.
+
+    `source` says whose default and meaning it is: code, paper or ours.
+    """
+    meta = {"help": help, "low": low, "high": high, "choices": choices, "source": source}
     return dataclasses.field(default=default, metadata=meta)
 
 
@@ -26,7 +38,7 @@ def build(cls: type[P], given: Mapping[str, object]) -> P:
     Raises `ConfigError` that names the parameter and what it may be.
     """
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    values: dict[str, float | bool] = {}
+    values: dict[str, Value] = {}
     for name, value in given.items():
         if name not in fields:
             known = ", ".join(fields) or "none"
@@ -36,13 +48,14 @@ def build(cls: type[P], given: Mapping[str, object]) -> P:
 
 
 def describe(cls: type[Any]) -> list[dict[str, Any]]:
-    """Return name, type, range, default, help and source of each parameter, for lists and docs."""
+    """Return name, type, range or choices, default, help and source of each parameter."""
     return [
         {
             "name": field.name,
-            "type": "bool" if isinstance(field.default, bool) else "number",
+            "type": _type(field),
             "low": field.metadata["low"],
             "high": field.metadata["high"],
+            "choices": list(field.metadata["choices"]),
             "default": field.default,
             "help": field.metadata["help"],
             "source": field.metadata["source"],
@@ -51,7 +64,17 @@ def describe(cls: type[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _convert(field: dataclasses.Field[Any], value: object) -> float | bool:
+def _type(field: dataclasses.Field[Any]) -> str:
+    if field.metadata["choices"]:
+        return "choice"
+    return "bool" if isinstance(field.default, bool) else "number"
+
+
+def _convert(field: dataclasses.Field[Any], value: object) -> Value:
+    if choices := field.metadata["choices"]:
+        if value not in choices:
+            raise ConfigError(f"{field.name} is {' or '.join(choices)}, not {value!r}")
+        return str(value)
     if isinstance(field.default, bool):
         words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
         word = str(value).lower()

@@ -6,13 +6,21 @@ from collections.abc import Collection
 
 from dltools.errors import ConfigError
 from dltools.policy.base import Policy
+from dltools.policy.dqoes import DQOES
 from dltools.policy.fair import FAIR
 from dltools.policy.flowcon import FLOWCON
+from dltools.policy.las import LAS
 from dltools.policy.noop import NOOP
+from dltools.policy.slaq import SLAQ
+from dltools.policy.specon import SPECON
+from dltools.policy.srtf import SRTF
+from dltools.policy.tradl import TRADL
 
 GROUP = "dltools.policies"
 
-_OWN: tuple[Policy, ...] = (NOOP, FAIR, FLOWCON)
+_OWN: tuple[Policy, ...] = (
+    FLOWCON, TRADL, DQOES, SPECON, NOOP, FAIR, LAS, SLAQ, SRTF,
+)  # fmt: skip
 
 
 def policies(plugins: Collection[str] | None = None) -> dict[str, Policy]:

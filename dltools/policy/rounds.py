@@ -1,55 +1,63 @@
 """When a policy runs: every interval, at once when a job arrives or leaves, less often when idle.
 
-This is FlowCon's pair of listeners and its exponential back-off, kept as data so that any policy
-can use it.
+This is FlowCon's pair of listeners and its exponential back-off, kept as data, for every policy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from dltools.policy.base import Needs, Pace
 from dltools.policy.history import JITTER, MICRO, Track
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The interval in force (seconds), when the last round ran (microseconds), and for whom."""
+    """The interval in force (seconds; None: no rounds by time), when the last round ran
+    (microseconds; None: one is due), and for whom."""
 
-    itval_s: float
-    last: int | None
-    members: tuple[str, ...]
+    itval_s: float | None
+    last: int | None = None
+    members: tuple[str, ...] = ()
 
     def due(self, now: int) -> bool:
         """Tell whether the interval has passed, but for the samplers' jitter."""
-        itval = round(self.itval_s * MICRO * (1 - JITTER))
-        return self.last is None or now - self.last >= itval
+        if self.last is None or self.itval_s is None:
+            return self.last is None
+        return now - self.last >= round(self.itval_s * MICRO * (1 - JITTER))
 
-    def ran(self, now: int) -> Rounds:
-        """Return the rounds after one at `now`."""
-        return Rounds(self.itval_s, now, self.members)
-
-    def backed_off(self, longest_s: float) -> Rounds:
-        """Return the rounds with the interval doubled, up to `longest_s`."""
-        longest = max(self.itval_s, longest_s)
-        return Rounds(min(2 * self.itval_s, longest), self.last, self.members)
-
-    def listen(self, jobs: Iterable[Track], itval_s: float) -> Rounds:
+    def listen(self, jobs: Iterable[Track], needs: Needs) -> Rounds:
         """Return the rounds for these jobs.
 
-        Where one has arrived or left, the interval is reset to `itval_s` and a round is due.
+        Where one has arrived or left, the interval is reset and a round is due.
         """
         members = tuple(sorted(member(job) for job in jobs))
-        return self if members == self.members else Rounds(itval_s, None, members)
+        return self if members == self.members else Rounds(needs.itval_s, None, members)
 
-    def wait_s(self, now: int) -> float:
-        """Return the seconds from `now` until the next round."""
-        return self.itval_s if self.last is None else (self.last - now) / MICRO + self.itval_s
+    def interrupted(self) -> Rounds:
+        """Return the rounds with one due at once."""
+        return replace(self, last=None)
 
-    def to_json(self) -> dict[str, Any]:
+    def ran(self, now: int, pace: Pace, needs: Needs) -> Rounds:
+        """Return the rounds after one at `now`, the interval kept, doubled or reset."""
+        itval = self.itval_s
+        if pace is Pace.RESET:
+            itval = needs.itval_s
+        elif pace is Pace.DOUBLE and itval is not None:
+            itval = min(2 * itval, max(itval, needs.longest_s))
+        return Rounds(itval, now, self.members)
+
+    def wait_s(self, now: int) -> float | None:
+        """Return the seconds from `now` until the next round; None where time brings none."""
+        if self.last is None or self.itval_s is None:
+            return self.itval_s
+        return max(0.0, (self.last - now) / MICRO + self.itval_s)
+
+    def to_json(self) -> list[Any]:
         """Return JSON values from which `from_json` restores the rounds."""
-        return {"itval_s": self.itval_s, "last": self.last, "members": list(self.members)}
+        return [self.itval_s, self.last, list(self.members)]
 
 
 def member(job: Track) -> str:
@@ -57,8 +65,12 @@ def member(job: Track) -> str:
     return f"{job.id}@{job.arrived}"
 
 
-def from_json(data: Mapping[str, Any] | None, itval_s: float) -> Rounds:
-    """Return the rounds that were saved, or those of a beginning at interval `itval_s`."""
-    if not data:
-        return Rounds(itval_s, None, ())
-    return Rounds(float(data["itval_s"]), data["last"], tuple(data["members"]))
+def from_json(data: Any) -> Rounds:
+    """Return the rounds that were saved. Raises TypeError or ValueError."""
+    itval, last, members = data
+    return Rounds(itval if itval is None else float(itval), last, tuple(members))
+
+
+def by_member(saved: Mapping[str, Any], jobs: Iterable[Track]) -> dict[str, Any]:
+    """Return what a policy has saved by member, of these jobs alone."""
+    return {key: saved[key] for job in jobs if (key := member(job)) in saved}

@@ -11,16 +11,22 @@ published code unless marked as ours):
 
 Ours: an unknown G is None, not 0, lest every newcomer count as converged; a job whose window
 holds nothing finite has diverged and has P = 0; `signed` counts only change for the better.
+
+Beside growth, what a job's learning curve predicts: the CPU seconds that it still needs.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from dltools import metrics
 from dltools.labels import METRIC, OBJECTIVE
+from dltools.policy import curves
+from dltools.policy.curves import Curve
 from dltools.policy.history import JITTER, MICRO, Series, Track
 
 _IDLE = 1e-6
@@ -58,6 +64,8 @@ def candidates(track: Track) -> list[str]:
     wanted = track.labels.get(METRIC)
     if wanted:
         return [wanted] if wanted in track.metrics else []
+    if len(track.metrics) == 1:
+        return list(track.metrics)
     return sorted(track.metrics, key=metrics.rank)
 
 
@@ -78,6 +86,13 @@ def growth(track: Track, now: int, itval_s: float, cpus: float, *, signed: bool 
     metric = names[0] if names else ""
     note = f"no {metric or 'metric'} in two intervals of {itval_s:g} s yet"
     return Growth(metric, None, None, None, note)
+
+
+def signal_of(found: Growth) -> str:
+    """Return what there is to say of a growth in a few words."""
+    if found.efficiency is None:
+        return found.note
+    return f"G {found.efficiency:.3g}/s of {found.metric}"
 
 
 def _growth(
@@ -120,11 +135,12 @@ def cpu_share(track: Track, now: int, itval: int, cpus: float) -> tuple[float | 
     From the two counter samples that bracket the interval (microseconds); else from those inside
     it; else the average since the container's start (ours).
     """
-    samples = [sample for sample in track.samples if sample[0] <= now]
-    if not samples or cpus <= 0:
+    samples = track.samples
+    last = bisect.bisect_right(samples, (now, math.inf)) - 1
+    if last < 0 or cpus <= 0:
         return None, "no CPU sample"
-    end, used = samples[-1]
-    start = next((s for s in reversed(samples) if s[0] <= now - itval), samples[0])
+    end, used = samples[last]
+    start = samples[max(0, bisect.bisect_right(samples, (now - itval, math.inf)) - 1)]
     if start[0] < end:
         short = start[0] > now - itval * (1 - JITTER)
         note = f"CPU over {(end - start[0]) / MICRO:.3g} s" if short else ""
@@ -132,3 +148,126 @@ def cpu_share(track: Track, now: int, itval: int, cpus: float) -> tuple[float | 
     if track.started is not None and track.started < end:
         return used * MICRO / (end - track.started) / cpus, "CPU averaged since its start"
     return None, "no CPU sample"
+
+
+# Predictions
+
+_REFIT = 1.1
+"""Growth of a history (in points) after which its curve is fitted anew."""
+
+_FITS = 24
+
+_CONVERGED = 0.02
+"""Share of a curve's whole way that is left when it counts as converged (ours)."""
+
+
+def refit(jobs: Iterable[Track]) -> None:
+    """Fit the learning curves anew whose histories have grown by a tenth: at most 24 of a round,
+    those that have grown most, so that no round takes long."""
+    grown = []
+    for job in jobs:
+        metric = metric_of(job)
+        series = job.metrics.get(metric) if metric else None
+        if series is None or series.learning is None:
+            continue
+        seen = series.learning.seen
+        if not series.fitted <= seen < series.fitted * _REFIT:
+            grown.append((series.fitted / seen, job.name, job.id, series))
+    for *_, series in sorted(grown, key=itemgetter(0, 1, 2))[:_FITS]:
+        kept = series.learning
+        assert kept is not None
+        series.fitted = kept.seen
+        series.curve = curves.fit(kept.works, kept.values)
+
+
+def curve(track: Track, metric: str) -> Curve | None:
+    """Return the fitted learning curve of a metric, over CPU seconds; None where unknown."""
+    series = track.metrics.get(metric)
+    return series.curve if series else None
+
+
+def metric_of(track: Track) -> str | None:
+    """Return the metric that a job's learning is judged by: its target's, else the first one."""
+    names = candidates(track)
+    return track.targets.metric or (names[0] if names else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """The CPU seconds that a job still needs (infinite: it will not get there; None: unknown), and
+    how that is known."""
+
+    seconds: float | None
+    note: str
+
+
+def to_target(track: Track, target: float) -> Remaining:
+    """Return the CPU seconds until a job's metric meets a target, by its curve."""
+    metric = track.targets.metric or ""
+    found = curve(track, metric)
+    series = track.metrics.get(metric)
+    if series is None or not series.values:
+        return Remaining(None, f"no {metric} yet")
+    if found is None:
+        return _by_slope(track, series, target)
+    past = track.attained - found.last
+    total = found.work_to(target)
+    if math.isinf(total):
+        return Remaining(math.inf, f"{_end(found, metric)} short of {target:g}")
+    seconds = max(0.0, total - past)
+    return Remaining(seconds, f"{metric} {target:g} in {seconds:.3g} CPU s")
+
+
+def _end(found: Curve, metric: str) -> str:
+    end = found.asymptote()
+    if end is None:
+        return f"{metric} stays"
+    return f"{metric} tends to {end[0]:.4g} ({min(end):.3g} to {max(end):.3g}),"
+
+
+def _by_slope(track: Track, series: Series, target: float) -> Remaining:
+    """Extrapolate the straight line through the first and last point (too few for a curve)."""
+    kept = series.learning
+    if kept is None or len(kept.values) < 2 or not kept.works[-1] > kept.works[0]:
+        return Remaining(None, "too few points to predict")
+    slope = (kept.values[-1] - kept.values[0]) / (kept.works[-1] - kept.works[0])
+    need = target - kept.values[-1]
+    if slope == 0 or need / slope < 0:
+        return Remaining(None, "too few points to predict")
+    seconds = max(0.0, need / slope - (track.attained - kept.works[-1]))
+    return Remaining(seconds, f"{target:g} in {seconds:.3g} CPU s by its slope")
+
+
+def remaining(track: Track) -> Remaining:
+    """Return the CPU seconds until a job is done.
+
+    By its epochs or steps, where labels say how many it will train; else until its final (or only)
+    target; else until its curve has come 98 % of its way (ours).
+    """
+    targets = track.targets
+    for total, done, what in (
+        (targets.epochs, track.epoch, "epoch"), (targets.steps, track.step, "step"),
+    ):  # fmt: skip
+        if total is not None and done is not None and done > 0:
+            seconds = max(0.0, track.attained * (total - done) / done)
+            return Remaining(seconds, f"{what} {done:g} of {total:g}: {seconds:.3g} CPU s left")
+    target = targets.final if targets.final is not None else targets.first
+    if target is not None:
+        return to_target(track, target)
+    return _to_convergence(track)
+
+
+def _to_convergence(track: Track) -> Remaining:
+    metric = metric_of(track)
+    found = curve(track, metric) if metric else None
+    if metric is None or found is None:
+        return Remaining(None, "too few points to predict")
+    end = found.asymptote()
+    if end is None:
+        return Remaining(math.inf, f"{metric} has no end in sight")
+    way = found.value_at(found.first) - end[0]
+    seconds = found.work_to(end[0] + _CONVERGED * way) - (track.attained - found.last)
+    if math.isinf(seconds):
+        return Remaining(math.inf, f"{metric} has no end in sight")
+    seconds = max(0.0, seconds)
+    return Remaining(seconds, f"{metric} at {end[0]:.4g} in {seconds:.3g} CPU s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,15 +30,18 @@ class Recording:
     tables: Iterator[pa.Table]
 
 
-def read(stream: BinaryIO, name: str) -> Recording:
-    """Open observations of any format; `name` stands for them in messages."""
+def read(stream: BinaryIO, name: str, columns: Collection[str] | None = None) -> Recording:
+    """Open observations of any format; `name` stands for them in messages.
+
+    Of a Parquet file only these columns are read, where they are given; its tables have no others.
+    """
     head = _read_exactly(stream, 8)
     if not head:
         raise DataError(f"{name}: empty input: no observations")
     if head.startswith(b"\xff\xff\xff\xff"):
         return Recording(True, _read_stream(_Prefixed(head, stream), name))
     if head.startswith(b"PAR1"):
-        return Recording(False, _read_parquet(head + stream.read(), name))
+        return Recording(False, _read_parquet(head + stream.read(), name, columns))
     if head.startswith(b"ARROW1"):
         return Recording(False, _read_arrow_file(head + stream.read(), name))
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
@@ -128,16 +131,17 @@ def _read_arrow_file(data: bytes, name: str) -> Iterator[pa.Table]:
     yield table
 
 
-def _read_parquet(data: bytes, name: str) -> Iterator[pa.Table]:
+def _read_parquet(data: bytes, name: str, columns: Collection[str] | None) -> Iterator[pa.Table]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with _reading(name, "Parquet file"):
         file = pq.ParquetFile(pa.BufferReader(data))
-        known = [column for column in NAMES if column in file.schema_arrow.names]
+        wanted = [name for name in NAMES if columns is None or name in columns]
+        known = [column for column in wanted if column in file.schema_arrow.names]
         table = file.read(columns=known)
         table.validate(full=True)
-        table = conform(table, name)
+        table = conform(table, name, wanted)
     yield table
 
 

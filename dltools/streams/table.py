@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -64,8 +64,10 @@ def _times(moments: list[datetime | None], type_: pa.DataType) -> pa.Array:
     return pa.array(known, type_)
 
 
-def conform(table: pa.Table, name: str) -> pa.Table:
+def conform(table: pa.Table, name: str, wanted: Collection[str] | None = None) -> pa.Table:
     """Return a table in the one schema: known columns cast, missing ones null, others dropped.
+
+    With `wanted` of these columns alone, in the schema's order.
 
     Raises `DataError` for a foreign table, another major version, or values that do not fit.
     """
@@ -79,7 +81,11 @@ def conform(table: pa.Table, name: str) -> pa.Table:
     if twice := sorted({column for column in names if names.count(column) > 1}):
         raise DataError(f"{name}: not dltools observations: column {twice[0]} comes twice")
     arrays = []
-    for field in arrow_schema():
+    schema = arrow_schema()
+    if wanted is not None:
+        fields = [field for field in schema if field.name in wanted]
+        schema = pa.schema(fields, metadata=schema.metadata)
+    for field in schema:
         if field.name not in table.column_names:
             arrays.append(pa.nulls(table.num_rows, field.type))
             continue
@@ -90,23 +96,38 @@ def conform(table: pa.Table, name: str) -> pa.Table:
             raise DataError(f"{name}: column {field.name}: {first_line(error)}") from error
         if not field.nullable and _has_nulls(column):
             raise DataError(f"{name}: column {field.name} has empty values")
-    found = sort(pa.table(arrays, schema=arrow_schema()))
+    found = sort(pa.table(arrays, schema=schema))
     _check_times(found, name)
     return found
 
 
 def _has_nulls(column: pa.ChunkedArray) -> bool:
     """Tell whether a value is null, in a dictionary too."""
+    import pyarrow as pa
+
+    if column.null_count or not pa.types.is_dictionary(column.type):
+        return bool(column.null_count)
+    return None in column.unique().to_pylist()
+
+
+def is_one_of(column: pa.ChunkedArray, words: Collection[str]) -> pa.ChunkedArray:
+    """Return which values of a dictionary-encoded column are among words, by its codes."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return bool(pc.any(pc.is_null(column.cast("string"))).as_py())
+    masks = []
+    for chunk in column.chunks:
+        known = chunk.dictionary.to_pylist()
+        codes = pa.array([code for code, word in enumerate(known) if word in words], pa.int32())
+        masks.append(pc.is_in(chunk.indices, codes))
+    return pa.chunked_array(masks, pa.bool_())
 
 
 def _check_times(table: pa.Table, name: str) -> None:
     """Raise `DataError` for a time that no calendar has."""
     import pyarrow.compute as pc
 
-    for column in ("time", "started_at"):
+    for column in {"time", "started_at"} & set(table.column_names):
         bounds = pc.min_max(table.column(column).cast("int64")).as_py()
         low, high = bounds["min"], bounds["max"]
         if low is not None and (low < _FIRST_TIME or high > _LAST_TIME):

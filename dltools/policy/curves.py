@@ -1,0 +1,247 @@
+"""Where a learning curve is going: robust fits of saturating curves to what a job has reported.
+
+The first fifth of a history is left out: it falls faster than any of these shapes. The rest is
+reduced to the medians of up to 24 blocks, on which noise, spikes and NaN have little hold, and laid
+on a fixed grid from its first to its last point. On the grid each shape of a family,
+
+    exponential   a + b exp(-c u)               u = (work - first) / (last - first)
+    power law     a + b (1 + u / d)^-p
+    logarithm     a + b log(1 + u / d)          no asymptote
+    line          a + b u                       no asymptote
+
+has a closed least-squares fit of a and b, by one dot product with a basis that is computed once.
+The shapes that fit nearly as well as the best one vote: a prediction is their weighted median, and
+what they disagree about is not known. Slow tails are likelier beforehand than quick ends, as real
+curves have it (tests/bench/curves.py). Ours; the families are those of SLAQ (Zhang et al., SoCC
+2017) and Optimus (Peng et al., EuroSys 2018).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from operator import itemgetter, mul
+
+FEWEST = 5
+"""Finite points that a fit takes."""
+
+_KNOTS = 24
+_WARM_UP = 0.2
+_VOTERS = 8
+_SHARPNESS = 5.0
+"""How fast a shape loses its vote with its squared error."""
+
+_LINE, _LOG, _EXP, _POWER = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A basis on the grid, centred and of length 1; `mean` and `norm` undo that."""
+
+    kind: int
+    rate: float  # c of an exponential, p of a power law
+    offset: float  # d
+    prior: float
+    mean: float
+    norm: float
+    basis: tuple[float, ...]
+
+    def at(self, u: float) -> float:
+        return _raw(self.kind, self.rate, self.offset, u)
+
+    def where(self, level: float) -> float | None:
+        """Return the u at which the shape has this value, None where it never does."""
+        if self.kind == _LINE:
+            return level
+        if self.kind == _LOG:
+            return self.offset * math.expm1(level) if level < 50 else None
+        if level <= 0:
+            return None
+        if self.kind == _EXP:
+            return -math.log(level) / self.rate
+        exponent = -math.log(level) / self.rate
+        return self.offset * math.expm1(exponent) if exponent < 50 else None
+
+
+def _raw(kind: int, rate: float, offset: float, u: float) -> float:
+    if kind == _LINE:
+        return u
+    if kind == _LOG:
+        return math.log1p(u / offset)
+    return math.exp(-rate * u) if kind == _EXP else (1 + u / offset) ** -rate
+
+
+def _shape(kind: int, rate: float, offset: float, prior: float) -> _Shape:
+    values = [_raw(kind, rate, offset, j / (_KNOTS - 1)) for j in range(_KNOTS)]
+    mean = math.fsum(values) / _KNOTS
+    norm = math.sqrt(math.fsum((v - mean) ** 2 for v in values))
+    return _Shape(kind, rate, offset, prior, mean, norm,
+                  tuple((v - mean) / norm for v in values))  # fmt: skip
+
+
+_EXPONENTS = (0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 2.8, 3.6, 4.6, 6.0, 8.0, 11.0, 15.0, 20.0)
+_OFFSETS = (0.01, 0.03, 0.1, 0.3, 1.0)
+
+_SHAPES = (
+    _shape(_LINE, 0.0, 1.0, 0.1),
+    *(_shape(_LOG, 0.0, d, 2.0) for d in (0.01, 0.05, 0.2, 1.0)),
+    *(_shape(_EXP, c, 1.0, 0.02) for c in _EXPONENTS),
+    *(_shape(_POWER, p, d, 1.0) for p in (0.25, 0.5) for d in _OFFSETS),
+    *(_shape(_POWER, p, d, 0.05) for p in (1.0, 2.0) for d in _OFFSETS),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A fitted curve. `first` and `last` are the work (CPU seconds) of the history's ends, `level`
+    its newest median, `noise` the residual standard deviation on the grid, and each voter is
+    (shape, a, b, weight): a is its level, b its factor."""
+
+    first: float
+    last: float
+    level: float
+    noise: float
+    voters: tuple[tuple[int, float, float, float], ...]
+    _met: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
+
+    def soon(self, work: float) -> float:
+        """Return the value at a work not far ahead, by the shape that fits best: there all agree,
+        and asking one is faster than a vote."""
+        k, a, b, _ = self.voters[0]
+        return a + b * _SHAPES[k].at(self._position(work))
+
+    def value_at(self, work: float) -> float:
+        """Return the predicted value when the job has had this work (CPU seconds)."""
+        u = self._position(work)
+        return _median([(a + b * _SHAPES[k].at(u), weight) for k, a, b, weight in self.voters])
+
+    def work_to(self, target: float) -> float:
+        """Return the work (CPU seconds) beyond the last point until the curve meets the target.
+
+        0 where it is met already in the sense that the curve is past it; infinity where the
+        curve ends short of the target or goes the other way.
+        """
+        known = self._met.get(target)
+        if known is None:
+            known = self._met[target] = self._work_to(target)
+        return known
+
+    def _work_to(self, target: float) -> float:
+        votes = []
+        for k, a, b, weight in self.voters:
+            u = None if b == 0 else _SHAPES[k].where((target - a) / b)
+            if u is None or u < 0:
+                votes.append((math.inf, weight))
+            else:
+                votes.append((max(0.0, u - 1.0) * (self.last - self.first), weight))
+        return _median(votes)
+
+    def asymptote(self) -> tuple[float, float, float] | None:
+        """Return the value that the curve tends to, and the least and greatest that any voter has;
+        None where the voters with most weight know no end."""
+        ends = [(a, weight) for k, a, _, weight in self.voters if _SHAPES[k].kind in (_EXP, _POWER)]
+        if sum(weight for _, weight in ends) < 0.5 * sum(voter[3] for voter in self.voters):
+            return None
+        values = [value for value, _ in ends]
+        return _median(ends), min(values), max(values)
+
+    def _position(self, work: float) -> float:
+        return max(0.0, (work - self.first) / (self.last - self.first))
+
+    def to_json(self) -> list[object]:
+        """Return JSON values from which `from_json` restores the curve."""
+        return [self.first, self.last, self.level, self.noise, [list(v) for v in self.voters]]
+
+
+def from_json(data: Sequence[object]) -> Curve:
+    """Return the curve that was saved. Raises ValueError, TypeError, KeyError or IndexError."""
+    first, last, level, noise, voters = data
+    return Curve(
+        float(first), float(last), float(level), float(noise),  # type: ignore[arg-type]
+        tuple((int(k) % len(_SHAPES), float(a), float(b), float(w)) for k, a, b, w in voters),  # type: ignore[attr-defined]
+    )  # fmt: skip
+
+
+def fit(works: Sequence[float], values: Sequence[float]) -> Curve | None:
+    """Fit a history: the work (CPU seconds, not falling) and value of each point.
+
+    Values that are not finite are passed over. None where there are too few points or no work lies
+    between them: then nothing is known.
+    """
+    points = [(w, v) for w, v in zip(works, values, strict=True)
+              if math.isfinite(v) and math.isfinite(w) and abs(v) < 1e150]  # fmt: skip
+    if len(points) < FEWEST:
+        return None
+    points = points[min(int(len(points) * _WARM_UP), len(points) - FEWEST) :]
+    knots = _blocks(points)
+    first, last = knots[0][0], knots[-1][0]
+    if not last - first > 1e-9 * max(1.0, abs(last)):
+        return None
+    levels = _laid(knots)
+    mean = math.fsum(levels) / _KNOTS
+    centred = [level - mean for level in levels]
+    total = math.fsum(map(mul, centred, centred))
+    floor = max(total * 1e-6, 1e-300)
+    fits = []
+    for k, shape in enumerate(_SHAPES):
+        factor = sum(map(mul, shape.basis, centred))
+        fits.append((max(floor, total - factor * factor), k, factor))
+    best = min(fits)[0]
+    scored = sorted(
+        ((_SHAPES[k].prior * (best / error) ** _SHARPNESS, k, factor) for error, k, factor in fits),
+        reverse=True,
+    )
+    voters = []
+    for weight, k, factor in scored[:_VOTERS]:
+        slope = factor / _SHAPES[k].norm
+        voters.append((k, mean - slope * _SHAPES[k].mean, slope, weight))
+    return Curve(first, last, levels[-1], math.sqrt(best / (_KNOTS - 3)), tuple(voters))
+
+
+def _blocks(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return up to 24 (mean work, median value) of blocks of points of equal number."""
+    n = len(points)
+    if n <= _KNOTS:
+        size = 3 if n >= 9 else 1  # few points: running medians of three still tame a spike
+        if size == 1:
+            return points
+        inner = [
+            (points[i][0], sorted((points[i - 1][1], points[i][1], points[i + 1][1]))[1])
+            for i in range(1, n - 1)
+        ]
+        return [points[0], *inner, points[-1]]
+    borders = [round(j * n / _KNOTS) for j in range(_KNOTS + 1)]
+    blocks = []
+    for low, high in pairwise(borders):
+        block = points[low:high]
+        ordered = sorted([v for _, v in block])
+        middle = len(ordered) // 2
+        median = (ordered[middle] + ordered[(len(ordered) - 1) // 2]) / 2
+        blocks.append((math.fsum([w for w, _ in block]) / len(block), median))
+    return blocks
+
+
+def _laid(knots: list[tuple[float, float]]) -> list[float]:
+    """Return the values on the grid, by straight lines between the knots."""
+    first, last = knots[0][0], knots[-1][0]
+    step = (last - first) / (_KNOTS - 1)
+    levels, at = [], 0
+    for j in range(_KNOTS - 1):
+        work = first + j * step
+        while at < len(knots) - 2 and knots[at + 1][0] <= work:
+            at += 1
+        (w0, v0), (w1, v1) = knots[at], knots[at + 1]
+        part = (work - w0) / (w1 - w0) if w1 > w0 else 1.0
+        levels.append(v0 + (v1 - v0) * part)
+    levels.append(knots[-1][1])
+    return levels
+
+
+def _median(votes: list[tuple[float, float]]) -> float:
+    """Return the weighted median of (value, weight)."""
+    ordered = sorted(votes, key=itemgetter(0))
+    sums = list(accumulate(weight for _, weight in ordered))
+    half = sums[-1] / 2
+    return next(value for (value, _), total in zip(ordered, sums, strict=True) if total >= half)
