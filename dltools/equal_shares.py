@@ -30,6 +30,9 @@ def assume(table: pa.Table) -> tuple[pa.Table, list[str]]:
     from dltools.streams.table import is_one_of, sort
 
     kinds, named = table.column("kind"), table.column("host")
+    counted = {Kind.NODE, Kind.CONTAINER} & set(kinds.unique().to_pylist())
+    if table.num_rows == 0 or (counted and len(named.unique()) == 1):
+        return table, []
     known = set(named.filter(is_one_of(kinds, (Kind.NODE, Kind.CONTAINER))).unique().to_pylist())
     said = is_one_of(kinds, (Kind.PROGRESS,))
     hosts = sorted(set(named.filter(said).unique().to_pylist()) - known)

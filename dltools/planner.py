@@ -25,7 +25,7 @@ from dltools import feed as feeds
 from dltools.errors import DataError
 from dltools.feed import Feed, Rest
 from dltools.plans import Action, Op, Plan, Settings, differs
-from dltools.policy import history, rounds, signals
+from dltools.policy import history, rounds
 from dltools.policy.base import Cluster, Deed, Grant, Needs, Node, Order, Policy, State
 from dltools.policy.history import MICRO, Track
 from dltools.policy.rounds import Rounds
@@ -164,7 +164,7 @@ class Fold:
         ]
         return Plan(
             policy=self._policy.name,
-            at="" if self._newest is None else format_time(_moment(self._newest)),
+            at="" if self._newest is None else format_time(moment(self._newest)),
             params={**dataclasses.asdict(self._parameters), **_modes(realized)},
             input=input_,
             next_s=round(min(waits), 6) if waits else None,
@@ -330,19 +330,19 @@ class Fold:
     ) -> None:
         for metric, points in own.items():
             low, high = points.at, points.upto(now)
-            if track.started is not None and low < high and points.times[low] < track.started:
-                low = bisect.bisect_left(points.times, track.started, low, high)
-            points.at = high
             if low == high:
                 continue
-            span = slice(low, high)
-            track.add_points(metric, points.times[span], points.values[span], points.steps[span],
+            points.at = high
+            if track.started is not None and points.times[low] < track.started:
+                low = bisect.bisect_left(points.times, track.started, low, high)
+                if low == high:
+                    continue
+            steps, epochs = points.steps[low:high], points.epochs[low:high]
+            track.add_points(metric, points.times[low:high], points.values[low:high], steps,
                              curves=self._needs.curves)  # fmt: skip
-            epoch = next((e for e in reversed(points.epochs[span]) if e == e), None)
-            step = next((s for s in reversed(points.steps[span]) if s is not None), None)
-            track.epoch = track.epoch if epoch is None else epoch
-            track.step = track.step if step is None else step
-        if host.alarms.get(track.id, now + 1) <= now:
+            track.step = next((s for s in reversed(steps) if s is not None), track.step)
+            track.epoch = next((e for e in reversed(epochs) if e == e), track.epoch)
+        if host.alarms and host.alarms.get(track.id, now + 1) <= now:
             del host.alarms[track.id]
             self._set_alarm(host, track)
 
@@ -383,7 +383,7 @@ class Fold:
             host.rounds = host.rounds.interrupted()
         stayed = set(before.members)
         host.grants = {job.id: host.grants[job.id] for job in jobs
-                       if job.id in host.grants and rounds.member(job) in stayed}  # fmt: skip
+                       if job.id in host.grants and job.member in stayed}  # fmt: skip
         if not jobs or not host.rounds.due(now):
             return
         names = sorted(self._hosts) if self._needs.cluster else [name]
@@ -391,10 +391,8 @@ class Fold:
         for other in names:
             if self._hosts[other].feed is not None:
                 self._take(self._hosts[other])
-            nodes[other] = _node(other, self._hosts[other])
+            nodes[other] = _node(other, self._hosts[other], jobs if other == name else None)
         cluster = Cluster(now, name, nodes, host.rounds.itval_s or 0.0)
-        if self._needs.curves:
-            signals.refit(jobs)
         decision = self._policy.decide(cluster, self._parameters, self._state)
         host.grants = dict(decision.grants)
         host.orders, host.gain = decision.orders, decision.gain
@@ -413,7 +411,7 @@ class Fold:
 
     def _bystanders(self, host: _Host) -> Iterable[Track]:
         members = set(host.rounds.members) if self._needs.windows else ()
-        return [track for track in host.tracks.values() if rounds.member(track) not in members]
+        return [track for track in host.tracks.values() if track.member not in members]
 
     def _wait(self, host: _Host) -> float | None:
         return host.rounds.wait_s(host.settled or 0) if host.jobs() else self._needs.itval_s
@@ -536,8 +534,8 @@ def _host(saved: Mapping[str, Any]) -> _Host:
     return host
 
 
-def _node(name: str, host: _Host) -> Node:
-    return Node(name, host.cpus, host.jobs(), host.grants)
+def _node(name: str, host: _Host, jobs: tuple[Track, ...] | None = None) -> Node:
+    return Node(name, host.cpus, host.jobs() if jobs is None else jobs, host.grants)
 
 
 def _modes(realized: Mapping[str, Realized]) -> dict[str, str]:
@@ -570,5 +568,6 @@ def _known(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _moment(micros: int) -> datetime:
+def moment(micros: int) -> datetime:
+    """Return a time in microseconds since the epoch as a datetime."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from dltools.apply import gpu, limits
+from dltools.apply import gpu, limits, threads
 from dltools.apply.gpu import Access
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.limits import Place
+from dltools.apply.rotation import Rotation, Turn
 from dltools.errors import DltoolsError
-from dltools.labels import PROTECT, is_true
+from dltools.labels import PROTECT, QOE, is_true
 from dltools.plans import Action, Op, Plan, Result, Settings, Status, differs
 from dltools.probe import cgroup
 from dltools.probe.engine import Container, Engine, GoneError, RefusedError, parse_time
+from dltools.realize import parse_cpus
 
-SUPPORTED = ("cpus", "cpu_weight")
+SUPPORTED = ("cpus", "cpu_weight", "cpuset")
 _RUNNING = ("running", "paused")
 
 
@@ -32,10 +34,14 @@ def _nobody(_: Result) -> None:
 class Actuator:
     """Brings plans about on one engine. A dry run does all but write."""
 
-    def __init__(self, engine: Engine, journal: Journal, *, dry_run: bool = False) -> None:
+    def __init__(
+        self, engine: Engine, journal: Journal, rotation: Rotation, *, dry_run: bool = False
+    ) -> None:
         """Nothing is changed yet."""
         self._engine = engine
         self._journal = journal
+        self.rotation = rotation
+        self._turns: list[Turn] = []
         self._dry_run = dry_run
         self._mounts = cgroup.mounts()
         self.touched: set[str] = set()
@@ -46,6 +52,7 @@ class Actuator:
         An action that fails keeps no other from its turn.
         """
         results = []
+        before, self._turns = self._turns, []
         for action in plan.actions:
             try:
                 result = self._apply(action, parse_time(plan.at))
@@ -54,6 +61,8 @@ class Actuator:
                                 action.container_name, error=str(error))  # fmt: skip
             results.append(result)
             tell(result)
+        if not self._dry_run and self._turns != before:
+            self.rotation.follow(self._turns)
         return results
 
     def _apply(self, action: Action, decided: datetime | None) -> Result:
@@ -62,14 +71,18 @@ class Actuator:
             return replace(
                 blank, error=f"on host {action.host}; this engine is {self._engine.host}"
             )
-        if action.op is not Op.UPDATE:
+        if action.op not in (Op.UPDATE, Op.PAUSE, Op.UNPAUSE, Op.ROTATE):
             return replace(blank, error=f"{action.op} is not something dl-apply can do")
-        if unknown := [name for name in action.set if name not in SUPPORTED]:
+        if action.op is Op.UPDATE and (
+            unknown := [name for name in action.set if name not in SUPPORTED]
+        ):
             return replace(blank, error=f"{', '.join(unknown)} is not something dl-apply can set")
         try:
             container = self._engine.inspect(action.container_id)
         except GoneError:
             return replace(blank, status=Status.STALE, error=self._gone(action))
+        if action.op is not Op.UPDATE:
+            return self._stop_or_go(action, container, decided, blank)
         place = limits.locate(self._engine, container, self._mounts)
         present = limits.in_force(place)
         before = {k: v for k, v in present.items() if k in action.set}
@@ -82,24 +95,76 @@ class Actuator:
             return replace(found, status=Status.UNCHANGED)
         if differs(action.expect, present, place.cpus):
             return replace(found, status=Status.STALE, error="somebody changed it since the plan")
+        if reason := _too_few(place, action.set, present):
+            return replace(found, error=reason)
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after={**before, **action.set})
         return self._change(found, place, action.set)
+
+    def _stop_or_go(
+        self, action: Action, container: Container, decided: datetime | None, blank: Result
+    ) -> Result:
+        """Pause, unpause, or give a container its place in the rotation."""
+        turning = action.op is Op.ROTATE
+        before: Settings = {} if turning else {"state": container.state}
+        found = replace(blank, before=before, after=before)
+        if is_true(container.labels.get(PROTECT)):
+            return replace(found, error=f"protected by its label {PROTECT}")
+        if reason := _moved_on(container, decided):
+            return replace(found, status=Status.STALE, error=reason)
+        if turning:
+            return self._give_turn(action, container, found)
+        wanted = "paused" if action.op is Op.PAUSE else "running"
+        if container.state == wanted:
+            return replace(found, status=Status.UNCHANGED)
+        if self._dry_run:
+            return replace(found, status=Status.PLANNED, after={"state": wanted})
+        place = limits.locate(self._engine, container, self._mounts)
+        self._journal.add(self._entry(place, container.state))
+        self.touched.add(container.id)
+        try:
+            self._set_state(container.id, wanted)
+        except GoneError:
+            return replace(found, status=Status.STALE, error="gone")
+        return replace(found, status=Status.APPLIED, after={"state": wanted})
+
+    def _give_turn(self, action: Action, container: Container, found: Result) -> Result:
+        if QOE in container.labels:
+            return replace(found, error=f"it serves (label {QOE}): never paused")
+        mine = self.rotation.holds(container.id)
+        if container.state == "paused" and not mine:
+            return replace(found, error="somebody has paused it: left alone")
+        if self._dry_run:
+            return replace(found, status=Status.PLANNED, after=action.set)
+        turn = Turn(container.id, container.name, action.set["group"], action.set["turn_s"])
+        self._turns.append(turn)
+        same = self.rotation.holds(container.id, turn)
+        status = Status.UNCHANGED if same else Status.APPLIED
+        return replace(found, status=status, after=action.set)
+
+    def _set_state(self, container_id: str, state: str) -> None:
+        if state == "paused":
+            self._engine.pause(container_id)
+        else:
+            self._engine.unpause(container_id)
+
+    def _entry(self, place: Place, state: str | None = None) -> Entry:
+        container = place.container
+        return Entry(
+            engine=self._engine.id,
+            container_id=container.id,
+            container_name=container.name,
+            fields={name: container.host_config.get(name) or 0 for name in limits.FIELDS},
+            settings=limits.in_force(place),
+            kernel=limits.exactly(place),
+            state=state,
+        )
 
     def _change(self, found: Result, place: Place, wanted: Settings) -> Result:
         """Journal, change, read back."""
         container = place.container
         way = gpu.access(container)
-        self._journal.add(
-            Entry(
-                engine=self._engine.id,
-                container_id=container.id,
-                container_name=container.name,
-                fields={name: container.host_config.get(name) or 0 for name in limits.FIELDS},
-                settings=limits.in_force(place),
-                kernel=limits.exactly(place),
-            )
-        )
+        self._journal.add(self._entry(place))
         self.touched.add(container.id)
         had_gpu = gpu.usable(self._engine, container) if way is not Access.NONE else None
         try:
@@ -123,6 +188,8 @@ class Actuator:
         fields: dict[str, Any] = {}
         if "cpus" in wanted:
             fields |= limits.cpu_fields(place, wanted["cpus"], self._engine.cpus)
+        if "cpuset" in wanted:
+            fields |= limits.cpuset_fields(place, wanted["cpuset"])
         if "cpu_weight" not in wanted:
             self._engine.update(place.container.id, fields)
             return
@@ -177,8 +244,12 @@ class Actuator:
             before = self._now(place)
             original = {k: v for k, v in entry.settings.items() if k in before}
             found = replace(blank, before=before, after=before)
+            state = _state_to_restore(container, entry)
+            if state is not None and not self._dry_run:
+                self._set_state(container.id, state)
             if _is_back(place, entry):
-                result = replace(found, status=Status.UNCHANGED)
+                done = Status.PLANNED if self._dry_run else Status.APPLIED
+                result = replace(found, status=done if state else Status.UNCHANGED)
             elif self._dry_run:
                 return replace(found, status=Status.PLANNED, after=original)
             else:
@@ -201,9 +272,12 @@ class Actuator:
             limits.write_back(place, dict(entry.kernel))
             return
         fields = limits.original_cpu_fields(dict(entry.fields))
+        if "cpuset" in original and original["cpuset"] != limits.in_force(place).get("cpuset"):
+            fields |= limits.cpuset_fields(place, original["cpuset"])
         for candidate in limits.weight_fields(place, original.get("cpu_weight", 1024.0)):
             self._engine.update(place.container.id, fields | candidate)
-            if not entry.kernel or limits.exactly(place) in ({}, entry.kernel):
+            now = limits.exactly(place)
+            if not entry.kernel or not now or _same(now, entry.kernel):
                 return
 
 
@@ -214,7 +288,38 @@ def _is_back(place: Place, entry: Entry) -> bool:
     """
     if gpu.access(place.container) is Access.HOOK and not place.container.pid:
         return True
-    return bool(entry.kernel) and limits.exactly(place) == entry.kernel
+    return bool(entry.kernel) and _same(limits.exactly(place), entry.kernel)
+
+
+def _same(now: Mapping[str, str], then: Mapping[str, str]) -> bool:
+    """Tell whether the kernel's files say what they said, as far as that was noted."""
+    return bool(now) and all(now.get(name) == text for name, text in then.items())
+
+
+def _state_to_restore(container: Container, entry: Entry) -> str | None:
+    """Return the state that a container is to be put back into, None where it is in it."""
+    if entry.state is None or container.state not in _RUNNING or container.state == entry.state:
+        return None
+    return entry.state
+
+
+def _too_few(place: Place, wanted: Settings, present: Settings) -> str | None:
+    """Return why a CPU list cannot be set: it has fewer CPUs than the container busy threads, or
+    CPUs that are not there."""
+    cpus = parse_cpus(wanted.get("cpuset") or "")
+    if not cpus:
+        return None if not wanted.get("cpuset") else f"not a list of CPUs: {wanted['cpuset']}"
+    every = parse_cpus(place.cpuset)
+    if not set(cpus) <= set(every):
+        return f"CPUs {wanted['cpuset']}: containers here can have {place.cpuset}"
+    if set(parse_cpus(present.get("cpuset") or place.cpuset)) <= set(cpus):
+        return None  # it only grows
+    busy = threads.busy(place.cgroup) if place.cgroup else None
+    if busy is None:
+        return "its threads are out of sight, and fewer CPUs than busy threads make it collapse"
+    if busy > len(cpus):
+        return f"it has {busy} busy threads: on {len(cpus)} CPUs it would collapse"
+    return None
 
 
 def _moved_on(container: Container, decided: datetime | None) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One container as it was found: the engine's own fields, the settings in force, and the texts
-    of the kernel's files ({} where these were out of sight)."""
+    """One container as it was found: the engine's own fields, the settings in force, the texts of
+    the kernel's files ({} where these were out of sight), and its state, running or paused, once
+    that has been changed (None before)."""
 
     engine: str
     container_id: str
@@ -30,6 +31,7 @@ class Entry:
     fields: Mapping[str, Any]
     settings: Settings
     kernel: Mapping[str, str]
+    state: str | None = None
 
 
 class Journal:
@@ -40,10 +42,14 @@ class Journal:
         self._directory = directory
 
     def add(self, entry: Entry) -> None:
-        """Record a container unless it is recorded already. Raises `OutputError`."""
+        """Record a container unless it is recorded already; its state, if it is given now and was
+        not before. Raises `OutputError`."""
         path = self._path(entry.container_id)
         if path.exists():
-            return
+            known = self._load(path)
+            if entry.state is None or known.state is not None:
+                return
+            entry = replace(known, state=entry.state)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -72,6 +78,8 @@ class Journal:
             entry = Entry(**data)
             texts = (entry.engine, entry.container_id, entry.container_name)
             tables = (entry.fields, entry.settings, entry.kernel)
+            if entry.state not in (None, "running", "paused"):
+                raise ValueError("a state is neither running nor paused")
             if not all(isinstance(text, str) for text in texts) or not all(
                 isinstance(table, dict) for table in tables
             ):

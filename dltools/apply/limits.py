@@ -15,9 +15,10 @@ from dltools.plans import Settings
 from dltools.probe import cgroup, node
 from dltools.probe.cgroup import V2_DEFAULT_WEIGHT, Cgroup
 from dltools.probe.engine import Container, Engine
+from dltools.realize import format_cpus, parse_cpus
 from dltools.schema import DEFAULT_CPU_WEIGHT
 
-FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares")
+FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 """The engine's fields that actions change, and that the journal keeps."""
 
 PERIOD_US = 100_000
@@ -25,16 +26,19 @@ PERIOD_US = 100_000
 
 LEAST_QUOTA_US = 1000
 
+_CPUSET = "cpuset.cpus"
 _V1_FILES = ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.shares")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A container with its cgroup on this machine (None: out of sight) and its node's size."""
+    """A container with its cgroup on this machine (None: out of sight), its node's size, and the
+    list of all CPUs that a container may have there."""
 
     container: Container
     cgroup: Cgroup | None
     cpus: float
+    cpuset: str
 
 
 def locate(engine: Engine, container: Container, mounts: list[cgroup.Mount]) -> Place:
@@ -42,8 +46,13 @@ def locate(engine: Engine, container: Container, mounts: list[cgroup.Mount]) -> 
     found = None
     if container.pid and cgroup.belongs_to(container.pid, container.id):
         found = cgroup.of_process(container.pid, mounts)
-    usable = node.usable_cpus(node.bounds([found], mounts)) if found else None
-    return Place(container, found, usable or float(engine.cpus))
+    every = f"0-{engine.cpus - 1}" if engine.cpus > 1 else "0"
+    if found is None:
+        return Place(container, None, float(engine.cpus), every)
+    bounds = node.bounds([found], mounts)
+    usable = node.usable_cpus(bounds) or float(engine.cpus)
+    lists = (cgroup.cpuset(*level) for level in bounds.cpuset)
+    return Place(container, found, usable, next((text for text in lists if text), every))
 
 
 def in_force(place: Place) -> Settings:
@@ -55,6 +64,9 @@ def in_force(place: Place) -> Settings:
     settings: Settings = {"cpus": None if cores is None or cores >= place.cpus else cores}
     if weight is not None:
         settings["cpu_weight"] = weight
+    if at := place.cgroup and place.cgroup.directory("cpuset"):
+        text = cgroup.cpuset(*at)
+        settings["cpuset"] = None if text in (None, place.cpuset) else text
     return settings
 
 
@@ -65,7 +77,11 @@ def exactly(place: Place) -> dict[str, str]:
         return {}
     directory, version = found
     names = ("cpu.max", "cpu.weight") if version == 2 else _V1_FILES
-    return {name: cgroup.read_text(directory / name).strip() for name in names}
+    texts = {name: cgroup.read_text(directory / name).strip() for name in names}
+    if at := place.cgroup and place.cgroup.directory("cpuset"):
+        # By its effect: version 2 has no text for "all" at first, and the engine cannot set that.
+        texts[_CPUSET] = cgroup.cpuset(*at) or ""
+    return texts
 
 
 def _by_fields(place: Place) -> Settings:
@@ -75,7 +91,14 @@ def _by_fields(place: Place) -> Settings:
     return {
         "cpus": cores if 0 < cores < place.cpus else None,
         "cpu_weight": float(config.get("CpuShares") or DEFAULT_CPU_WEIGHT),
+        "cpuset": _normal(config.get("CpusetCpus"), place.cpuset),
     }
+
+
+def _normal(cpus: str | None, every: str) -> str | None:
+    """Return a CPU list as the kernel writes it, None for all."""
+    text = format_cpus(parse_cpus(cpus or ""))
+    return None if text in ("", every) else text
 
 
 # Engine fields
@@ -96,6 +119,11 @@ def cpu_fields(place: Place, cpus: float | None, engine_cpus: int) -> dict[str, 
     if cpus * period < LEAST_QUOTA_US:  # too short a period for so small a quota
         period = max(period, PERIOD_US)
     return {"CpuPeriod": period, "CpuQuota": max(LEAST_QUOTA_US, round(cpus * period))}
+
+
+def cpuset_fields(place: Place, cpuset: str | None) -> dict[str, Any]:
+    """Return the field that sets a CPU list, None for all; the engine has no other word for all."""
+    return {"CpusetCpus": cpuset or place.cpuset}
 
 
 def original_cpu_fields(fields: dict[str, Any]) -> dict[str, Any]:
@@ -153,6 +181,8 @@ def write_directly(place: Place, settings: Settings) -> None:
         else:
             kernel = round(weight * V2_DEFAULT_WEIGHT / DEFAULT_CPU_WEIGHT)
             (directory / "cpu.weight").write_text(str(min(10_000, max(1, kernel))))
+    if "cpuset" in settings:
+        _write_cpuset(place, settings["cpuset"] or place.cpuset)
 
 
 def write_back(place: Place, kernel: dict[str, str]) -> None:
@@ -164,7 +194,17 @@ def write_back(place: Place, kernel: dict[str, str]) -> None:
     if version == 1:  # a period alone could be too short for the quota in force
         (directory / "cpu.cfs_quota_us").write_text("-1")
     for name, text in sorted(kernel.items(), key=lambda item: item[0] == "cpu.cfs_quota_us"):
-        (directory / name).write_text(text)
+        if name != _CPUSET:
+            (directory / name).write_text(text)
+    if kernel.get(_CPUSET):
+        _write_cpuset(place, kernel[_CPUSET])
+
+
+def _write_cpuset(place: Place, cpus: str) -> None:
+    found = place.cgroup.directory("cpuset") if place.cgroup else None
+    if found is None:
+        raise FileNotFoundError("its cpuset is not visible here")
+    (found[0] / _CPUSET).write_text(cpus)
 
 
 def _write_quota(directory: Path, version: int, cpus: float | None) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import os
+import select
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -18,7 +22,7 @@ from dltools.cli.options import Input, Verbose, Version
 
 if TYPE_CHECKING:
     from dltools.apply.docker import Actuator, Tell
-    from dltools.plans import Plan, Result
+    from dltools.plans import Result
 
 
 class Output(StrEnum):
@@ -54,6 +58,15 @@ def apply(
             help="When the input ends, or on SIGTERM or Ctrl-C, put back what this run changed.",
         ),
     ] = False,
+    hold: Annotated[
+        float | None,
+        typer.Option(
+            parser=options.seconds,
+            metavar="TIME",
+            help="How long to go on taking turns when the input has ended; by default until the "
+            "jobs have.",
+        ),
+    ] = None,
     format_: Annotated[
         Output,
         typer.Option(
@@ -78,76 +91,122 @@ def apply(
         with _actuator(dry_run) as actuator:
             _finish(printer.show(lambda tell: actuator.undo(tell=tell)))
         return
-    plans = _plans(input_, context)
+    stream, name = options.open_input(input_, context)
     if offline:
         from dltools.apply.docker import offline as as_planned
+        from dltools.plans import load_plans
 
-        for plan in plans:
+        for plan in load_plans(stream, name):
             printer.show(partial(as_planned, plan))
         return
     with _actuator(dry_run) as actuator:
-        if restore:
-            failed, last = _run_and_restore(actuator, plans, printer, verbose)
-        else:
-            failed, last = _run(actuator, plans, printer, verbose)
-    _finish([*failed, *last])
-
-
-def _plans(input_: str, context: typer.Context) -> Iterator[Plan]:
-    from dltools.plans import load_plans
-
-    stream, name = options.open_input(input_, context)
-    return load_plans(stream, name)
+        run = _Run(actuator, printer, hold, restore=restore, verbose=verbose)
+        run.follow(stream, name)
+    _finish([*run.failed, *run.last])
 
 
 @contextmanager
 def _actuator(dry_run: bool) -> Iterator[Actuator]:
-    """Connect, and keep every other dl-apply that would write away until the block ends."""
+    """Connect, and keep every other dl-apply that would write away until the block ends.
+
+    Whom an earlier run has left paused is let run first.
+    """
     from dltools.apply.docker import Actuator
     from dltools.apply.journal import Journal
+    from dltools.apply.rotation import Rotation
     from dltools.files import locked, state_directory
     from dltools.probe.engine import Engine
 
     home = state_directory()
     with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
-        yield Actuator(Engine(), Journal(home / "journal"), dry_run=dry_run)
+        engine = Engine()
+        rotation = Rotation(engine, home / "rotation")
+        if not dry_run:
+            for name in rotation.mend():
+                complain(f"{name}: left paused by a run that was killed; it runs again")
+        yield Actuator(engine, Journal(home / "journal"), rotation, dry_run=dry_run)
 
 
-def _run(
-    actuator: Actuator, plans: Iterator[Plan], printer: _Printer, verbose: bool
-) -> tuple[list[Result], list[Result]]:
-    """Apply plans as they arrive; return all failures, and the last plan's results."""
-    failed: list[Result] = []
-    last: list[Result] = []
-    for plan in plans:
-        last = printer.show(partial(actuator.apply, plan))
-        failed += [result for result in last if result.status == "failed"]
-        if verbose:
-            complain(f"{plan.policy} at {plan.at}: {len(last)} actions")
-    return failed, last
+class _Run:
+    """Applies plans as they arrive, and changes turns in between.
 
+    `failed` are all failures, `last` the last plan's results.
+    """
 
-def _run_and_restore(
-    actuator: Actuator, plans: Iterator[Plan], printer: _Printer, verbose: bool
-) -> tuple[list[Result], list[Result]]:
-    """Apply plans, then put back what this run changed, whatever ended it."""
-    signals = _FirstSignal()
-    try:
+    def __init__(
+        self,
+        actuator: Actuator,
+        printer: _Printer,
+        hold: float | None,
+        *,
+        restore: bool,
+        verbose: bool,
+    ) -> None:
+        self._actuator = actuator
+        self._printer = printer
+        self._hold = hold
+        self._restore = restore
+        self._verbose = verbose
+        self.failed: list[Result] = []
+        self.last: list[Result] = []
+
+    def follow(self, stream: BinaryIO, name: str) -> None:
+        """Apply a stream of plans to its end; then nobody is paused, whatever ended it, and with
+        --restore everything is as it was."""
+        signals = _FirstSignal()
         try:
-            return _run(actuator, plans, printer, verbose)
-        finally:
+            try:
+                self._apply(stream, name)
+                self._hold_on()
+            finally:
+                signals.ignore()
+        finally:  # a signal that came between the two lines above has been spent by now
             signals.ignore()
-    finally:  # a signal that came between the two lines above has been spent by now
-        signals.ignore()
-        printer.show(partial(actuator.undo, actuator.touched))
+            self._actuator.rotation.release()
+            if self._restore:
+                self._printer.show(partial(self._actuator.undo, self._actuator.touched))
+
+    def _apply(self, stream: BinaryIO, name: str) -> None:
+        from dltools.plans import load_plans
+
+        for plan in load_plans(self._lines(stream), name):
+            self.last = self._printer.show(partial(self._actuator.apply, plan))
+            self.failed += [result for result in self.last if result.status == "failed"]
+            if self._verbose:
+                complain(f"{plan.policy} at {plan.at}: {len(self.last)} actions")
+
+    def _lines(self, stream: BinaryIO) -> Iterator[bytes]:
+        """Yield lines as they come; while none comes, keep the turns going."""
+        begun = b""
+        while True:
+            self._actuator.rotation.tick()
+            if not select.select([stream], [], [], self._actuator.rotation.wait_s())[0]:
+                continue
+            data = os.read(stream.fileno(), 1 << 16)
+            *lines, begun = (begun + data).split(b"\n")
+            yield from lines
+            if not data:
+                if begun:
+                    yield begun
+                return
+
+    def _hold_on(self) -> None:
+        """Keep the turns going after the last plan: until nobody waits, or the time is up."""
+        until = None if self._hold is None else time.monotonic() + self._hold
+        while (wait := self._actuator.rotation.wait_s()) is not None:
+            left = math.inf if until is None else until - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(wait, left))
+            self._actuator.rotation.tick()
 
 
 class _FirstSignal:
-    """Lets the first SIGTERM or SIGINT end the run; more do not cut short what follows."""
+    """Lets the first SIGTERM, SIGINT or SIGHUP end the run; more do not cut short what follows."""
 
     def __init__(self) -> None:
         self._armed = True
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._handle)
 
     def ignore(self) -> None:

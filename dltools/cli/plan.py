@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -131,6 +132,8 @@ def _plans(
     from dltools import equal_shares
 
     account = _Account(source)
+    if not recording.streaming:
+        gc.disable()  # a short life without cycles: looking for them takes a tenth of it
     for table in recording.tables:
         account.add(table)
         if not recording.streaming:
@@ -221,12 +224,15 @@ class _Account:
         self.rows = 0
 
     def add(self, table: pa.Table) -> None:
+        from dltools.planner import moment
         from dltools.streams import format_time
 
         if table.num_rows == 0:
             return
         self.rows += table.num_rows
-        first, last = (format_time(table.column("time")[i].as_py()) for i in (0, -1))
+        # As integers: Arrow imports pandas, where there is one, for a time.
+        times = table.column("time").cast("int64")
+        first, last = (format_time(moment(times[i].as_py())) for i in (0, -1))
         self._from = min(self._from or first, first)
         self._to = max(self._to, last)
 

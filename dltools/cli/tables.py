@@ -137,6 +137,8 @@ def _settings(settings: Settings) -> str:
         words.append(f"weight {settings['cpu_weight']:g}")
     if "cpuset" in settings:
         words.append(f"on CPUs {settings['cpuset'] or 'all'}")
+    if "state" in settings:
+        words.append(str(settings["state"]))
     if "turn_s" in settings:
         words.append(f"turn {settings['group'] + 1}, {settings['turn_s']:g} s")
     if "memory" in settings:

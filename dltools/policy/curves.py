@@ -23,12 +23,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from operator import itemgetter, mul
+from typing import Any
 
 FEWEST = 5
 """Finite points that a fit takes."""
 
 _KNOTS = 24
 _WARM_UP = 0.2
+_LARGEST = 1e150  # whose square is still a number
 _VOTERS = 8
 _SHARPNESS = 5.0
 """How fast a shape loses its vote with its squared error."""
@@ -104,7 +106,7 @@ class Curve:
     level: float
     noise: float
     voters: tuple[tuple[int, float, float, float], ...]
-    _met: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def soon(self, work: float) -> float:
         """Return the value at a work not far ahead, by the shape that fits best: there all agree,
@@ -123,10 +125,10 @@ class Curve:
         0 where it is met already in the sense that the curve is past it; infinity where the
         curve ends short of the target or goes the other way.
         """
-        known = self._met.get(target)
-        if known is None:
-            known = self._met[target] = self._work_to(target)
-        return known
+        if target not in self._known:
+            self._known[target] = self._work_to(target)
+        found: float = self._known[target]
+        return found
 
     def _work_to(self, target: float) -> float:
         votes = []
@@ -141,6 +143,23 @@ class Curve:
     def asymptote(self) -> tuple[float, float, float] | None:
         """Return the value that the curve tends to, and the least and greatest that any voter has;
         None where the voters with most weight know no end."""
+        if "end" not in self._known:
+            self._known["end"] = self._asymptote()
+        found: tuple[float, float, float] | None = self._known["end"]
+        return found
+
+    def convergence(self, left: float) -> float:
+        """Return the work (CPU seconds) beyond the last point until only this part of the curve's
+        whole way is left; infinity where it has no end."""
+        key = ("left", left)
+        if key not in self._known:
+            end = self.asymptote()
+            way = 0.0 if end is None else self.value_at(self.first) - end[0]
+            self._known[key] = math.inf if end is None else self.work_to(end[0] + left * way)
+        found: float = self._known[key]
+        return found
+
+    def _asymptote(self) -> tuple[float, float, float] | None:
         ends = [(a, weight) for k, a, _, weight in self.voters if _SHAPES[k].kind in (_EXP, _POWER)]
         if sum(weight for _, weight in ends) < 0.5 * sum(voter[3] for voter in self.voters):
             return None
@@ -170,8 +189,11 @@ def fit(works: Sequence[float], values: Sequence[float]) -> Curve | None:
     Values that are not finite are passed over. None where there are too few points or no work lies
     between them: then nothing is known.
     """
-    points = [(w, v) for w, v in zip(works, values, strict=True)
-              if math.isfinite(v) and math.isfinite(w) and abs(v) < 1e150]  # fmt: skip
+    points = list(zip(works, values, strict=True))
+    if not (all(map(math.isfinite, values)) and all(map(math.isfinite, works))):
+        points = [(w, v) for w, v in points if math.isfinite(w) and math.isfinite(v)]
+    if any(abs(v) > _LARGEST for _, v in points):
+        points = [(w, v) for w, v in points if abs(v) <= _LARGEST]
     if len(points) < FEWEST:
         return None
     points = points[min(int(len(points) * _WARM_UP), len(points) - FEWEST) :]

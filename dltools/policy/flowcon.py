@@ -35,7 +35,7 @@ class Parameters:
         True, "double the interval while every job is completing", source="paper"
     )
     itval_max: float = parameter(
-        960.0,
+        480.0,
         "longest interval (s) that the back-off reaches",
         low=0.1,
         high=86400.0,

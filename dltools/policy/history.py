@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import le, lt
@@ -42,18 +42,33 @@ class Learning:
     seen: int = 0
     last_step: int | None = None
 
-    def add(self, work: float, value: float, step: int | None) -> None:
-        """Take a point; a step that falls to less than half says that training began anew."""
-        if step is not None and self.last_step is not None and step < self.last_step / 2:
-            self.works, self.values, self.stride, self.seen = [], [], 1, 0
-        self.last_step = step
-        if self.seen % self.stride == 0:
+    def extend(
+        self,
+        work_at: Callable[[int], float],
+        times: Sequence[int],
+        values: Sequence[float],
+        steps: Sequence[int | None],
+    ) -> None:
+        """Take finite points; a step that falls to less than half says that training began anew.
+
+        `work_at` gives the CPU seconds at a time.
+        """
+        base, many = self.seen, len(times)
+        at = -base % self.stride
+        while at < many:
+            step = steps[at]
+            if step is not None and self.last_step is not None and step < self.last_step / 2:
+                self.works, self.values, self.stride = [], [], 1
+                base = -at
+            self.last_step = step
+            work = work_at(times[at])
             self.works.append(max(work, self.works[-1]) if self.works else work)
-            self.values.append(value)
+            self.values.append(values[at])
             if len(self.works) >= 2 * _LONGEST:
                 del self.works[1::2], self.values[1::2]
                 self.stride *= 2
-        self.seen += 1
+            at += self.stride - (base + at) % self.stride
+        self.seen = base + many
 
 
 @dataclass(slots=True)
@@ -90,21 +105,24 @@ class Series:
 
     def extend(
         self, times: Sequence[int], values: Sequence[float], steps: Sequence[int | None]
-    ) -> list[int]:
-        """Insert points in order of time; return the indices of those that were new."""
-        in_order = all(map(lt, times, islice(times, 1, None)))
-        if not in_order or (self.times and times and times[0] <= self.times[-1]):
+    ) -> Sequence[int] | None:
+        """Insert points in order of time; return the indices of those that were new, None for all
+        of them."""
+        if (
+            (len(times) > 1
+            and not all(map(lt, times, islice(times, 1, None))))
+            or (self.times and times[0] <= self.times[-1])
+        ):
             return [i for i, point in enumerate(zip(times, values, steps, strict=True))
                     if self.add(*point)]  # fmt: skip
-        low, high = min(values, default=0.0), max(values, default=0.0)
-        if math.isfinite(low) and math.isfinite(high) and not any(map(math.isnan, values)):
-            self.peak = max(self.peak, -low, high)
+        if math.isfinite(sum(values)):
+            self.peak = max(self.peak, max(values), -min(values))
         else:
-            self.peak = max(self.peak, *(abs(v) if math.isfinite(v) else 0.0 for v in values))
+            self.peak = max(self.peak, *map(_size, values))
         self.times += times
         self.values += values
         self.steps += steps
-        return list(range(len(times)))
+        return None
 
     def window(self, after: int, until: int) -> list[float]:
         """Return the values with `after` < time <= `until`."""
@@ -129,6 +147,13 @@ class Series:
         )
 
 
+_BEFORE = (-math.inf, -math.inf)
+
+
+def _size(value: float) -> float:
+    return abs(value) if math.isfinite(value) else 0.0
+
+
 @dataclass(slots=True)
 class Track:
     """One container: identity, limits in force, counter samples and metrics.
@@ -136,7 +161,8 @@ class Track:
     `arrived` is when it was first seen (it starts anew when the container restarts); `samples`
     are (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
     relative weight, None where unknown. `met_first` and `met_final` are the times of the first
-    points that met its targets; `epoch` and `step` the newest that it reported.
+    points that met its targets; `epoch` and `step` the newest that it reported; `member` tells this
+    run of the container from its earlier ones.
     """
 
     id: str
@@ -157,6 +183,11 @@ class Track:
     epoch: float | None = None
     step: int | None = None
     targets: Targets = NONE
+    member: str = ""
+
+    def __post_init__(self) -> None:
+        """Note what tells this run of the container from its earlier ones."""
+        self.member = f"{self.id}@{self.arrived}"
 
     def label(self, labels: Mapping[str, str]) -> None:
         """Take on labels, and the targets that they give."""
@@ -187,9 +218,12 @@ class Track:
         if not curves:
             return
         learning = series.learning = series.learning or Learning()
-        for i in new:
-            if math.isfinite(values[i]):
-                learning.add(self.work_at(times[i]), values[i], steps[i])
+        if new is not None or not all(map(math.isfinite, values)):
+            kept = [i for i in (range(len(times)) if new is None else new)
+                    if math.isfinite(values[i])]  # fmt: skip
+            times, values = [times[i] for i in kept], [values[i] for i in kept]
+            steps = [steps[i] for i in kept]
+        learning.extend(self.work_at, times, values, steps)
 
     def _meet(self, times: Sequence[int], values: Sequence[float]) -> None:
         targets = self.targets
@@ -206,15 +240,12 @@ class Track:
         self.samples.append((time, cpu_seconds))
 
     def add_samples(self, times: Sequence[int], seconds: Sequence[float]) -> None:
-        """Remember counter samples with times that rise; NaN is none."""
-        rising = all(map(le, seconds, islice(seconds, 1, None)))  # never with a NaN among them
-        begins = (
-            self.samples
-            and times
-            and (times[0] <= self.samples[-1][0] or not seconds[0] >= self.samples[-1][1])
-        )
-        if rising and not begins and not (seconds and math.isnan(seconds[0])):
-            self.samples += zip(times, seconds, strict=True)
+        """Remember counter samples, at least one, with times that rise; NaN is none."""
+        # Never true with a NaN among them: those after a NaN are not greater, nor is it.
+        last = self.samples[-1] if self.samples else _BEFORE
+        if (last[0] < times[0] and last[1] <= seconds[0]
+                and all(map(le, seconds, islice(seconds, 1, None)))):  # fmt: skip
+            self.samples += zip(times, seconds)  # noqa: B905 (of one length, and often)
             return
         for time, used in zip(times, seconds, strict=True):
             if not math.isnan(used):

@@ -33,7 +33,7 @@ class Rounds:
 
         Where one has arrived or left, the interval is reset and a round is due.
         """
-        members = tuple(sorted(member(job) for job in jobs))
+        members = tuple(sorted(job.member for job in jobs))
         return self if members == self.members else Rounds(needs.itval_s, None, members)
 
     def interrupted(self) -> Rounds:
@@ -60,11 +60,6 @@ class Rounds:
         return [self.itval_s, self.last, list(self.members)]
 
 
-def member(job: Track) -> str:
-    """Return what tells a job from its own earlier run after a restart."""
-    return f"{job.id}@{job.arrived}"
-
-
 def from_json(data: Any) -> Rounds:
     """Return the rounds that were saved. Raises TypeError or ValueError."""
     itval, last, members = data
@@ -73,4 +68,4 @@ def from_json(data: Any) -> Rounds:
 
 def by_member(saved: Mapping[str, Any], jobs: Iterable[Track]) -> dict[str, Any]:
     """Return what a policy has saved by member, of these jobs alone."""
-    return {key: saved[key] for job in jobs if (key := member(job)) in saved}
+    return {key: saved[key] for job in jobs if (key := job.member) in saved}

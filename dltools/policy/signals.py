@@ -125,6 +125,9 @@ def _growth(
 
 def _mean(values: Sequence[float], peak: float) -> float | None:
     """Return the mean of the finite values as fractions of the peak, None where there are none."""
+    total = sum(values)
+    if math.isfinite(total) and peak > 0:
+        return total / len(values) / peak
     finite = [value / peak if peak > 0 else 0.0 for value in values if math.isfinite(value)]
     return math.fsum(finite) / len(finite) if finite else None
 
@@ -152,7 +155,7 @@ def cpu_share(track: Track, now: int, itval: int, cpus: float) -> tuple[float | 
 
 # Predictions
 
-_REFIT = 1.1
+_REFIT = 1.2
 """Growth of a history (in points) after which its curve is fitted anew."""
 
 _FITS = 24
@@ -162,8 +165,8 @@ _CONVERGED = 0.02
 
 
 def refit(jobs: Iterable[Track]) -> None:
-    """Fit the learning curves anew whose histories have grown by a tenth: at most 24 of a round,
-    those that have grown most, so that no round takes long."""
+    """Fit the learning curves anew whose histories have grown by a fifth: at most 24 of a round,
+    those that have grown most, so that no round takes long. A policy calls it before it looks."""
     grown = []
     for job in jobs:
         metric = metric_of(job)
@@ -262,12 +265,8 @@ def _to_convergence(track: Track) -> Remaining:
     found = curve(track, metric) if metric else None
     if metric is None or found is None:
         return Remaining(None, "too few points to predict")
-    end = found.asymptote()
-    if end is None:
+    end, seconds = found.asymptote(), found.convergence(_CONVERGED)
+    if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
-    way = found.value_at(found.first) - end[0]
-    seconds = found.work_to(end[0] + _CONVERGED * way) - (track.attained - found.last)
-    if math.isinf(seconds):
-        return Remaining(math.inf, f"{metric} has no end in sight")
-    seconds = max(0.0, seconds)
+    seconds = max(0.0, seconds - (track.attained - found.last))
     return Remaining(seconds, f"{metric} at {end[0]:.4g} in {seconds:.3g} CPU s")

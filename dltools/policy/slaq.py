@@ -16,7 +16,7 @@ from dltools.policy.base import Cluster, Decision, Grant, Needs, State
 from dltools.policy.history import Track
 from dltools.policy.parameters import parameter
 from dltools.policy.shares import cap
-from dltools.policy.signals import curve, metric_of
+from dltools.policy.signals import curve, metric_of, refit
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class Slaq:
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Hand the node out part by part to whoever gains most by it."""
         node = cluster.node
+        refit(node.jobs)
         n = max(1, len(node.jobs))
         budget = node.cpus * cluster.itval_s
         quality = {job.id: _quality(job) for job in node.jobs}

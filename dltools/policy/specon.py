@@ -24,8 +24,8 @@ from typing import Any
 from dltools.policy.base import Cluster, Decision, Deed, Grant, Needs, Node, Order, State
 from dltools.policy.history import JITTER, MICRO, Track
 from dltools.policy.parameters import parameter
-from dltools.policy.rounds import by_member, member
-from dltools.policy.signals import Growth, cpu_share, growth, remaining, signal_of
+from dltools.policy.rounds import by_member
+from dltools.policy.signals import Growth, cpu_share, growth, refit, remaining, signal_of
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 _WORDS = {PROGRESSING: "progressing", WATCHING: "watching", CONVERGED: "converged"}
@@ -94,10 +94,10 @@ class Specon:
         grants = {}
         for job in node.jobs:
             found = growths[job.id]
-            peak, job_class = known.get(member(job), (0.0, PROGRESSING))[:2]
+            peak, job_class = known.get(job.member, (0.0, PROGRESSING))[:2]
             job_class = transition(job_class, found.efficiency, peak, parameters.alpha)
             peak = max(peak, found.efficiency or 0.0)
-            known[member(job)] = [peak, job_class, found.efficiency]
+            known[job.member] = [peak, job_class, found.efficiency]
             reason = _reason(job_class, found, peak, parameters.alpha)
             grants[job.id] = Grant(None, job_class, reason, signal_of(found))
         best[node.host] = known
@@ -145,7 +145,7 @@ Best = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
 def _class(best: Best, host: str, job: Track) -> str:
-    found = (best.get(host) or {}).get(member(job))
+    found = (best.get(host) or {}).get(job.member)
     return str(found[1]) if found else PROGRESSING
 
 
@@ -201,7 +201,7 @@ def _choose(
 
 
 def _growth_of(best: Best, host: str, job: Track) -> float:
-    found = (best.get(host) or {}).get(member(job))
+    found = (best.get(host) or {}).get(job.member)
     return float(found[2]) if found and len(found) > 2 and found[2] is not None else 0.0
 
 
@@ -212,6 +212,7 @@ def saved(job: Track, source: Node, target: Node, pause_s: float) -> float:
     as long as it would have stayed, those on the target have it. What it still needs is predicted;
     where that is unknown it is as much as it has had.
     """
+    refit([job])
     left = remaining(job).seconds
     need = job.attained if left is None or math.isinf(left) else left
     n, m = len(source.jobs), len(target.jobs)

@@ -15,7 +15,7 @@ from dltools.policy.base import Cluster, Decision, Grant, Needs, State
 from dltools.policy.history import Track
 from dltools.policy.parameters import parameter
 from dltools.policy.shares import cap, in_line
-from dltools.policy.signals import Remaining, remaining
+from dltools.policy.signals import Remaining, refit, remaining
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Parameters:
     """Shortest remaining time first's parameters."""
 
     itval: float = parameter(
-        10.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
+        30.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
     )
     explore: float = parameter(
         10.0, "CPU seconds for which a job of unknown length goes first", low=0.0, source="ours"
@@ -53,6 +53,7 @@ class Srtf:
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Line the jobs up by what they still need."""
         node = cluster.node
+        refit(node.jobs)
         found = {job.id: remaining(job) for job in node.jobs}
         ranks = {job.id: _rank(job, found[job.id], parameters) for job in node.jobs}
         leader = _leader(node.last)

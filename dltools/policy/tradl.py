@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from dltools.policy.base import Cluster, Decision, Deed, Grant, Needs, Node, Order, Pace, State
 from dltools.policy.history import Track
 from dltools.policy.parameters import parameter
-from dltools.policy.rounds import member
 from dltools.policy.shares import beta_floor, cap, in_proportion
-from dltools.policy.signals import Remaining, to_target
+from dltools.policy.signals import Remaining, refit, to_target
 
 FIRST, SECOND, THIRD = "P1", "P2", "P3"
 
@@ -41,7 +40,7 @@ class Parameters:
         True, "double the interval while every job is past its targets", source="ours"
     )
     itval_max: float = parameter(
-        960.0,
+        480.0,
         "longest interval (s) that the back-off reaches",
         low=0.1,
         high=86400.0,
@@ -64,6 +63,7 @@ class Tradl:
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Put each job into its phase and share the node among the phases."""
         node = cluster.node
+        refit(node.jobs)
         found = {job.id: _remaining(job) for job in node.jobs}
         phases = {job.id: phase(job, found[job.id]) for job in node.jobs}
         shares = _shares(node, phases, found, parameters)
@@ -73,7 +73,7 @@ class Tradl:
             for job in node.jobs
         }  # fmt: skip
         delivered = set(state.get(node.host, ()))
-        met = {member(job): job for job in node.jobs if job.met_first is not None}
+        met = {job.member: job for job in node.jobs if job.met_first is not None}
         orders = tuple(
             Order(Deed.DELIVER, job.id, f"first target met: {_target(job)}")
             for key, job in met.items()

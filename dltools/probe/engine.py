@@ -76,6 +76,14 @@ class Engine:
         """Post settings under the engine's own names."""
         self._transport.json("POST", f"/containers/{quote(id_)}/update", body=dict(settings))
 
+    def pause(self, id_: str) -> None:
+        """Freeze a container's processes."""
+        self._transport.json("POST", f"/containers/{quote(id_)}/pause")
+
+    def unpause(self, id_: str) -> None:
+        """Let a container's processes go on."""
+        self._transport.json("POST", f"/containers/{quote(id_)}/unpause")
+
     def run(self, id_: str, command: Sequence[str]) -> int:
         """Run a command inside a container and return its exit status."""
         what = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}

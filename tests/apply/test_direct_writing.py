@@ -28,13 +28,13 @@ def files(directory: Path, **texts: str) -> dict[str, Path]:
 @pytest.fixture
 def v1(tmp_path: Path) -> Place:
     files(tmp_path, cpu_cfs_quota_us="-1\n", cpu_cfs_period_us="50000\n", cpu_shares="1024\n")
-    return Place(JOB, Cgroup({"cpu": tmp_path}, None), 4.0)
+    return Place(JOB, Cgroup({"cpu": tmp_path}, None), 4.0, "0-3")
 
 
 @pytest.fixture
 def v2(tmp_path: Path) -> Place:
     files(tmp_path, cpu_max="max 50000\n", cpu_max_burst="0\n", cpu_weight="100\n")
-    return Place(JOB, Cgroup({}, tmp_path), 4.0)
+    return Place(JOB, Cgroup({}, tmp_path), 4.0, "0-3")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_kernel_without_bursts(v2: Place, tmp_path: Path) -> None:
 
 def test_a_cgroup_out_of_sight_is_an_error() -> None:
     with pytest.raises(OSError, match="not visible"):
-        write_directly(Place(JOB, None, 4.0), {"cpus": 0.5})
+        write_directly(Place(JOB, None, 4.0, "0-3"), {"cpus": 0.5})
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")

@@ -22,7 +22,7 @@ def place(cgroup: Cgroup | None = None, **host_config: Any) -> Place:
         id="c" * 64, name="job", image="", state="running", pid=0, started=None, tty=False,
         labels={}, host_config=host_config, raw={},
     )  # fmt: skip
-    return Place(container, cgroup, float(CPUS))
+    return Place(container, cgroup, float(CPUS), f"0-{CPUS - 1}")
 
 
 # Quotas
@@ -149,7 +149,15 @@ def test_version_1_takes_shares_as_they_are(tmp_path: Path, weight: float, share
     ],
 )
 def test_the_inspection_tells_the_quota(started: dict[str, int], cpus: float | None) -> None:
-    assert in_force(place(**started)) == {"cpus": cpus, "cpu_weight": 1024.0}
+    assert in_force(place(**started)) == {"cpus": cpus, "cpu_weight": 1024.0, "cpuset": None}
+
+
+@pytest.mark.parametrize(
+    ("started", "cpuset"), [("", None), ("0", "0"), (f"0-{CPUS - 1}", None), ("1,0", "0-1")]
+)
+def test_the_inspection_tells_the_cpus(started: str, cpuset: str | None) -> None:
+    expected = None if cpuset == f"0-{CPUS - 1}" else cpuset
+    assert in_force(place(CpusetCpus=started))["cpuset"] == expected
 
 
 def test_the_inspection_tells_the_weight() -> None:
