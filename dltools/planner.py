@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from dltools import feed as feeds
+from dltools.cpus import widest
 from dltools.errors import DataError
 from dltools.feed import Feed, Rest
 from dltools.plans import Action, Op, Plan, Settings, differs
@@ -29,7 +30,7 @@ from dltools.policy import history, rounds
 from dltools.policy.base import Cluster, Deed, Grant, Needs, Node, Order, Policy, State
 from dltools.policy.history import MICRO, Track
 from dltools.policy.rounds import Rounds
-from dltools.realize import Choice, Realized, choose, realize, widest
+from dltools.realize import Choice, Realized, choose, realize
 from dltools.streams import format_time
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ almost nothing (measured, see dltools-policies(7)). All functions here are pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from dltools.cpus import format_cpus, parse_cpus
 from dltools.plans import Op, Settings
 from dltools.policy.base import Grant, Node
 from dltools.policy.history import Track
@@ -252,42 +253,3 @@ def _cores(
         settings[job.id] = {"cpuset": format_cpus(every[at : at + counts[job.id]])}
         at += counts[job.id]
     return Realized(chosen.mode, chosen.why, "each job has CPUs of its own", settings=settings)
-
-
-# CPU lists
-
-
-def parse_cpus(text: str) -> list[int]:
-    """Return the CPUs of a list such as 0-3,6; [] for what is none."""
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if not first.isdecimal() or (last and not last.isdecimal()):
-            return []
-        low, high = int(first), int(last or first)
-        if not low <= high < 65536:
-            return []
-        found.update(range(low, high + 1))
-    return sorted(found)
-
-
-def format_cpus(cpus: Sequence[int]) -> str:
-    """Return CPUs as the kernel writes them: 0-3,6."""
-    parts: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if parts and parts[-1][1] == cpu - 1:
-            parts[-1][1] = cpu
-        else:
-            parts.append([cpu, cpu])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
-
-
-def widest(known: str | None, seen: Iterable[str | None]) -> str | None:
-    """Return the union of CPU lists, None where there are none."""
-    texts = {text for text in seen if text}
-    if not texts or texts == {known}:
-        return known
-    union = set(parse_cpus(known or ""))
-    for text in texts:
-        union.update(parse_cpus(text))
-    return format_cpus(sorted(union)) if union else None

@@ -7,11 +7,11 @@ recording=$here/digits/recording.parquet
 say() { printf '\n%s\n' "$*"; }
 
 say "Four real trainings on two CPUs, recorded by dl-probe. What FlowCon decides at the end, and why:"
-say "\$ dl-plan --policy flowcon --set itval=6 --explain samples/digits/recording.parquet"
-dl-plan --policy flowcon --set itval=6 --explain "$recording"
+say "\$ dl-plan --policy flowcon --realize quota --set itval=6 --explain samples/digits/recording.parquet"
+dl-plan --policy flowcon --realize quota --set itval=6 --explain "$recording"
 
 say "What dl-apply would do about it:"
-say "\$ dl-plan --policy flowcon --set itval=6 samples/digits/recording.parquet | dl-apply --dry-run --offline"
-dl-plan --policy flowcon --set itval=6 "$recording" | dl-apply --dry-run --offline --format table
+say "\$ dl-plan --policy flowcon --realize quota --set itval=6 samples/digits/recording.parquet | dl-apply --dry-run --offline"
+dl-plan --policy flowcon --realize quota --set itval=6 "$recording" | dl-apply --dry-run --offline --format table
 
 say "On a Docker host, the same on live containers:  dl-probe | dl-plan --policy flowcon | dl-apply"

@@ -12,12 +12,12 @@ from dltools.apply.gpu import Access
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.limits import Place
 from dltools.apply.rotation import Rotation, Turn
+from dltools.cpus import parse_cpus
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, QOE, is_true
 from dltools.plans import Action, Op, Plan, Result, Settings, Status, differs
 from dltools.probe import cgroup
 from dltools.probe.engine import Container, Engine, GoneError, RefusedError, parse_time
-from dltools.realize import parse_cpus
 
 SUPPORTED = ("cpus", "cpu_weight", "cpuset")
 _RUNNING = ("running", "paused")

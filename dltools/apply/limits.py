@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dltools.cpus import format_cpus, parse_cpus
 from dltools.plans import Settings
 from dltools.probe import cgroup, node
 from dltools.probe.cgroup import V2_DEFAULT_WEIGHT, Cgroup
 from dltools.probe.engine import Container, Engine
-from dltools.realize import format_cpus, parse_cpus
 from dltools.schema import DEFAULT_CPU_WEIGHT
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")

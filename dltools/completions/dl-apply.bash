@@ -6,7 +6,7 @@ _dl_apply() {
         --format) COMPREPLY=($(compgen -W "auto table jsonl" -- "$word")); return ;;
     esac
     if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W "--dry-run --offline --undo --restore --format --verbose --version --help" -- "$word"))
+        COMPREPLY=($(compgen -W "--dry-run --offline --undo --restore --hold --format --verbose --version --help" -- "$word"))
     else
         COMPREPLY=($(compgen -f -- "$word"))
     fi

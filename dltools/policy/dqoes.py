@@ -1,7 +1,7 @@
 """DQoES: response-time targets for inference.
 
 Mao et al.: Differentiate Quality of Experience Scheduling for Deep Learning Inferences with Docker
-Containers in the Cloud, IEEE TCC 2022. The goal and the classes are the paper's; the constants and
+Containers in the Cloud, arXiv 2020. The goal and the classes are the paper's; the constants and
 what the docstrings below mark are our reconstruction. The label `dltools.qoe` is a container's
 target o in seconds, p its response time over the last interval, q = o - p its quality:
 

@@ -108,10 +108,8 @@ class Series:
     ) -> Sequence[int] | None:
         """Insert points in order of time; return the indices of those that were new, None for all
         of them."""
-        if (
-            (len(times) > 1
-            and not all(map(lt, times, islice(times, 1, None))))
-            or (self.times and times[0] <= self.times[-1])
+        if (len(times) > 1 and not all(map(lt, times, islice(times, 1, None)))) or (
+            self.times and times[0] <= self.times[-1]
         ):
             return [i for i, point in enumerate(zip(times, values, steps, strict=True))
                     if self.add(*point)]  # fmt: skip

@@ -42,13 +42,12 @@ def in_proportion(weights: Mapping[str, float], total: float, floor: float) -> d
         return {}
     if floor * n >= total:
         return dict.fromkeys(weights, total / n)
+    most = max(weights.values())
+    weights = {key: weight / most if most > 0 else 1.0 for key, weight in weights.items()}
     low: set[str] = set()
     while True:
         rest = total - floor * len(low)
         amount = math.fsum(weight for key, weight in sorted(weights.items()) if key not in low)
-        if amount <= 0:
-            even = rest / max(1, n - len(low))
-            return {key: floor if key in low else even for key in weights}
         below = {key for key, weight in weights.items()
                  if key not in low and rest * weight / amount < floor}  # fmt: skip
         if not below:

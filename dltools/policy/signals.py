@@ -160,6 +160,7 @@ _REFIT = 1.2
 
 _FITS = 24
 
+_FLAT = 1e-3
 _CONVERGED = 0.02
 """Share of a curve's whole way that is left when it counts as converged (ours)."""
 
@@ -266,7 +267,10 @@ def _to_convergence(track: Track) -> Remaining:
     if metric is None or found is None:
         return Remaining(None, "too few points to predict")
     end, seconds = found.asymptote(), found.convergence(_CONVERGED)
+    flat = abs(found.value_at(found.first) - found.level) <= _FLAT * abs(found.level)
+    if flat or seconds <= track.attained - found.last:
+        return Remaining(math.inf, f"{metric} has converged, yet it goes on")
     if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
-    seconds = max(0.0, seconds - (track.attained - found.last))
+    seconds -= track.attained - found.last
     return Remaining(seconds, f"{metric} at {end[0]:.4g} in {seconds:.3g} CPU s")

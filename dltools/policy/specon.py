@@ -1,7 +1,7 @@
 """SpeCon: speculative migration of slow-growing models away from fast-growing ones.
 
 Mao et al.: Speculative Container Scheduling for Deep Learning Applications in a Kubernetes Cluster,
-IEEE Systems Journal 2022. That slow models make room, the classes and the interval are the paper's
+arXiv 2020. That slow models make room, the classes and the interval are the paper's
 and the authors' logs'; the ladder and the choice of source, candidate and target are our
 reconstruction. A job is slow when its growth efficiency is below alpha times its own best so far:
 

@@ -1,7 +1,8 @@
 """Two-tier accuracy targets: deliver a model at the first, train on to the second.
 
-After TRADL (two-tier accuracy targets for containerised training): its goal is the paper's; this
-rule is our reconstruction. A job is in phase 1 (P1) until its metric first meets the label
+After Zheng, Song, Guo, Cui, Gu, Mao, Cheng: Target-based Resource Allocation for Deep Learning
+Applications in a Multi-tenancy System (TRADL), HPEC 2019. The goal is the paper's; this rule is our
+reconstruction. A job is in phase 1 (P1) until its metric first meets the label
 `dltools.target`, in phase 2 (P2) until it meets `dltools.target.final`, in phase 3 (P3) after
 that; it never goes back. Meeting the first orders one delivery: the model can go to its clients
 while training goes on. Phase 1 comes first, weighted by the CPU seconds that its learning curves

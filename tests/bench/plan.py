@@ -84,7 +84,8 @@ def whole_process(sizes: list[int]) -> None:
                 _, status, usage = os.wait4(process.pid, 0)
                 taken = time.perf_counter() - begun
                 assert status == 0
-                print(f"  {name:8s} {rows:8d} rows  {taken:5.2f} s  {taken / rows * 1e6:5.2f} us/row"
+                each = taken / rows * 1e6
+                print(f"  {name:8s} {rows:8d} rows  {taken:5.2f} s  {each:5.2f} us/row"
                       f"  {usage.ru_maxrss / 1024:4.0f} MiB", flush=True)  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -16,9 +17,10 @@ from dltools import labels
 from dltools.cli import apply, plan, probe
 from dltools.cli.exits import Exit
 from dltools.plans import SETTINGS, Op, Status
-from dltools.policy.flowcon import Parameters
+from dltools.policy import registry
 from dltools.policy.parameters import describe
 from dltools.probe.progress import FAMILIES
+from dltools.realize import Mode
 from dltools.schema import COLUMNS, VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -78,8 +80,8 @@ def test_every_column_is_described_with_its_type_and_unit() -> None:
 
 def test_labels_ops_statuses_and_settings_are_described() -> None:
     every = "".join(page(file.name) for file in (ROOT / "man").iterdir())
-    for label in (labels.METRIC, labels.PATTERN, labels.OBJECTIVE, labels.PROTECT, labels.FILES,
-                  labels.ENDPOINT):  # fmt: skip
+    known = [value for name, value in vars(labels).items() if name.isupper() and name != "PREFIX"]
+    for label in known:
         assert label in every
     text = page("dltools-plan.5")
     for word in (*Op, *Status, *SETTINGS):
@@ -94,11 +96,34 @@ def test_every_family_of_logs_is_in_the_page() -> None:
     assert shown == {*FAMILIES, "named"}
 
 
-def test_every_parameter_of_flowcon_is_described_with_its_default() -> None:
-    text = page("dl-plan.1")
-    for p in describe(Parameters):
-        default = str(p["default"]).lower()
-        assert f".It Va {p['name']} No = {default}\n{p['help']} [{p['source']}]" in text
+@pytest.mark.parametrize("name", registry.policies([]))
+def test_every_parameter_is_described_with_its_default_range_and_source(name: str) -> None:
+    text = page("dltools-policies.7")
+    section = text.partition(f"\n.Ss {name}\n")[2].partition("\n.S")[0]
+    shown = re.findall(r"^\.It Va (\w+) No = (\S+)\n(.*)$", section, re.M)
+    assert shown == [
+        (p["name"], str(p["default"]).lower(), f"{p['help']}; {bounds(p)} [{p['source']}]")
+        for p in describe(registry.get(name, []).parameters)
+    ]
+
+
+def bounds(p: dict[str, Any]) -> str:
+    if p["type"] == "bool":
+        return "true or false"
+    return " or ".join(p["choices"]) if p["choices"] else f"{p['low']:g} to {p['high']:g}"
+
+
+def test_every_policy_and_mode_is_described_and_completed() -> None:
+    for name in registry.policies([]):
+        assert f".It Cm {name}\n" in page("dl-plan.1")
+    for mode in ("auto", *Mode):
+        assert f".It Cm {mode}\n" in page("dltools-policies.7")
+        assert f".Cm {mode}" in page("dl-plan.1")
+    for file in (ROOT / "dltools" / "completions").glob("*"):
+        text = file.read_text()
+        if "--policy" in text or "-l policy" in text:
+            assert " ".join(registry.policies([])) in text
+            assert " ".join(("auto", *Mode)) in text
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -48,7 +48,7 @@ def test_a_stream_makes_the_flat_job_give_way_and_undo_puts_all_back(
     before = {name: job.kernel() for name, job in jobs.items()}
     done = tool.shell(
         f"dl-probe {' '.join(run.only)} -i 1 -n 20"
-        " | dl-plan --policy flowcon --set itval=2 --set alpha=0.01"
+        " | dl-plan --policy flowcon --realize quota --set itval=2 --set alpha=0.01"
         " | dl-apply; echo ${PIPESTATUS[@]} >&2",
         tmp_path / "bin",
     )
@@ -76,7 +76,7 @@ def test_one_sample_is_enough_at_the_first_try(
 ) -> None:
     time.sleep(7)  # more than two intervals of log
     done = tool.shell(
-        f"dl-probe {' '.join(run.only)} | dl-plan --policy flowcon --set itval=3 | dl-apply;"
+        f"dl-probe {' '.join(run.only)} | dl-plan --policy flowcon --realize quota --set itval=3 | dl-apply;"
         " echo ${PIPESTATUS[@]} >&2",
         tmp_path / "bin",
     )
@@ -89,7 +89,7 @@ def test_one_sample_is_enough_at_the_first_try(
 def test_nothing_to_do_is_fine(tool: Tools, run: Containers, tmp_path: Path) -> None:
     run()
     done = tool.shell(
-        f"dl-probe {' '.join(run.only)} | dl-plan | dl-apply; echo ${{PIPESTATUS[@]}} >&2",
+        f"dl-probe {' '.join(run.only)} | dl-plan --realize quota | dl-apply; echo ${{PIPESTATUS[@]}} >&2",
         tmp_path / "bin",
     )
     assert statuses(done.stderr) == [0, 0, 0]
@@ -113,7 +113,7 @@ def test_every_stage_can_be_saved_and_replayed(
 ) -> None:
     done = tool.shell(
         f"cd {tmp_path} && dl-probe {' '.join(run.only)} -o sample.parquet"
-        " && dl-plan --policy fair sample.parquet > plan.jsonl"
+        " && dl-plan --policy fair --realize quota sample.parquet > plan.jsonl"
         " && dl-apply plan.jsonl > results.jsonl && dl-apply plan.jsonl",
         tmp_path / "bin",
     )
@@ -149,7 +149,7 @@ def test_an_interrupted_pipe_leaves_no_limit_behind(
     """Ctrl-C reaches all three at once."""
     before = {name: job.kernel() for name, job in jobs.items()}
     pipe = tool.begin_shell(
-        f"dl-probe {' '.join(run.only)} -i 0.5 | dl-plan --policy fair | dl-apply --restore",
+        f"dl-probe {' '.join(run.only)} -i 0.5 | dl-plan --policy fair --realize quota | dl-apply --restore",
         tmp_path / "bin",
     )
     assert pipe.stdout is not None

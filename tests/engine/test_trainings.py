@@ -95,7 +95,7 @@ def test_a_minute_of_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_
 
     results = shell(
         f"dl-probe --label {jobs['label']} -i 2 --duration 60"
-        f" | dl-plan --policy flowcon --set itval=4 | tee {plan} | dl-apply",
+        f" | dl-plan --policy flowcon --realize quota --set itval=4 | tee {plan} | dl-apply",
         tmp_path,
     )
     assert {result["status"] for result in results} <= {"applied", "unchanged"}
@@ -124,7 +124,8 @@ def test_a_minute_of_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_
 def test_the_one_shot_pipe_acts_at_the_first_try(jobs: dict[str, str], tmp_path: Path) -> None:
     time.sleep(62)  # two default intervals of log
     results = shell(
-        f"dl-probe --label {jobs['label']} | dl-plan --policy flowcon | dl-apply", tmp_path
+        f"dl-probe --label {jobs['label']} | dl-plan --policy flowcon --realize quota | dl-apply",
+        tmp_path,
     )
     assert results
     assert {result["status"] for result in results} == {"applied"}

@@ -1,0 +1,41 @@
+"""Lists of CPUs, as the kernel writes them: 0-3,6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def parse_cpus(text: str) -> list[int]:
+    """Return the CPUs of a list such as 0-3,6; [] for what is none."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if not first.isdecimal() or (last and not last.isdecimal()):
+            return []
+        low, high = int(first), int(last or first)
+        if not low <= high < 65536:
+            return []
+        found.update(range(low, high + 1))
+    return sorted(found)
+
+
+def format_cpus(cpus: Sequence[int]) -> str:
+    """Return CPUs as the kernel writes them: 0-3,6."""
+    parts: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if parts and parts[-1][1] == cpu - 1:
+            parts[-1][1] = cpu
+        else:
+            parts.append([cpu, cpu])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
+
+
+def widest(known: str | None, seen: Iterable[str | None]) -> str | None:
+    """Return the union of CPU lists, None where there are none."""
+    texts = {text for text in seen if text}
+    if not texts or texts == {known}:
+        return known
+    union = set(parse_cpus(known or ""))
+    for text in texts:
+        union.update(parse_cpus(text))
+    return format_cpus(sorted(union)) if union else None

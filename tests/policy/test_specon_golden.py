@@ -1,0 +1,111 @@
+"""SpeCon, worked by hand: the ladder, and which job goes where, if any."""
+
+from __future__ import annotations
+
+import pytest
+
+from dltools.policy.base import Cluster, Deed, Node
+from dltools.policy.history import MICRO, Series, Track
+from dltools.policy.specon import SPECON, Parameters, saved, transition
+
+NOW = 100 * MICRO
+CC, PC = "CC", "PC"
+
+
+def job(name: str, host: str = "h", attained: float = 100.0) -> Track:
+    track = Track(name, name, host, arrived=0, started=0, samples=[(NOW, attained)])
+    track.metrics["loss"] = Series(times=[NOW], values=[1.0], steps=[None])
+    return track
+
+
+def cluster(ticked: str = "h", **hosts: list[Track]) -> Cluster:
+    nodes = {host: Node(host, 2.0, tuple(jobs)) for host, jobs in hosts.items()}
+    return Cluster(NOW, ticked, nodes, 10.0)
+
+
+def memory(**classes: str) -> dict[str, object]:
+    """What an earlier round has kept of jobs by name, as host_job=class; best growth 1, now 0.01
+    for who has converged."""
+    best: dict[str, dict[str, object]] = {}
+    for key, job_class in classes.items():
+        host, name = key.split("_")
+        best.setdefault(host, {})[f"{name}@0"] = [1.0, job_class, 0.01 if job_class == CC else 0.9]
+    return {"best": best, "moved": {}, "last": None}
+
+
+def migration(found: Cluster, state: dict[str, object], **given: object) -> tuple[str, str] | None:
+    decision = SPECON.decide(found, Parameters(**{"pause": 0.0, **given}), state)
+    assert all(grant.share is None for grant in decision.grants.values())
+    for order in decision.orders:
+        assert order.deed is Deed.MIGRATE
+        return order.job_id, order.to
+    return None
+
+
+@pytest.mark.parametrize(
+    ("job_class", "efficiency", "best", "expected"),
+    [
+        ("PC", 0.05, 1.0, "WC"),
+        ("WC", 0.05, 1.0, "CC"),
+        ("CC", 0.05, 1.0, "CC"),
+        ("CC", 0.10, 1.0, "PC"),
+        ("WC", 2.00, 1.0, "PC"),
+        ("PC", 0.00, 0.0, "WC"),
+        ("WC", None, 1.0, "WC"),
+    ],
+)
+def test_the_ladder(job_class: str, efficiency: float | None, best: float, expected: str) -> None:
+    assert transition(job_class, efficiency, best, 0.1) == expected
+
+
+def test_the_converged_next_to_a_progressing_one_goes_to_the_least_loaded() -> None:
+    found = cluster(h=[job("a"), job("b"), job("c")], i=[job("d", "i")], j=[])
+    state = memory(h_a=PC, h_b=PC, h_c=CC, i_d=PC)
+    assert migration(found, state) == ("c", "j")
+
+
+def test_nobody_moves_where_that_lowers_no_load() -> None:
+    found = cluster(h=[job("a"), job("c")], i=[job("d", "i"), job("e", "i")])
+    assert migration(found, memory(h_a=PC, h_c=CC, i_d=PC, i_e=PC)) is None
+
+
+def test_nobody_moves_without_a_progressing_neighbour() -> None:
+    found = cluster(h=[job("a"), job("c")], i=[job("d", "i")])
+    assert migration(found, memory(h_a=CC, h_c=CC, i_d=PC)) is None
+
+
+def test_an_idle_node_pulls_from_the_busiest() -> None:
+    found = cluster(h=[job("a"), job("c")], i=[])
+    assert migration(found, memory(h_a=CC, h_c=PC)) == ("a", "i")
+    assert migration(found, memory(h_a=PC, h_c=PC)) in {("a", "i"), ("c", "i")}
+
+
+def test_a_move_that_costs_more_than_it_saves_is_refused() -> None:
+    # One CPU second each way at two CPUs: alone on i it saves itself 50 - 25 s... of 50 CPU s.
+    found = cluster(h=[job("a", attained=50), job("c", attained=50)], i=[])
+    state = memory(h_a=PC, h_c=CC)
+    # here 50 * 2/2 = 50 s, there 50 * 1/2 = 25 s, and a is rid of it: 50 * 1/2 = 25 s.
+    assert saved(found.nodes["h"].jobs[1], found.nodes["h"], found.nodes["i"], 18.0) == 32.0
+    assert migration(found, state, pause=49.0) == ("c", "i")
+    assert migration(found, state, pause=51.0) is None
+
+
+def test_one_move_and_then_a_pause() -> None:
+    found = cluster(h=[job("a"), job("b"), job("c")], i=[])
+    first = SPECON.decide(found, Parameters(pause=0.0), memory(h_a=PC, h_b=CC, h_c=CC))
+    assert len(first.orders) == 1
+    assert SPECON.decide(found, Parameters(pause=0.0), first.state).orders == ()
+
+
+def test_no_container_is_moved_twice() -> None:
+    found = cluster(h=[job("a"), job("c")], i=[])
+    state = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["k", 0]}}
+    assert migration(found, state) == ("a", "i") or migration(found, state) is None
+
+
+def test_a_move_that_did_not_come_about_may_be_ordered_again() -> None:
+    found = cluster(h=[job("a"), job("c")], i=[])
+    late = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["h", NOW - 61 * MICRO]}}
+    early = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["h", NOW - 30 * MICRO]}}
+    assert migration(found, late) == ("c", "i")
+    assert migration(found, early) != ("c", "i")
