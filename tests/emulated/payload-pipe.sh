@@ -41,12 +41,30 @@ cat "$OUT/start"
 tool probe --format table --window 1
 check python3 compare.py
 pipe() { tool probe | tool plan "$@" | tool apply; }
-check pipe --policy fair
+check pipe --policy fair --realize quota
 kernel >"$OUT/quota"
 cmp -s "$OUT/start" "$OUT/quota" && { echo "FAILED: quotas changed nothing"; bad=1; }
 check pipe --policy fair --realize weight
 echo "-- stream"
-tool probe -i 3 -n 3 | tool plan --set itval=3 | tool apply
+tool probe -i 3 -n 3 | tool plan --realize quota --set itval=3 | tool apply
+echo "-- a CPU list"
+host=$(docker info -f '{{.Name}}')
+id=$(docker inspect -f '{{.Id}}' plain)
+{
+    echo '{"kind":"plan","v":1,"policy":"hand","at":"","params":{},"input":{},"next_s":null}'
+    echo '{"kind":"action","id":1,"op":"update","host":"'"$host"'","container":{"id":"'"$id"'",
+        "name":"plain"},"set":{"cpuset":"0"},"expect":{},"reason":""}' | tr -d '\n'
+    echo
+    echo '{"kind":"end","actions":1,"state":{}}'
+} | check tool apply
+kernel | grep -q '^plain .*cpuset=0 ' || { echo "FAILED: no CPU list"; bad=1; }
+echo "-- turns"
+tool probe | tool plan --policy fair --realize rotate --quantum 3 | tool apply --hold 20s &
+sleep 15
+docker ps --format '{{.State}}' | sort | uniq -c
+docker ps --format '{{.State}}' | grep -q paused || { echo "FAILED: nobody waits"; bad=1; }
+wait
+docker ps --format '{{.State}}' | grep -q paused && { echo "FAILED: left paused"; bad=1; }
 check tool apply --undo
 kernel >"$OUT/end"
 check cmp "$OUT/start" "$OUT/end"

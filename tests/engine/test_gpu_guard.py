@@ -13,6 +13,7 @@ from dltools.apply import gpu, limits
 from dltools.apply.docker import Actuator
 from dltools.apply.gpu import Access
 from dltools.apply.journal import Journal
+from dltools.apply.rotation import Rotation
 from dltools.plans import Action, Op, Plan, Settings, Status
 from dltools.probe.engine import Engine
 from dltools.streams import format_time
@@ -28,7 +29,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def actuator(engine: Engine, state: Path) -> Actuator:
-    return Actuator(engine, Journal(state / "journal"))
+    return Actuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
 
 
 def plan(job: Job, wanted: Settings) -> Plan:
