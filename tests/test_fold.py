@@ -160,9 +160,8 @@ def test_scaling_every_metric_changes_nothing(name: str, rows: list[Row], factor
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("mode", [None, *Mode])
-@settings(max_examples=12, deadline=None)
-@given(rows=recordings())
+@settings(max_examples=25, deadline=None)
+@given(rows=recordings(), mode=st.sampled_from([None, *Mode]))
 def test_settings_are_within_bounds_and_no_serving_container_is_paused(
     name: str, mode: Mode | None, rows: list[Row]
 ) -> None:
@@ -214,9 +213,8 @@ ANY_ROW = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("mode", [None, *Mode])
-@settings(max_examples=12, deadline=None)
-@given(rows=st.lists(ANY_ROW, max_size=30))
+@settings(max_examples=40, deadline=None)
+@given(rows=st.lists(ANY_ROW, max_size=30), mode=st.sampled_from([None, *Mode]))
 def test_no_table_makes_a_policy_raise(name: str, mode: Mode | None, rows: list[Row]) -> None:
     policy = registry.get(name, [])
     choice = Choice(mode)

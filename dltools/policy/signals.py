@@ -172,7 +172,7 @@ def refit(jobs: Iterable[Track]) -> None:
     for job in jobs:
         metric = metric_of(job)
         series = job.metrics.get(metric) if metric else None
-        if series is None or series.learning is None:
+        if series is None or series.learning is None or not series.learning.seen:
             continue
         seen = series.learning.seen
         if not series.fitted <= seen < series.fitted * _REFIT:

@@ -101,8 +101,8 @@ def test_a_minute_of_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_
     assert {result["status"] for result in results} <= {"applied", "unchanged"}
 
     records = [json.loads(line) for line in plan.read_text().splitlines()]
-    memory = records[-1]["state"]["memory"][engine.host]["jobs"]
-    classes = {job: memory[engine.inspect(jobs[job]).id][0] for job in JOBS}
+    grants = records[-1]["state"]["hosts"][engine.host]["grants"]
+    classes = {job: grants[engine.inspect(jobs[job]).id][1] for job in JOBS}
     assert classes["flat"] == "CL"
 
     last = {r["container"]["name"]: r["after"]["cpus"] for r in results}
