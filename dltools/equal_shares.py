@@ -44,7 +44,8 @@ def assume(table: pa.Table) -> tuple[pa.Table, list[str]]:
         of_host = progress.filter(is_one_of(progress.column("host"), (host,)))
         columns = ("container_id", "container_name", "time")
         rows += _rows(host, *(of_host.column(name).to_pylist() for name in columns))
-    return sort(pa.concat_tables([table, to_table(rows)]).unify_dictionaries()), hosts
+    more = to_table(rows).select(table.column_names)
+    return sort(pa.concat_tables([table, more]).unify_dictionaries()), hosts
 
 
 def _rows(

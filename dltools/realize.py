@@ -36,8 +36,9 @@ LEAST_CPUS = 0.01
 LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
 """Bounds of Docker's CPU shares."""
 
-LEVELS = (100_000.0, 1000.0, 10.0)
-"""Weights of `priority`: a hundred times apart, which cgroup version 2 can tell apart too."""
+LEVELS = (1024.0, 10.0, 2.0)
+"""Weights of `priority`: a hundred times apart, which cgroup version 2 can tell apart too. The
+first is what every container begins with, so that a newcomer gets to say its first word."""
 
 QUANTUM_S = 2.0
 """Mean turn of `rotate` in seconds (measured: 2 s loses a twelfth to changing over)."""

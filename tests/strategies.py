@@ -74,8 +74,10 @@ _SETTING = {
 settings_ = st.fixed_dictionaries({}, optional={name: _SETTING[name] for name in SETTINGS})
 """Any settings that a plan may set or expect."""
 
-turns = st.fixed_dictionaries(
-    {"group": st.integers(0, 9), "turn_s": st.floats(0, 1e6, exclude_min=True)}
+turns = st.builds(
+    lambda group, turn_s: {"group": group, "turn_s": turn_s},
+    st.integers(0, 9),
+    st.floats(0, 1e6, exclude_min=True),
 )
 """What a rotation sets."""
 

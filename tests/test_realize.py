@@ -58,22 +58,22 @@ def test_priority_puts_those_first_that_the_cpus_hold() -> None:
     weights = {
         k: v["cpu_weight"] for k, v in settings(Mode.PRIORITY, node(*jobs, shares=shares)).items()
     }
-    assert weights == {"b": 100000, "c": 1000, "d": 10, "a": 10, "e": 10}
+    assert weights == {"b": 1024, "c": 10, "d": 2, "a": 2, "e": 2}
     wide = node(*jobs, cpus=4.0, shares=shares)
     weights = {k: v["cpu_weight"] for k, v in settings(Mode.PRIORITY, wide).items()}
-    assert weights == {"b": 100000, "c": 100000, "d": 1000, "a": 1000, "e": 10}
+    assert weights == {"b": 1024, "c": 1024, "d": 10, "a": 10, "e": 2}
 
 
 def test_among_equals_who_came_first_is_first() -> None:
     jobs = [job("a", 2, arrived=9), job("b", 2, arrived=1)]
     found = settings(Mode.PRIORITY, node(*jobs, shares={"a": 0.5, "b": 0.5}))
-    assert found == {"a": {"cpu_weight": 1000}, "b": {"cpu_weight": 100000}}
+    assert found == {"a": {"cpu_weight": 10}, "b": {"cpu_weight": 1024}}
 
 
 def test_serving_containers_never_stand_in_line() -> None:
     jobs = [job("serves", 2, dltools_qoe="0.1"), job("a", 2), job("b", 2)]
     found = node(*jobs, shares={"serves": 0.1, "a": 0.6, "b": 0.3})
-    assert settings(Mode.PRIORITY, found)["serves"] == {"cpu_weight": 100000}
+    assert settings(Mode.PRIORITY, found)["serves"] == {"cpu_weight": 1024}
     assert "serves" not in settings(Mode.ROTATE, found)
 
 
