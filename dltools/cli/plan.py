@@ -112,10 +112,10 @@ def plan(
     from dltools.planner import Fold
     from dltools.policy import registry
 
-    chosen = registry.get(policy, _plugins())
+    chosen = registry.get(policy, plugins())
     parameters = _parameters(chosen, params, set_ or [])
     saved = _load_state(state, save_state)
-    fold = Fold(chosen, parameters, _choice(realize, quantum), saved, _targets(targets))
+    fold = Fold(chosen, parameters, choice_of(realize, quantum), saved, _targets(targets))
     recording, source = _opened(input_, context)
     last: Mapping[str, Any] = {}
     for last in _plans(fold, recording, source, every=every, explain=explain):
@@ -244,13 +244,14 @@ class _Account:
 # Settings
 
 
-def _plugins() -> list[str] | None:
+def plugins() -> list[str] | None:
     """Return which plug-ins may load: all, or those that DLTOOLS_PLUGINS names ("": none)."""
     names = os.environ.get("DLTOOLS_PLUGINS")
     return None if names is None else [name for name in names.split(",") if name]
 
 
-def _choice(text: str, quantum: float) -> Choice:
+def choice_of(text: str, quantum: float = 2.0) -> Choice:
+    """Return what --realize and --quantum ask for. Raises `ConfigError`."""
     from dltools.realize import Choice, Mode
 
     if not 0.1 <= quantum <= 3600:
@@ -321,7 +322,7 @@ def _list_policies() -> None:
     from dltools.policy import registry
     from dltools.policy.parameters import describe
 
-    for name, found in sorted(registry.policies(_plugins()).items()):
+    for name, found in sorted(registry.policies(plugins()).items()):
         print(f"{name}: {found.help}")
         for p in describe(found.parameters):
             default = json.dumps(p["default"])

@@ -1,6 +1,6 @@
 # fish completion for dltools
 
-for tool in dl-probe dl-plan dl-apply
+for tool in dl-probe dl-plan dl-apply dl-sim
     complete -c $tool -s v -l verbose -d 'Say what is going on'
     complete -c $tool -l version -d 'Print the version'
     complete -c $tool -s h -l help -d 'Print help'
@@ -41,3 +41,16 @@ complete -c dl-apply -l undo -d 'Put every container back'
 complete -c dl-apply -l restore -d 'Put back at the end'
 complete -c dl-apply -l hold -x -d 'How long to go on taking turns'
 complete -c dl-apply -l format -x -a 'auto table jsonl' -d 'How to print'
+
+complete -c dl-sim -s p -l policy -x -a 'flowcon tradl dqoes specon noop fair las slaq srtf' -d 'Who decides'
+complete -c dl-sim -l set -x -d 'Set a parameter'
+complete -c dl-sim -l realize -x -a 'auto quota weight priority rotate cores' -d 'How a share becomes a setting'
+complete -c dl-sim -l clairvoyant -d 'Let policies know how long a job will train'
+complete -c dl-sim -l generate -x -a 'fixed: random: poisson: burst:' -d 'Make jobs up'
+complete -c dl-sim -l gap -x -d 'Mean time between two arrivals'
+complete -c dl-sim -l cpus -x -d 'CPUs of a node'
+complete -c dl-sim -l nodes -x -d 'How many nodes'
+complete -c dl-sim -l seed -x -d 'The first seed'
+complete -c dl-sim -l repeat -x -d 'How many seeds'
+complete -c dl-sim -l jobs -d 'A row per job'
+complete -c dl-sim -l format -x -a 'auto table jsonl csv' -d 'How to print'

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from dltools import labels
-from dltools.cli import apply, plan, probe
+from dltools.cli import apply, plan, probe, sim
 from dltools.cli.exits import Exit
 from dltools.plans import SETTINGS, Op, Status
 from dltools.policy import registry
@@ -24,7 +24,7 @@ from dltools.realize import Mode
 from dltools.schema import COLUMNS, VERSION
 
 ROOT = Path(__file__).parents[2]
-TOOLS = {"probe": probe.app, "plan": plan.app, "apply": apply.app}
+TOOLS = {"probe": probe.app, "plan": plan.app, "apply": apply.app, "sim": sim.app}
 
 
 def page(name: str) -> str:

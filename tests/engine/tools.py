@@ -15,7 +15,7 @@ from typing import Any
 import dltools
 
 _ROOT = str(Path(dltools.__file__).parents[1])
-TOOLS = ("dl-probe", "dl-plan", "dl-apply")
+TOOLS = ("dl-probe", "dl-plan", "dl-apply", "dl-sim")
 
 
 def command(name: str, *arguments: object) -> list[str]:

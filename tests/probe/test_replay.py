@@ -87,7 +87,7 @@ def test_the_command_reads_logs_and_the_pipe_goes_on(tool: Tools, tmp_path: Path
     flat.write_text("".join(f"[12:{s // 60:02}:{s % 60:02}] loss: 5\n" for s in range(60)))
     probed = tool("dl-probe", "--from-log", str(fast), "--from-log", str(flat))
     assert probed.returncode == 0, probed.stderr
-    planned = tool("dl-plan", "--policy", "flowcon", "--set", "itval=5", "--every",
+    planned = tool("dl-plan", "--realize", "quota", "--set", "itval=5", "--every",
                    input=probed.stdout)  # fmt: skip
     assert planned.returncode == 0, planned.stderr
     assert b"equal shares of one CPU are assumed" in planned.stderr

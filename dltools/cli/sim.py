@@ -1,0 +1,258 @@
+"""dl-sim: run a workload in virtual time under any policies, and compare them."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dltools.cli import options
+from dltools.cli.exits import guarded, run
+from dltools.cli.options import Version
+from dltools.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from dltools.sim.outcome import JobResult, Summary
+    from dltools.sim.workload import Workload
+
+
+class Output(StrEnum):
+    """What --format may be."""
+
+    AUTO = "auto"
+    TABLE = "table"
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+@guarded
+def sim(
+    context: typer.Context,
+    input_: options.Input = "-",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-p",
+            "--policy",
+            metavar="NAME",
+            help="Who decides; repeatable, the first is what the others are held against. "
+            "By default noop, flowcon, tradl, slaq, las and srtf.",
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set a parameter of those policies that have it. Repeatable.",
+        ),
+    ] = None,
+    realize: Annotated[
+        str,
+        typer.Option(
+            metavar="MODE",
+            envvar="DLTOOLS_REALIZE",
+            help="How a share becomes a setting: auto, quota, weight, priority, rotate or cores.",
+        ),
+    ] = "auto",
+    clairvoyant: Annotated[
+        bool,
+        typer.Option("--clairvoyant", help="Let policies know how many epochs a job will train."),
+    ] = False,
+    generate: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND:N",
+            help="Instead of a file: N trainings that arrive fixed, random, poisson or burst.",
+        ),
+    ] = "",
+    gap: Annotated[
+        float,
+        typer.Option(
+            parser=options.seconds,
+            metavar="TIME",
+            help="With --generate: mean time between two arrivals.",
+        ),
+    ] = "30s",  # type: ignore[assignment]
+    cpus: Annotated[
+        float, typer.Option(metavar="N", help="With --generate: CPUs of a node.")
+    ] = 2.0,
+    nodes: Annotated[int, typer.Option(metavar="N", help="With --generate: nodes.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="With --generate: the first seed.")] = 0,
+    repeat: Annotated[
+        int, typer.Option(metavar="N", help="With --generate: how many seeds to average over.")
+    ] = 1,
+    jobs: Annotated[
+        bool, typer.Option("--jobs", help="Print a row per job instead of one per policy.")
+    ] = False,
+    format_: Annotated[
+        Output, typer.Option("--format", help="auto: a table on a terminal, else JSON Lines.")
+    ] = Output.AUTO,
+    version: Version = False,  # noqa: ARG001
+) -> None:
+    """Run jobs on machines in virtual time, by the very policies and settings of dl-plan.
+
+    Reads a workload file and prints for each policy what it comes to: makespan, completion times,
+    times to targets, satisfied models. The same workload and seed always give the same digits.
+    """  # fmt: skip
+    workloads = _workloads(input_, context, generate, gap, cpus, nodes, seed, repeat)
+    names = policy or ["noop", "flowcon", "tradl", "slaq", "las", "srtf"]
+    runs = [(name, workload, number) for name in names for number, workload in workloads]
+    tasks = [
+        (workload, name, set_ or [], realize, clairvoyant, number)
+        for name, workload, number in runs
+    ]
+    _check(names, set_ or [], realize)
+    found = list(_all(tasks))
+    auto = Output.TABLE if sys.stdout.isatty() else Output.JSONL
+    shape = auto if format_ is Output.AUTO else format_
+    if jobs:
+        _print(_job_rows(tasks, found), shape)
+    else:
+        _print(_policy_rows(names, tasks, found), shape)
+
+
+def _workloads(
+    input_: str, context: typer.Context, generate: str, gap: float, cpus: float, nodes: int,
+    seed: int, repeat: int,
+) -> list[tuple[int, Workload]]:  # fmt: skip
+    from dltools.sim import workload as workloads
+
+    if not generate:
+        stream, name = options.open_input(input_, context)
+        try:
+            text = stream.read().decode()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name}: not a workload file: {error}") from error
+        return [(0, workloads.read(text, name))]
+    from dltools.sim.generate import ARRIVALS, trainings
+
+    kind, _, count = generate.partition(":")
+    if kind not in ARRIVALS or not count.isdecimal() or not 0 < int(count) <= 1_000_000:
+        raise ConfigError(f"--generate {generate}: KIND:N, where KIND is {', '.join(ARRIVALS)}")
+    if not 0 < cpus < 1e6 or not 0 < nodes <= 100_000 or not 0 < repeat <= 100_000:
+        raise ConfigError("--cpus, --nodes and --repeat are more than 0")
+    machines = [workloads.NodeSpec(f"node-{k + 1}", cpus) for k in range(nodes)]
+    return [
+        (number, workloads.checked(trainings(int(count), kind, gap, number), machines, generate))
+        for number in range(seed, seed + repeat)
+    ]
+
+
+Task = tuple[Any, str, list[str], str, bool, int]
+
+
+def _check(names: Sequence[str], assignments: Sequence[str], realize: str) -> None:
+    """Complain of a wrong setting before anything runs."""
+    from dltools.policy.parameters import describe
+
+    known: set[str] = set()
+    for name in names:
+        policy, _, _ = _chosen(name, assignments, realize)
+        known |= {p["name"] for p in describe(policy.parameters)}
+    for assignment in assignments:
+        if assignment.partition("=")[0].strip() not in known:
+            raise ConfigError(f"--set {assignment}: none of these policies has it")
+
+
+def _chosen(name: str, assignments: Sequence[str], realize: str) -> tuple[Any, Any, Any]:
+    from dltools.cli.plan import choice_of, plugins
+    from dltools.policy import registry
+    from dltools.policy.parameters import build, describe
+
+    policy = registry.get(name, plugins())
+    own = {p["name"] for p in describe(policy.parameters)}
+    given = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {assignment}: not NAME=VALUE")
+        if key.strip() in own:
+            given[key.strip()] = value.strip()
+    return policy, build(policy.parameters, given), choice_of(realize)
+
+
+def _simulate(task: Task) -> list[JobResult]:
+    from dltools.sim.engine import Simulation
+
+    workload, name, assignments, realize, clairvoyant, _ = task
+    policy, parameters, choice = _chosen(name, assignments, realize)
+    return Simulation(workload, policy, parameters, choice, clairvoyant=clairvoyant).run()
+
+
+def _all(tasks: Sequence[Task]) -> Iterator[list[JobResult]]:
+    """Simulate on all cores; in this process where there is little to do."""
+    cores = len(os.sched_getaffinity(0))
+    if cores == 1 or sum(len(task[0].jobs) for task in tasks) < 500:
+        yield from map(_simulate, tasks)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(min(cores, len(tasks))) as pool:
+        yield from pool.map(_simulate, tasks)
+
+
+def _policy_rows(
+    names: Sequence[str], tasks: Sequence[Task], found: Sequence[list[JobResult]]
+) -> list[dict[str, Any]]:
+    """Return a row per policy: means over the repeats, and ratios to the first policy."""
+    from dltools.sim.outcome import summarise
+
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        summaries = [summarise(results) for task, results in zip(tasks, found, strict=True)
+                     if task[1] == name]  # fmt: skip
+        row = {"policy": name, **_means(summaries)}
+        base = rows[0] if rows else row
+        for key in ("makespan", "mean_completion", "time_to_first", "satisfied"):
+            known = row[key] is not None and base[key]
+            row[f"{key}_ratio"] = row[key] / base[key] if known else None
+        rows.append(row)
+    return rows
+
+
+def _means(summaries: Sequence[Summary]) -> dict[str, Any]:
+    means: dict[str, Any] = {}
+    for field in dataclasses.fields(summaries[0]):
+        values = [getattr(summary, field.name) for summary in summaries]
+        known = [value for value in values if not math.isnan(value)]
+        means[field.name] = math.fsum(known) / len(known) if known else None
+    return means
+
+
+def _job_rows(tasks: Sequence[Task], found: Sequence[list[JobResult]]) -> list[dict[str, Any]]:
+    return [
+        {"policy": task[1], "seed": task[5], **dataclasses.asdict(result),
+         "completion": result.completion}
+        for task, results in zip(tasks, found, strict=True) for result in results
+    ]  # fmt: skip
+
+
+def _print(rows: Sequence[Mapping[str, Any]], shape: Output) -> None:
+    if shape is Output.TABLE:
+        from dltools.cli.tables import simulation_table
+
+        options.console().print(simulation_table(rows))
+    elif shape is Output.CSV:
+        out = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [], lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
+    else:
+        for row in rows:
+            print(json.dumps(row, separators=(",", ":")))
+
+
+app = options.app(sim)
+
+
+def main() -> None:
+    """Run dl-sim."""
+    run(app)

@@ -1,0 +1,17 @@
+# bash completion for dl-sim
+
+_dl_sim() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    case $before in
+        -p|--policy) COMPREPLY=($(compgen -W "flowcon tradl dqoes specon noop fair las slaq srtf" -- "$word")); return ;;
+        --realize) COMPREPLY=($(compgen -W "auto quota weight priority rotate cores" -- "$word")); return ;;
+        --generate) COMPREPLY=($(compgen -W "fixed: random: poisson: burst:" -- "$word")); compopt -o nospace; return ;;
+        --format) COMPREPLY=($(compgen -W "auto table jsonl csv" -- "$word")); return ;;
+    esac
+    if [[ $word == -* ]]; then
+        COMPREPLY=($(compgen -W "--policy --set --realize --clairvoyant --generate --gap --cpus --nodes --seed --repeat --jobs --format --version --help" -- "$word"))
+    else
+        COMPREPLY=($(compgen -f -- "$word"))
+    fi
+}
+complete -o filenames -F _dl_sim dl-sim

@@ -1,0 +1,85 @@
+"""What a simulated job reports: the value of its metric when it has had some of its work."""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+KINDS = ("exponential", "power", "linear", "points")
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCurve:
+    """A metric from `start` (nothing learned) towards `end`, over the part of the work done.
+
+    `exponential` end + (start - end) exp(-rate u); `power` end + (start - end) (1 + rate u)^-1;
+    `linear` straight from start to end; `points` straight lines between `table`, pairs of
+    (part of the work, value). `noise` is a standard deviation, as a part of |start - end|, that is
+    drawn from the job's name and the point's number: the same run has the same noise.
+    """
+
+    metric: str = "loss"
+    kind: str = "exponential"
+    start: float = 2.3
+    end: float = 0.1
+    rate: float = 5.0
+    noise: float = 0.0
+    table: tuple[tuple[float, float], ...] = ()
+
+    def value(self, part: float) -> float:
+        """Return the value without noise at a part of the work."""
+        if self.kind == "points":
+            return _between(self.table, part)
+        if self.kind == "linear":
+            left = 1 - min(1.0, part)
+        elif self.kind == "power":
+            left = 1 / (1 + self.rate * part)
+        else:
+            left = math.exp(-self.rate * part)
+        return self.end + (self.start - self.end) * left
+
+    def reported(self, part: float, name: str, number: int) -> float:
+        """Return what the job prints as its point of this number."""
+        value = self.value(part)
+        if self.noise == 0:
+            return value
+        return value + self.noise * abs(self.start - self.end) * _normal(name, number)
+
+    def part_at(self, target: float) -> float | None:
+        """Return the part of the work at which the curve without noise meets a value, None where it
+        does not before the end."""
+        falling = self.value(1.0) <= self.value(0.0)
+
+        def met(part: float) -> bool:
+            return self.value(part) <= target if falling else self.value(part) >= target
+
+        if met(0.0):
+            return 0.0
+        if not met(1.0):
+            return None
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if met(middle) else (middle, high)
+        return high
+
+
+def _between(table: Sequence[tuple[float, float]], part: float) -> float:
+    at = bisect.bisect_right(table, (part, math.inf))
+    if at == 0:
+        return table[0][1]
+    if at == len(table):
+        return table[-1][1]
+    (u0, v0), (u1, v1) = table[at - 1], table[at]
+    return v0 + (v1 - v0) * (part - u0) / (u1 - u0) if u1 > u0 else v1
+
+
+def _normal(name: str, number: int) -> float:
+    """Return a standard normal number that is always the same for a name and a number."""
+    digest = hashlib.blake2b(f"{name} {number}".encode(), digest_size=16).digest()
+    one = (int.from_bytes(digest[:8], "big") + 1) / (2**64 + 1)
+    two = int.from_bytes(digest[8:], "big") / 2**64
+    return math.sqrt(-2 * math.log(one)) * math.cos(2 * math.pi * two)
