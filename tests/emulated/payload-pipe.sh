@@ -60,11 +60,12 @@ id=$(docker inspect -f '{{.Id}}' plain)
 kernel | grep -q '^plain .*cpuset=0 ' || { echo "FAILED: no CPU list"; bad=1; }
 echo "-- turns"
 tool probe | tool plan --policy fair --realize rotate --quantum 3 | tool apply --hold 20s &
-sleep 15
+waiting() { docker ps --format '{{.State}}' | grep -q paused; }
+for _ in $(seq 180); do waiting && break; sleep 1; done
 docker ps --format '{{.State}}' | sort | uniq -c
-docker ps --format '{{.State}}' | grep -q paused || { echo "FAILED: nobody waits"; bad=1; }
+waiting || { echo "FAILED: nobody waits"; bad=1; }
 wait
-docker ps --format '{{.State}}' | grep -q paused && { echo "FAILED: left paused"; bad=1; }
+waiting && { echo "FAILED: left paused"; bad=1; }
 check tool apply --undo
 kernel >"$OUT/end"
 check cmp "$OUT/start" "$OUT/end"
