@@ -116,7 +116,7 @@ def plan(
     parameters = _parameters(chosen, params, set_ or [])
     saved = _load_state(state, save_state)
     fold = Fold(chosen, parameters, choice_of(realize, quantum), saved, _targets(targets))
-    recording, source = _opened(input_, context)
+    recording, source = opened(input_, context)
     last: Mapping[str, Any] = {}
     for last in _plans(fold, recording, source, every=every, explain=explain):
         if verbose:
@@ -174,7 +174,7 @@ def _emit(
     return input_
 
 
-def _opened(name: str, context: typer.Context) -> tuple[Recording, _Hashed]:
+def opened(name: str, context: typer.Context) -> tuple[Recording, _Hashed]:
     """Open observations: a file, standard input, or a directory of recordings."""
     from dltools.feed import COLUMNS
     from dltools.streams import Recording, read

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from dltools.sim.workload import Workload
 
 
+_BEST = 10
+"""How many of a ranking a table shows."""
+
+
 class Output(StrEnum):
     """What --format may be."""
 
@@ -67,6 +71,14 @@ def sim(
         bool,
         typer.Option("--clairvoyant", help="Let policies know how many epochs a job will train."),
     ] = False,
+    from_: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="RECORDING",
+            help="Instead of a file: run a recording's containers again; a file, - or a directory.",
+        ),
+    ] = "",
     generate: Annotated[
         str,
         typer.Option(
@@ -90,6 +102,14 @@ def sim(
     repeat: Annotated[
         int, typer.Option(metavar="N", help="With --generate: how many seeds to average over.")
     ] = 1,
+    best: Annotated[
+        str,
+        typer.Option(
+            metavar="CRITERION",
+            help="Try all policies and settings, and rank them by mean_completion, makespan, "
+            "time_to_target or satisfied.",
+        ),
+    ] = "",
     jobs: Annotated[
         bool, typer.Option("--jobs", help="Print a row per job instead of one per policy.")
     ] = False,
@@ -103,7 +123,19 @@ def sim(
     Reads a workload file and prints for each policy what it comes to: makespan, completion times,
     times to targets, satisfied models. The same workload and seed always give the same digits.
     """  # fmt: skip
-    workloads = _workloads(input_, context, generate, gap, cpus, nodes, seed, repeat)
+    if from_ and generate:
+        raise typer.BadParameter("--from and --generate exclude each other")
+    if from_:
+        workloads = [(0, _recorded(from_, context))]
+    else:
+        workloads = _workloads(input_, context, generate, gap, cpus, nodes, seed, repeat)
+    auto = Output.TABLE if sys.stdout.isatty() else Output.JSONL
+    shape = auto if format_ is Output.AUTO else format_
+    if best:
+        if policy or set_:
+            raise typer.BadParameter("--best tries all policies: it takes no --policy and no --set")
+        _print(_ranked(best, workloads, clairvoyant=clairvoyant), shape)
+        return
     names = policy or ["noop", "flowcon", "tradl", "slaq", "las", "srtf"]
     runs = [(name, workload, number) for name in names for number, workload in workloads]
     tasks = [
@@ -112,8 +144,6 @@ def sim(
     ]
     _check(names, set_ or [], realize)
     found = list(_all(tasks))
-    auto = Output.TABLE if sys.stdout.isatty() else Output.JSONL
-    shape = auto if format_ is Output.AUTO else format_
     if jobs:
         _print(_job_rows(tasks, found), shape)
     else:
@@ -145,6 +175,15 @@ def _workloads(
         (number, workloads.checked(trainings(int(count), kind, gap, number), machines, generate))
         for number in range(seed, seed + repeat)
     ]
+
+
+def _recorded(name: str, context: typer.Context) -> Workload:
+    from dltools.cli.plan import opened
+    from dltools.sim.recording import workload
+    from dltools.streams import concat
+
+    recording, _ = opened(name, context)
+    return workload(concat(recording.tables), name)
 
 
 Task = tuple[Any, str, list[str], str, bool, int]
@@ -228,6 +267,39 @@ def _means(summaries: Sequence[Summary]) -> dict[str, Any]:
     return means
 
 
+def _ranked(
+    criterion: str, workloads: Sequence[tuple[int, Workload]], *, clairvoyant: bool
+) -> list[dict[str, Any]]:
+    """Return a row per candidate, the best first, with the dl-plan command that does it."""
+    from dltools.sim.candidates import CRITERIA, candidates, score
+    from dltools.sim.outcome import summarise
+
+    if criterion not in CRITERIA:
+        raise ConfigError(f"--best {criterion}: one of {', '.join(CRITERIA)}")
+    tried = list(candidates())
+    tasks = [
+        (workload, one.policy, list(one.assignments), one.mode, clairvoyant, number)
+        for one in tried
+        for number, workload in workloads
+    ]
+    found = iter(_all(tasks))
+    ranked = []
+    for place, one in enumerate(tried):
+        summaries = [summarise(next(found)) for _ in workloads]
+        scores = [score(summary, criterion) for summary in summaries]
+        ranked.append((math.fsum(scores) / len(scores), place, one, _means(summaries)))
+    if all(math.isinf(worth) for worth, *_ in ranked):
+        raise DataError(f"--best {criterion}: no job of this workload has it")
+    field = CRITERIA[criterion][0]
+    base = ranked[0][3][field]
+    return [
+        {"policy": one.policy, "realize": one.mode, "set": " ".join(one.assignments), **means,
+         f"{field}_ratio": means[field] / base if means[field] is not None and base else None,
+         "command": one.command}
+        for _, _, one, means in sorted(ranked, key=lambda entry: entry[:2])
+    ]  # fmt: skip
+
+
 def _job_rows(tasks: Sequence[Task], found: Sequence[list[JobResult]]) -> list[dict[str, Any]]:
     return [
         {"policy": task[1], "seed": task[5], **dataclasses.asdict(result),
@@ -240,7 +312,11 @@ def _print(rows: Sequence[Mapping[str, Any]], shape: Output) -> None:
     if shape is Output.TABLE:
         from dltools.cli.tables import simulation_table
 
-        options.console().print(simulation_table(rows))
+        console = options.console()
+        ranked = bool(rows) and "command" in rows[0]
+        console.print(simulation_table(rows[:_BEST] if ranked else rows))
+        if ranked:
+            console.print(f"The best of {len(rows)}:  {rows[0]['command']}", soft_wrap=True)
     elif shape is Output.CSV:
         out = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [], lineterminator="\n")
         out.writeheader()

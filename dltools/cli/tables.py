@@ -193,11 +193,15 @@ def results_table(results: Iterable[Result]) -> Table:
 
 
 _SIM_COLUMNS = {
-    "policy": "POLICY", "name": "JOB", "node": "NODE", "arrival": "ARRIVAL", "finish": "FINISH",
+    "policy": "POLICY", "realize": "REALIZE", "set": "SET", "name": "JOB", "node": "NODE",
+    "arrival": "ARRIVAL", "finish": "FINISH",
     "makespan": "MAKESPAN", "mean_completion": "MEAN", "completion": "COMPLETION",
     "longest_completion": "LONGEST", "time_to_first": "TO TARGET", "first": "TARGET MET",
     "satisfied": "SATISFIED", "cpu": "CPU", "migrations": "MOVES", "unfinished": "UNFINISHED",
 }  # fmt: skip
+
+
+_SIM_TEXTS = ("policy", "realize", "set", "name", "node")
 
 
 def simulation_table(rows: Iterable[Mapping[str, Any]]) -> Table:
@@ -206,7 +210,7 @@ def simulation_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     found = list(rows)
     shown = [key for key in _SIM_COLUMNS
              if any(row.get(key) not in (None, "", 0) for row in found)]  # fmt: skip
-    table = _table(*((_SIM_COLUMNS[key], "left" if key in ("policy", "name", "node") else "right")
+    table = _table(*((_SIM_COLUMNS[key], "left" if key in _SIM_TEXTS else "right")
                      for key in shown))  # fmt: skip
     for row in found:
         table.add_row(*(_simulated(row, key) for key in shown))

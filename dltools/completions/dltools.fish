@@ -46,6 +46,8 @@ complete -c dl-sim -s p -l policy -x -a 'flowcon tradl dqoes specon noop fair la
 complete -c dl-sim -l set -x -d 'Set a parameter'
 complete -c dl-sim -l realize -x -a 'auto quota weight priority rotate cores' -d 'How a share becomes a setting'
 complete -c dl-sim -l clairvoyant -d 'Let policies know how long a job will train'
+complete -c dl-sim -l from -r -d 'Run a recording again'
+complete -c dl-sim -l best -x -a 'mean_completion makespan time_to_target satisfied' -d 'Rank all policies'
 complete -c dl-sim -l generate -x -a 'fixed: random: poisson: burst:' -d 'Make jobs up'
 complete -c dl-sim -l gap -x -d 'Mean time between two arrivals'
 complete -c dl-sim -l cpus -x -d 'CPUs of a node'

@@ -6,7 +6,7 @@ first bytes, never at a name. JSON Lines and CSV serve people and other tools: N
 infinities are the strings "NaN", "Infinity" and "-Infinity" there.
 """
 
-from dltools.streams.reading import Recording, read, read_table
+from dltools.streams.reading import Recording, concat, read, read_table
 from dltools.streams.table import Row, conform, format_time, to_table
 from dltools.streams.writing import Format, Writer, writer
 
@@ -15,6 +15,7 @@ __all__ = [
     "Recording",
     "Row",
     "Writer",
+    "concat",
     "conform",
     "format_time",
     "read",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,12 +53,17 @@ def read(stream: BinaryIO, name: str, columns: Collection[str] | None = None) ->
 
 def read_table(stream: BinaryIO, name: str) -> pa.Table:
     """Read a whole recording into one table, sorted by time."""
+    return concat(read(stream, name).tables)
+
+
+def concat(tables: Iterable[pa.Table]) -> pa.Table:
+    """Return tables of a recording as one, sorted by time."""
     import pyarrow as pa
 
-    tables = list(read(stream, name).tables)
-    if not tables:
+    found = list(tables)
+    if not found:
         return arrow_schema().empty_table()
-    return sort(pa.concat_tables(tables).unify_dictionaries())
+    return sort(pa.concat_tables(found).unify_dictionaries())
 
 
 class _Prefixed(io.RawIOBase):

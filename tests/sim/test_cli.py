@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 from engine.tools import Tools, complaint
+
+from dltools.streams import read_table
 
 WORKLOAD = b"""
 [[job]]
@@ -70,6 +73,46 @@ def test_the_table_is_for_people(tool: Tools) -> None:
     assert second.startswith("srtf")
 
 
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+def test_a_recording_under_no_policy_ends_as_it_did(tool: Tools) -> None:
+    recording = SAMPLES / "digits" / "recording.parquet"
+    done = tool("dl-sim", "--from", recording, "-p", "noop", "--jobs")
+    assert done.returncode == 0, done.stderr
+    found = {str(row["name"]): row for row in rows(done.stdout)}
+    with recording.open("rb") as file:
+        table = read_table(file, "recording").to_pylist()
+    begun = min(row["time"] for row in table if row["kind"] == "container")
+    for name, row in found.items():
+        seen = [r for r in table if r["kind"] == "container" and r["container_name"] == name]
+        last = (seen[-1]["time"] - begun).total_seconds()
+        used = seen[-1]["cpu_seconds"] - seen[0]["cpu_seconds"]
+        assert float(str(row["finish"])) == pytest.approx(last, rel=0.15)
+        assert float(str(row["cpu"])) == pytest.approx(used, rel=0.15)
+
+
+def test_a_recording_of_serving_has_the_classes_that_it_had(tool: Tools) -> None:
+    done = tool("dl-sim", "--from", SAMPLES / "serving" / "recording.parquet", "-p", "noop",
+                "--jobs")  # fmt: skip
+    found = rows(done.stdout)
+    satisfied = {str(r["name"]) for r in found if float(str(r["satisfied"])) > 0}
+    assert satisfied == {"meter"}
+
+
+@pytest.mark.parametrize("criterion", ["mean_completion", "makespan", "time_to_target"])
+def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) -> None:
+    done = tool("dl-sim", "--best", criterion, input=WORKLOAD)
+    assert done.returncode == 0, done.stderr
+    found = rows(done.stdout)
+    key = {"time_to_target": "time_to_first"}.get(criterion, criterion)
+    worths = [float(str(row[key])) for row in found]
+    assert worths == sorted(worths)
+    noop = next(row for row in found if row["policy"] == "noop")
+    assert worths[0] < float(str(noop[key]))
+    assert str(found[0]["command"]).startswith(f"dl-plan --policy {found[0]['policy']} --realize")
+
+
 @pytest.mark.parametrize(
     ("arguments", "input_", "code", "fault"),
     [
@@ -86,6 +129,9 @@ def test_the_table_is_for_people(tool: Tools) -> None:
         (("--set", "nothing=1"), WORKLOAD, 78, "none of these policies has it"),
         (("--set", "alpha=7"), WORKLOAD, 78, "alpha is a number from 0 to 1"),
         (("--realize", "magic"), WORKLOAD, 78, "unknown mode"),
+        (("--best", "beauty"), WORKLOAD, 78, "one of mean_completion"),
+        (("--best", "satisfied"), WORKLOAD, 65, "no job of this workload has it"),
+        (("--from", "nowhere.parquet"), b"", 74, "no such file"),
         (("--generate", "odd:3"), b"", 78, "KIND:N"),
         (("--generate", "burst:0"), b"", 78, "KIND:N"),
         (("--generate", "burst:3", "--nodes", "0"), b"", 78, "more than 0"),

@@ -1,0 +1,67 @@
+"""What to try when it is asked which policy is best: policies, settings and a few parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dltools.policy import registry
+from dltools.policy.parameters import describe
+from dltools.realize import Mode
+from dltools.sim.outcome import Summary
+
+CRITERIA = {
+    "mean_completion": ("mean_completion", False),
+    "makespan": ("makespan", False),
+    "time_to_target": ("time_to_first", False),
+    "satisfied": ("satisfied", True),
+}
+"""What can be best: the summary's field, and whether more is better."""
+
+_MODES = (Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA)
+_INTERVALS = ("10", "30")
+_EXTRAS = {
+    "flowcon": ("alpha=0.01", "alpha=0.1"),
+    "tradl": ("favour=farthest",),
+    "dqoes": ("gain=adaptive",),
+}  # fmt: skip
+_ALIKE = ("noop", "specon")  # set nothing: one mode says all
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A policy with its settings."""
+
+    policy: str
+    mode: str
+    assignments: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The dl-plan that does it."""
+        sets = "".join(f" --set {assignment}" for assignment in self.assignments)
+        return f"dl-plan --policy {self.policy} --realize {self.mode}{sets}"
+
+
+def candidates() -> Iterator[Candidate]:
+    """Yield what there is to try; the first changes nothing."""
+    yield Candidate("noop", "weight")
+    for name, policy in registry.policies([]).items():
+        if name == "noop":
+            continue
+        own = {p["name"] for p in describe(policy.parameters)}
+        bases = [(f"itval={s}",) for s in _INTERVALS] if "itval" in own else [()]
+        for mode in _MODES[:1] if name in _ALIKE else _MODES:
+            for base in bases:
+                yield Candidate(name, mode.value, base)
+                for extra in _EXTRAS.get(name, ()):
+                    yield Candidate(name, mode.value, (*base, extra))
+
+
+def score(summary: Summary, criterion: str) -> float:
+    """Return what a run is worth: less is better; infinity where it says nothing or never ended."""
+    name, more = CRITERIA[criterion]
+    value: float = getattr(summary, name)
+    if value != value or summary.unfinished:
+        return float("inf")
+    return -value if more else value
