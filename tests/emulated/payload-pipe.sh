@@ -57,7 +57,8 @@ id=$(docker inspect -f '{{.Id}}' plain)
     echo
     echo '{"kind":"end","actions":1,"state":{}}'
 } | check tool apply
-kernel | grep -q '^plain .*cpuset=0 ' || { echo "FAILED: no CPU list"; bad=1; }
+kernel >"$OUT/list"
+grep -q '^plain .*cpuset=0 ' "$OUT/list" || { echo "FAILED: no CPU list"; bad=1; }
 echo "-- turns"
 tool probe | tool plan --policy fair --realize rotate --quantum 3 | tool apply --hold 20s &
 waiting() { docker ps --format '{{.State}}' | grep -q paused; }
