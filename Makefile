@@ -1,7 +1,8 @@
 # make demo   the main job, on a shipped recording, without Docker
 # make test   the whole test suite; on a real engine where one answers
 # make lint   style, types, import contracts, man pages
-# make bench  ratios against docker stats, printed
+# make bench  ratios against docker stats, time and precision of the rest, printed
+# make bench-live  the same trainings, and serving, under several policies; a quarter of an hour
 # make test-v2  the whole pipe in an emulated machine with systemd and cgroup v2 (root; ten minutes)
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 
-.PHONY: demo test test-v2 lint bench clean
+.PHONY: demo test test-v2 lint bench bench-live clean
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -50,6 +51,12 @@ bench: $(VENV)/.test
 	@$(BIN)/python tests/bench/probe.py
 	@$(BIN)/python tests/bench/extract.py
 	@$(BIN)/python tests/bench/plan.py
+	@$(BIN)/python tests/bench/curves.py
+	@$(BIN)/python tests/bench/sim.py
+
+bench-live: $(VENV)/.test
+	@$(BIN)/python tests/bench/live.py 0 gru vae cnn
+	@$(BIN)/python tests/bench/serving.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

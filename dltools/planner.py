@@ -266,7 +266,10 @@ class Fold:
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         if state.get("v") != STATE_VERSION:
-            raise DataError(f"state version {state.get('v')}; this dltools reads {STATE_VERSION}")
+            raise DataError(
+                f"state version {state.get('v')}, and this dltools reads {STATE_VERSION}: "
+                "begin anew without it"
+            )
         if state.get("policy") != self._policy.name:
             raise DataError(
                 f"the state is of policy {state.get('policy')!r}, not {self._policy.name!r}"

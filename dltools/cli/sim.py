@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -110,6 +111,25 @@ def sim(
             "time_to_target or satisfied.",
         ),
     ] = "",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write what dl-probe would have recorded of one policy's run, as Parquet.",
+        ),
+    ] = None,
+    interval: Annotated[
+        float,
+        typer.Option(
+            "-i",
+            "--interval",
+            parser=options.seconds,
+            metavar="TIME",
+            help="With --output: time between two samples.",
+        ),
+    ] = "5s",  # type: ignore[assignment]
     jobs: Annotated[
         bool, typer.Option("--jobs", help="Print a row per job instead of one per policy.")
     ] = False,
@@ -143,6 +163,12 @@ def sim(
         for name, workload, number in runs
     ]
     _check(names, set_ or [], realize)
+    if output is not None:
+        if len(tasks) > 1:
+            raise typer.BadParameter("--output takes one --policy and one run")
+        found = [_recorded_to(output, tasks[0], interval)]
+        _print(_job_rows(tasks, found) if jobs else _policy_rows(names, tasks, found), shape)
+        return
     found = list(_all(tasks))
     if jobs:
         _print(_job_rows(tasks, found), shape)
@@ -225,6 +251,27 @@ def _simulate(task: Task) -> list[JobResult]:
     workload, name, assignments, realize, clairvoyant, _ = task
     policy, parameters, choice = _chosen(name, assignments, realize)
     return Simulation(workload, policy, parameters, choice, clairvoyant=clairvoyant).run()
+
+
+def _recorded_to(file: Path, task: Task, every_s: float) -> list[JobResult]:
+    """Simulate, and write the observations."""
+    from dltools.files import atomic_file
+    from dltools.sim.engine import Simulation
+    from dltools.sim.observe import Recorder
+    from dltools.streams import Format, writer
+
+    if not every_s >= 0.01:
+        raise ConfigError(f"--interval {every_s:g}: at least 0.01 s")
+    workload, name, assignments, realize, clairvoyant, _ = task
+    policy, parameters, choice = _chosen(name, assignments, realize)
+    recorder = Recorder()
+    found = Simulation(workload, policy, parameters, choice, clairvoyant=clairvoyant,
+                       observer=recorder, every_s=every_s).run()  # fmt: skip
+    with atomic_file(file) as out:
+        target = writer(Format.PARQUET, out)  # type: ignore[arg-type]
+        target.write(recorder.table())
+        target.close()
+    return found
 
 
 def _all(tasks: Sequence[Task]) -> Iterator[list[JobResult]]:

@@ -7,11 +7,11 @@ _dl_sim() {
         --realize) COMPREPLY=($(compgen -W "auto quota weight priority rotate cores" -- "$word")); return ;;
         --generate) COMPREPLY=($(compgen -W "fixed: random: poisson: burst:" -- "$word")); compopt -o nospace; return ;;
         --best) COMPREPLY=($(compgen -W "mean_completion makespan time_to_target satisfied" -- "$word")); return ;;
-        --from) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --from|-o|--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --format) COMPREPLY=($(compgen -W "auto table jsonl csv" -- "$word")); return ;;
     esac
     if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W "--policy --set --realize --clairvoyant --from --best --generate --gap --cpus --nodes --seed --repeat --jobs --format --version --help" -- "$word"))
+        COMPREPLY=($(compgen -W "--policy --set --realize --clairvoyant --from --best --generate --gap --cpus --nodes --seed --repeat --output --interval --jobs --format --version --help" -- "$word"))
     else
         COMPREPLY=($(compgen -f -- "$word"))
     fi

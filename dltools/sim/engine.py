@@ -27,14 +27,18 @@ from dltools.sim.workload import Job, NodeSpec, Workload
 from dltools.site import Site
 
 LATENCY = "latency_seconds"
+REPORT_S = 2.0
+"""How often a serving job says its response time."""
 SATISFIED = 0.10
 """Part of a response-time target within which it counts as met (DQoES's alpha)."""
 
 _ROUND_OFF = 1e-9
 _STEP = 1e-6  # seconds; what comes sooner than the clock can tell would never come
 
+_LOOK = "look"
+
 Observer = Callable[[float, "Machine"], None]
-"""What is called whenever a machine has been brought up to a time (seconds)."""
+"""What is called with a time (seconds) and a machine that has been brought up to it."""
 
 
 @dataclass(slots=True)
@@ -86,6 +90,9 @@ class Machine:
         self.now = 0.0
         self.memory = 0
         self.version = 0
+        self.spent = 0.0  # CPU seconds handed out
+        self.listens = False
+        self.said: list[tuple[Run, float, str, float, int | None]] = []
         self.realized: Realized | None = None
 
     def advance(self, now: float, *, talk: bool) -> None:
@@ -99,6 +106,7 @@ class Machine:
     def _work(self, run: Run, span: float, talk: bool) -> None:
         job, before = run.job, run.done
         run.cpu += run.cores * span
+        self.spent += run.cores * span
         run.result.cpu += run.cores * span
         if job.serves:
             latency = run.latency
@@ -106,8 +114,7 @@ class Machine:
                 run.result.served += span
                 if job.qoe is not None and abs(job.qoe - latency) <= SATISFIED * job.qoe:
                     run.result.satisfied += span
-                run.epoch += 1
-                self._say(run, self.now + span, latency)
+                self._answer(run, span, latency, talk)
             return
         run.done = min(job.work, before + run.rate * span)
         last = min(job.epochs, int(run.done / run.epoch_work + _ROUND_OFF))
@@ -124,8 +131,19 @@ class Machine:
         if last > run.epoch:
             run.epoch = last
 
-    @staticmethod
-    def _say(run: Run, time: float, value: float, step: int | None = None) -> None:
+    def _answer(self, run: Run, span: float, latency: float, talk: bool) -> None:
+        """Report the response time every two seconds, whenever anybody looks."""
+        first = math.floor((self.now + _ROUND_OFF) / REPORT_S) + 1
+        last = math.floor((self.now + span + _ROUND_OFF) / REPORT_S)
+        for number in range(first, last + 1):
+            if talk or run.epoch == 0:
+                self._say(run, number * REPORT_S, latency)
+            run.epoch += 1
+
+    def _say(self, run: Run, time: float, value: float, step: int | None = None) -> None:
+        if self.listens:
+            metric = LATENCY if run.job.serves else run.job.curve.metric
+            self.said.append((run, time, metric, value, step))
         run.times.append(round(time * MICRO))
         run.values.append(value)
         run.steps.append(step)
@@ -193,8 +211,9 @@ class Machine:
                 continue
             if run.job.serves:
                 soonest = min(soonest, run.until)
-                if not run.track.metrics:  # half a second, as serving programs report
-                    soonest = min(soonest, max(self.now, run.ready) + 0.5)
+                if run.epoch == 0:
+                    number = math.floor((self.now + _ROUND_OFF) / REPORT_S) + 1
+                    soonest = min(soonest, number * REPORT_S)
                 continue
             if run.rate <= 0:
                 continue
@@ -230,8 +249,12 @@ class Simulation:
         *,
         clairvoyant: bool = False,
         observer: Observer | None = None,
+        every_s: float = 5.0,
     ) -> None:
-        """`clairvoyant` lets the policy know how many epochs each job will train."""
+        """`clairvoyant` lets the policy know how many epochs each job will train.
+
+        `observer` is called for each machine every `every_s` seconds; that changes nothing.
+        """
         self._policy = policy
         self._parameters = parameters
         self._choice = choice
@@ -239,8 +262,11 @@ class Simulation:
         self._talk = bool(self._needs.windows or self._needs.curves or observer)
         self._clairvoyant = clairvoyant
         self._observer = observer
+        self._every_s = every_s
         self._state: State = {}
         self._machines = {spec.name: Machine(spec) for spec in workload.nodes}
+        for machine in self._machines.values():
+            machine.listens = observer is not None
         self._order = {name: number for number, name in enumerate(self._machines)}
         self._jobs = workload.jobs
         self._results: dict[str, JobResult] = {}
@@ -255,12 +281,16 @@ class Simulation:
         """Run until all jobs have ended, or a time; return their results in order of arrival."""
         for job in self._jobs:
             self._push(job.arrival, "", 0, job)
+        for name in self._machines if self._observer else ():
+            self._push(0.0, name, 0, _LOOK)
         while self._events and self._events[0][0] <= until:
             now, _, name, version, what = heapq.heappop(self._events)
             if what is None and self._machines[name].version != version:
                 continue  # something has happened there since
             self.events += 1
-            if what is None:
+            if what is _LOOK:
+                self._observe(self._machines[name], now)
+            elif what is None:
                 self._wake(self._machines[name], now)
             elif isinstance(what, Job):
                 self._arrive(what, now)
@@ -276,6 +306,13 @@ class Simulation:
         heapq.heappush(self._events, (time, self._number, name, version, what))
 
     # Events
+
+    def _observe(self, machine: Machine, now: float) -> None:
+        machine.advance(now, talk=True)
+        if self._observer is not None:
+            self._observer(now, machine)
+        if self._events and any(what is not _LOOK for *_, what in self._events):
+            self._push(now + self._every_s, machine.spec.name, 0, _LOOK)
 
     def _wake(self, machine: Machine, now: float) -> None:
         self._bring(machine, now)
@@ -377,8 +414,6 @@ class Simulation:
                 if order.deed is Deed.MIGRATE and order.job_id in machine.runs:
                     self._migrate(machine, machine.runs[order.job_id], order.to)
         machine.share()
-        if self._observer is not None:
-            self._observer(machine.now, machine)
         self._plan_next(machine)
 
     def _seen(self, other: Machine, machine: Machine) -> Any:

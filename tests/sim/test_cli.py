@@ -73,6 +73,19 @@ def test_the_table_is_for_people(tool: Tools) -> None:
     assert second.startswith("srtf")
 
 
+def test_what_is_written_reads_like_a_recording(tool: Tools, tmp_path: Path) -> None:
+    file = tmp_path / "seen.parquet"
+    done = tool("dl-sim", "-p", "noop", "--jobs", "-o", file, "-i", "1s", input=WORKLOAD)
+    assert done.returncode == 0, done.stderr
+    planned = tool("dl-plan", "--policy", "tradl", "--explain", file)
+    assert planned.returncode == 0, planned.stderr
+    again = tool("dl-sim", "--from", file, "-p", "noop", "--jobs")
+    assert again.returncode == 0, again.stderr
+    for before, after in zip(rows(done.stdout), rows(again.stdout), strict=True):
+        assert after["name"] == before["name"]
+        assert float(str(after["finish"])) == pytest.approx(float(str(before["finish"])), rel=0.1)
+
+
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 
