@@ -14,4 +14,8 @@ say "What dl-apply would do about it:"
 say "\$ dl-plan --policy flowcon --realize quota --set itval=6 samples/digits/recording.parquet | dl-apply --dry-run --offline"
 dl-plan --policy flowcon --realize quota --set itval=6 "$recording" | dl-apply --dry-run --offline --format table
 
+say "An hour of 60 trainings on two CPUs, simulated under three policies:"
+say "\$ dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf"
+dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf --format table
+
 say "On a Docker host, the same on live containers:  dl-probe | dl-plan --policy flowcon | dl-apply"
