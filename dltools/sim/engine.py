@@ -173,7 +173,7 @@ class Machine:
         wants, limits = [run.want for run in runs], [run.limits for run in runs]
         for run, cores in zip(runs, allocate(wants, limits, self.spec.cpus), strict=True):
             run.cores = cores
-            run.rate = useful(cores, run.limits, run.job.threads, self.spec.cpus)
+            run.rate = useful(cores, run.limits, run.job.threads, self.spec.cpus, run.job.spin)
 
     def _want(self, run: Run) -> float:
         if self.now + _ROUND_OFF < run.ready:

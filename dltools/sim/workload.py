@@ -19,7 +19,8 @@ class Job:
     its metric; `startup` the seconds before its first work. `first` and `final` are targets of the
     curve's metric. With `request` (CPU seconds) it serves for `duration` seconds instead: one
     request after the other, `think` seconds apart, to be answered in `qoe` seconds. `memory` in
-    bytes. `checkpoint` is how many seconds it takes to stop and start elsewhere."""
+    bytes. `checkpoint` is how many seconds it takes to stop and start elsewhere; `spin` how much of
+    the measured contention its threads suffer, from 0 (they sleep at barriers) to 1 (they spin)."""
 
     name: str
     arrival: float = 0.0
@@ -36,6 +37,7 @@ class Job:
     duration: float = 0.0
     qoe: float | None = None
     checkpoint: float = 18.0
+    spin: float = 1.0
 
     @property
     def serves(self) -> bool:
@@ -124,6 +126,8 @@ def _job(table: Mapping[str, Any], number: int, name: str) -> Job:
     for key in _POSITIVE:
         if getattr(job, key) <= 0:
             raise DataError(f"{where}: {key} is more than 0")
+    if job.spin > 1:
+        raise DataError(f"{where}: spin is from 0 to 1")
     if job.serves and job.duration <= 0:
         raise DataError(f"{where}: a serving job has a duration in seconds")
     return job
