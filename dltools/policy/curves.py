@@ -30,6 +30,7 @@ FEWEST = 5
 
 _KNOTS = 24
 _WARM_UP = 0.2
+_FLAT = 1e-3
 _LARGEST = 1e150  # whose square is still a number
 _VOTERS = 8
 _SHARPNESS = 5.0
@@ -157,6 +158,15 @@ class Curve:
             way = 0.0 if end is None else self.value_at(self.first) - end[0]
             self._known[key] = math.inf if end is None else self.work_to(end[0] + left * way)
         found: float = self._known[key]
+        return found
+
+    @property
+    def flat(self) -> bool:
+        """Whether it has gone no way to speak of: a thousandth of its level."""
+        if "flat" not in self._known:
+            way = abs(self.value_at(self.first) - self.level)
+            self._known["flat"] = way <= _FLAT * abs(self.level)
+        found: bool = self._known["flat"]
         return found
 
     def _asymptote(self) -> tuple[float, float, float] | None:

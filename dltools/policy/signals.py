@@ -158,15 +158,14 @@ def cpu_share(track: Track, now: int, itval: int, cpus: float) -> tuple[float | 
 _REFIT = 1.2
 """Growth of a history (in points) after which its curve is fitted anew."""
 
-_FITS = 24
+_FITS = 12
 
-_FLAT = 1e-3
 _CONVERGED = 0.02
 """Share of a curve's whole way that is left when it counts as converged (ours)."""
 
 
 def refit(jobs: Iterable[Track]) -> None:
-    """Fit the learning curves anew whose histories have grown by a fifth: at most 24 of a round,
+    """Fit the learning curves anew whose histories have grown by a fifth: at most 12 of a round,
     those that have grown most, so that no round takes long. A policy calls it before it looks."""
     grown = []
     for job in jobs:
@@ -267,8 +266,7 @@ def _to_convergence(track: Track) -> Remaining:
     if metric is None or found is None:
         return Remaining(None, "too few points to predict")
     end, seconds = found.asymptote(), found.convergence(_CONVERGED)
-    flat = abs(found.value_at(found.first) - found.level) <= _FLAT * abs(found.level)
-    if flat or seconds <= track.attained - found.last:
+    if found.flat or seconds <= track.attained - found.last:
         return Remaining(math.inf, f"{metric} has converged, yet it goes on")
     if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
