@@ -46,6 +46,7 @@ class Rotation:
         self._current: int | None = None
         self._until = 0.0
         self._look_at = 0.0
+        self._paused: set[str] = set()  # as last seen
 
     @property
     def active(self) -> bool:
@@ -67,6 +68,7 @@ class Rotation:
         if not self._turns:
             self._current = None
             return
+        self._see()
         kept = next((t.group for t in self._turns if t.container_id in running), None)
         self._start(self._turns[0].group if kept is None else kept, keep=kept is not None)
 
@@ -81,15 +83,13 @@ class Rotation:
         if not self._turns or self._clock() < min(self._until, self._look_at):
             return
         self._look_at = self._clock() + LOOK_S
-        alive = {found["Id"] for found in self._engine.containers()}
+        alive = self._see()
         for turn in [turn for turn in self._turns if turn.container_id not in alive]:
             self._turns.remove(turn)
             self._forget(turn.container_id)
         groups = sorted({turn.group for turn in self._turns})
-        if not groups:
-            self._current = None
-        elif len(groups) == 1:
-            self._start(groups[0])  # nobody is left to wait for
+        if len(groups) < 2:
+            self.release()  # nobody is left to wait for
         elif self._current not in groups or self._clock() >= self._until:
             later = [group for group in groups if group > (self._current or 0)]
             self._start(later[0] if later else groups[0])
@@ -118,7 +118,7 @@ class Rotation:
             if turn.group != group:
                 self._pause(turn)
         for turn in self._turns:
-            if turn.group == group:
+            if turn.group == group and turn.container_id in self._paused:
                 self._unpause(turn.container_id)
         now = self._clock()
         if not (keep and self._current is not None and self._until > now):
@@ -127,7 +127,15 @@ class Rotation:
         self._current = group
         self._look_at = now + LOOK_S
 
+    def _see(self) -> set[str]:
+        """Return who runs or is paused, and remember who is paused."""
+        states = {found["Id"]: found.get("State") for found in self._engine.containers()}
+        self._paused = {key for key, state in states.items() if state == "paused"}
+        return set(states)
+
     def _pause(self, turn: Turn) -> None:
+        if turn.container_id in self._paused:
+            return
         path = self._path(turn.container_id)
         if not path.exists():
             try:
@@ -139,10 +147,12 @@ class Rotation:
                 file.write(json.dumps(told).encode())
         with suppress(GoneError, RefusedError):  # it has ended, or is paused already
             self._engine.pause(turn.container_id)
+            self._paused.add(turn.container_id)
 
     def _unpause(self, container_id: str) -> bool:
         try:
             self._engine.unpause(container_id)
+            self._paused.discard(container_id)
         except (GoneError, RefusedError):
             return False  # it has ended, or runs already
         return True

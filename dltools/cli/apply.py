@@ -63,8 +63,8 @@ def apply(
         typer.Option(
             parser=options.seconds,
             metavar="TIME",
-            help="How long to go on taking turns when the input has ended; by default until the "
-            "jobs have.",
+            help="How long to go on taking turns when the input has ended; by default until "
+            "nobody waits any more.",
         ),
     ] = None,
     format_: Annotated[

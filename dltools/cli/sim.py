@@ -22,7 +22,7 @@ from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from dltools.sim.outcome import JobResult, Summary
-    from dltools.sim.workload import Workload
+    from dltools.sim.workload import NodeSpec, Workload
 
 
 _BEST = 10
@@ -80,6 +80,17 @@ def sim(
             help="Instead of a file: run a recording's containers again; a file, - or a directory.",
         ),
     ] = "",
+    trace: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND:FILE",
+            help="Instead of a file: a cluster trace, gavel or alibaba, on --nodes of --cpus each.",
+        ),
+    ] = "",
+    throughputs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --trace gavel: the table of throughputs, JSON."),
+    ] = None,
     generate: Annotated[
         str,
         typer.Option(
@@ -143,9 +154,11 @@ def sim(
     Reads a workload file and prints for each policy what it comes to: makespan, completion times,
     times to targets, satisfied models. The same workload and seed always give the same digits.
     """  # fmt: skip
-    if from_ and generate:
-        raise typer.BadParameter("--from and --generate exclude each other")
-    if from_:
+    if sum(map(bool, (from_, generate, trace))) > 1:
+        raise typer.BadParameter("--from, --generate and --trace exclude each other")
+    if trace:
+        workloads = [(0, _traced(trace, throughputs, _machines(cpus, nodes)))]
+    elif from_:
         workloads = [(0, _recorded(from_, context))]
     else:
         workloads = _workloads(input_, context, generate, gap, cpus, nodes, seed, repeat)
@@ -194,13 +207,49 @@ def _workloads(
     kind, _, count = generate.partition(":")
     if kind not in ARRIVALS or not count.isdecimal() or not 0 < int(count) <= 1_000_000:
         raise ConfigError(f"--generate {generate}: KIND:N, where KIND is {', '.join(ARRIVALS)}")
-    if not 0 < cpus < 1e6 or not 0 < nodes <= 100_000 or not 0 < repeat <= 100_000:
-        raise ConfigError("--cpus, --nodes and --repeat are more than 0")
-    machines = [workloads.NodeSpec(f"node-{k + 1}", cpus) for k in range(nodes)]
+    if not 0 < repeat <= 100_000:
+        raise ConfigError("--repeat is more than 0")
+    machines = _machines(cpus, nodes)
     return [
         (number, workloads.checked(trainings(int(count), kind, gap, number), machines, generate))
         for number in range(seed, seed + repeat)
     ]
+
+
+def _machines(cpus: float, nodes: int) -> list[NodeSpec]:
+    from dltools.sim.workload import NodeSpec
+
+    if not 0 < cpus < 1e6 or not 0 < nodes <= 100_000:
+        raise ConfigError("--cpus and --nodes are more than 0")
+    return [NodeSpec(f"node-{k + 1}", cpus) for k in range(nodes)]
+
+
+def _traced(trace: str, throughputs: Path | None, machines: list[NodeSpec]) -> Workload:
+    from dltools.sim import traces
+    from dltools.sim.workload import checked
+
+    kind, _, name = trace.partition(":")
+    if kind not in traces.KINDS or not name:
+        raise ConfigError(f"--trace {trace}: KIND:FILE, where KIND is {' or '.join(traces.KINDS)}")
+    text = _text(Path(name))
+    if kind == "alibaba":
+        return checked(traces.alibaba(text, name), machines, name)
+    if throughputs is None:
+        raise ConfigError("--trace gavel needs --throughputs: how fast its jobs are is not in it")
+    try:
+        table = json.loads(_text(throughputs))
+    except ValueError as error:
+        raise DataError(f"{throughputs}: {error}") from error
+    if not isinstance(table, dict):
+        raise DataError(f"{throughputs}: not a table of throughputs")
+    return checked(traces.gavel(text, table, name), machines, name)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _recorded(name: str, context: typer.Context) -> Workload:

@@ -79,11 +79,11 @@ def checked(jobs: Sequence[Job], nodes: Sequence[NodeSpec], name: str) -> Worklo
     """Return a workload in order of arrival. Raises `DataError` for names that come twice, and for
     a job that fits no machine."""
     for kind, names in (("job", [j.name for j in jobs]), ("node", [n.name for n in nodes])):
-        twice = next((n for i, n in enumerate(names) if n in names[:i]), None) if len(
-            set(names)
-        ) != len(names) else None  # fmt: skip
-        if twice is not None:
-            raise DataError(f"{name}: two {kind}s are called {twice!r}")
+        seen: set[str] = set()
+        for one in names:
+            if one in seen:
+                raise DataError(f"{name}: two {kind}s are called {one!r}")
+            seen.add(one)
     room = max((node.memory or math.inf for node in nodes), default=0)
     for job in jobs:
         if job.memory > room:
