@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools.errors import DataError, OutputError
+from dltools.errors import DataError, DltoolsError, OutputError
 from dltools.files import atomic_file
 from dltools.probe.engine import Engine, GoneError, RefusedError
 
@@ -95,11 +95,18 @@ class Rotation:
             self._start(later[0] if later else groups[0])
 
     def release(self) -> None:
-        """Let everybody run, and end."""
+        """Let everybody run, and end. What goes wrong with one keeps no other paused; it is raised
+        in the end, and the next run mends it."""
         turns, self._turns, self._current = self._turns, [], None
+        failed: DltoolsError | None = None
         for turn in turns:
-            self._unpause(turn.container_id)
-            self._forget(turn.container_id)
+            try:
+                self._unpause(turn.container_id)
+                self._forget(turn.container_id)
+            except DltoolsError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
     def mend(self) -> list[str]:
         """Let run whom an earlier run has left paused; return their names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from dltools import __version__
-from dltools.errors import InputOutputError
+from dltools.errors import ConfigError, InputOutputError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -55,6 +55,17 @@ def seconds(text: str) -> float:
     if not match:
         raise typer.BadParameter(f"{text!r} is not a duration such as 30, 1.5s, 10m or 2h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"]
+
+
+def assigned(assignments: Iterable[str]) -> dict[str, object]:
+    """Read what --set gave: NAME=VALUE each. Raises `ConfigError`."""
+    found: dict[str, object] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {assignment}: not NAME=VALUE")
+        found[key.strip()] = value.strip()
+    return found
 
 
 def moment(text: str) -> datetime:

@@ -287,11 +287,7 @@ def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> An
             given |= tomllib.loads(file.read_text())
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {assignment}: not NAME=VALUE")
-        given[key.strip()] = value.strip()
+    given |= options.assigned(assignments)
     return build(policy.parameters, given)
 
 

@@ -165,8 +165,11 @@ def sim(
     auto = Output.TABLE if sys.stdout.isatty() else Output.JSONL
     shape = auto if format_ is Output.AUTO else format_
     if best:
-        if policy or set_:
-            raise typer.BadParameter("--best tries all policies: it takes no --policy and no --set")
+        if policy or set_ or realize != "auto" or output or jobs:
+            raise typer.BadParameter(
+                "--best tries all policies and settings: it takes no --policy, --set, --realize, "
+                "--output or --jobs"
+            )
         _print(_ranked(best, workloads, clairvoyant=clairvoyant), shape)
         return
     names = policy or ["noop", "flowcon", "tradl", "slaq", "las", "srtf"]
@@ -272,9 +275,9 @@ def _check(names: Sequence[str], assignments: Sequence[str], realize: str) -> No
     for name in names:
         policy, _, _ = _chosen(name, assignments, realize)
         known |= {p["name"] for p in describe(policy.parameters)}
-    for assignment in assignments:
-        if assignment.partition("=")[0].strip() not in known:
-            raise ConfigError(f"--set {assignment}: none of these policies has it")
+    for key in options.assigned(assignments):
+        if key not in known:
+            raise ConfigError(f"--set {key}: none of these policies has it")
 
 
 def _chosen(name: str, assignments: Sequence[str], realize: str) -> tuple[Any, Any, Any]:
@@ -284,13 +287,7 @@ def _chosen(name: str, assignments: Sequence[str], realize: str) -> tuple[Any, A
 
     policy = registry.get(name, plugins())
     own = {p["name"] for p in describe(policy.parameters)}
-    given = {}
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {assignment}: not NAME=VALUE")
-        if key.strip() in own:
-            given[key.strip()] = value.strip()
+    given = {key: value for key, value in options.assigned(assignments).items() if key in own}
     return policy, build(policy.parameters, given), choice_of(realize)
 
 
