@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from dltools.columns import integers, optional, plain, reals, texts
 from dltools.schema import Kind
 from dltools.streams.table import is_one_of
 
@@ -30,7 +31,6 @@ COLUMNS = ("time", "host", "kind", "cpu_count", "metric", "value", "step", "epoc
 """The columns that decide; no other is read."""
 
 _RUNNING = ("running", "paused", "restarting")
-_NONE = -(2**63)
 
 Lists = dict[str, list[Any]]
 Point = tuple[str, str, int, float, int | None, float]
@@ -171,14 +171,14 @@ def _feed(table: pa.Table, rest: Rest, settled: int | None) -> Feed:
         table.filter(is_one_of(kinds, (kind,)))
         for kind in (Kind.NODE, Kind.CONTAINER, Kind.PROGRESS)
     )
-    times, places = _integers(containers, "time"), _integers(containers, "position")
+    times, places = integers(containers, "time"), integers(containers, "position")
     rows = {
-        **{name: _texts(containers, name) for name in _TEXTS},
-        **{name: _reals(containers, name) for name in _REALS},
-        **{name: _optional(containers, name) for name in _INTEGERS},
+        **{name: texts(containers, name) for name in _TEXTS},
+        **{name: reals(containers, name) for name in _REALS},
+        **{name: optional(containers, name) for name in _INTEGERS},
     }
-    node_times, node_places = _integers(nodes, "time"), _integers(nodes, "position")
-    sizes = _reals(nodes, "cpu_count")
+    node_times, node_places = integers(nodes, "time"), integers(nodes, "position")
+    sizes = reals(nodes, "cpu_count")
     if settled is not None:
         times, places, rows = _later(settled, times, places, rows)
         node_times, node_places, kept = _later(settled, node_times, node_places, {"": sizes})
@@ -297,10 +297,10 @@ def _points(progress: pa.Table, rest: Sequence[Point]) -> dict[str, dict[str, Po
     keys = pc.add(pc.multiply(ids.indices.cast(pa.int64()), many), names.indices)
     order = pc.array_sort_indices(keys)  # stable
     sorted_ = progress.take(order)
-    times, steps = _integers(sorted_, "time"), _optional(sorted_, "step")
-    values = _plain(sorted_.column("value").combine_chunks(), "d")
-    epochs = _reals(sorted_, "epoch")
-    runs = _plain(keys.take(order), "q")
+    times, steps = integers(sorted_, "time"), optional(sorted_, "step")
+    values = plain(sorted_.column("value").combine_chunks(), "d")
+    epochs = reals(sorted_, "epoch")
+    runs = plain(keys.take(order), "q")
     starts = [0, *(i for i in range(1, len(runs)) if runs[i] != runs[i - 1]), len(runs)]
     id_words, name_words = ids.dictionary.to_pylist(), names.dictionary.to_pylist()
     for low, high in pairwise(starts):
@@ -354,59 +354,3 @@ def ungrouped(points: Mapping[str, Mapping[str, Points]], after: int | None) -> 
                 )
             ]
     return sorted(found, key=lambda point: (point[2], point[0], point[1]))
-
-
-# Columns
-
-
-def _plain(array: Any, code: str) -> list[Any]:
-    """Return a column without nulls from its buffer; `to_pylist` takes ten times as long."""
-    if len(array) == 0:
-        return []
-    whole: Any = memoryview(array.buffers()[1])
-    found: list[Any] = whole.cast(code)[array.offset : array.offset + len(array)].tolist()
-    return found
-
-
-def _integers(table: pa.Table, name: str) -> list[int]:
-    import pyarrow as pa
-
-    return _plain(table.column(name).cast(pa.int64()).combine_chunks(), "q")
-
-
-def _optional(table: pa.Table, name: str) -> list[int | None]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = table.column(name).cast(pa.int64()).combine_chunks()
-    if column.null_count == len(column):
-        return [None] * len(column)
-    if column.null_count == 0:
-        return _plain(column, "q")
-    filled: list[int] = _plain(pc.fill_null(column, _NONE), "q")
-    return [None if value == _NONE else value for value in filled]
-
-
-def _reals(table: pa.Table, name: str) -> list[float]:
-    """Return a column with NaN for what is null or not finite."""
-    import pyarrow.compute as pc
-
-    column = table.column(name).combine_chunks()
-    if column.null_count == len(column):
-        return [math.nan] * len(column)
-    finite = pc.fill_null(pc.is_finite(column), False)
-    return _plain(pc.if_else(finite, pc.fill_null(column, math.nan), math.nan), "d")
-
-
-def _texts(table: pa.Table, name: str) -> list[Any]:
-    import pyarrow.compute as pc
-
-    column = table.column(name).combine_chunks()
-    if column.null_count == len(column):
-        return [None] * len(column)
-    words = column.dictionary.to_pylist()
-    codes = column.indices
-    if codes.null_count:
-        codes = pc.fill_null(codes, len(words))
-        words.append(None)
-    return [words[code] for code in _plain(codes, "i")]

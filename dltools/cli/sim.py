@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
-import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,8 +20,9 @@ from dltools.cli.options import Version
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from dltools.sim.outcome import JobResult, Summary
-    from dltools.sim.workload import NodeSpec, Workload
+    from dltools.sim.engine import Simulation
+    from dltools.sim.outcome import JobResult
+    from dltools.sim.workload import Workload
 
 
 _BEST = 10
@@ -156,12 +156,20 @@ def sim(
     """  # fmt: skip
     if sum(map(bool, (from_, generate, trace))) > 1:
         raise typer.BadParameter("--from, --generate and --trace exclude each other")
-    if trace:
-        workloads = [(0, _traced(trace, throughputs, _machines(cpus, nodes)))]
+    if not 0 < repeat <= 100_000:
+        raise ConfigError("--repeat is more than 0")
+    from dltools.cli import workloads
+
+    seeds = list(range(seed, seed + repeat)) if generate else [seed]
+    if generate:
+        nodes_ = workloads.machines(cpus, nodes)
+        made = [workloads.generated(generate, gap, nodes_, number) for number in seeds]
+    elif trace:
+        made = [workloads.traced(trace, throughputs, workloads.machines(cpus, nodes))]
     elif from_:
-        workloads = [(0, _recorded(from_, context))]
+        made = [workloads.recorded(from_, context)]
     else:
-        workloads = _workloads(input_, context, generate, gap, cpus, nodes, seed, repeat)
+        made = [workloads.from_file(input_, context)]
     auto = Output.TABLE if sys.stdout.isatty() else Output.JSONL
     shape = auto if format_ is Output.AUTO else format_
     if best:
@@ -170,101 +178,48 @@ def sim(
                 "--best tries all policies and settings: it takes no --policy, --set, --realize, "
                 "--output or --jobs"
             )
-        _print(_ranked(best, workloads, clairvoyant=clairvoyant), shape)
+        _print(_best(best, made, clairvoyant=clairvoyant), shape)
         return
-    names = policy or ["noop", "flowcon", "tradl", "slaq", "las", "srtf"]
-    runs = [(name, workload, number) for name in names for number, workload in workloads]
-    tasks = [
-        (workload, name, set_ or [], realize, clairvoyant, number)
-        for name, workload, number in runs
-    ]
+    names = list(dict.fromkeys(policy or ["noop", "flowcon", "tradl", "slaq", "las", "srtf"]))
     _check(names, set_ or [], realize)
+    tasks = [Task(one, name, tuple(set_ or ()), realize, clairvoyant)
+             for name in names for one in made]  # fmt: skip
     if output is not None:
         if len(tasks) > 1:
             raise typer.BadParameter("--output takes one --policy and one run")
-        found = [_recorded_to(output, tasks[0], interval)]
-        _print(_job_rows(tasks, found) if jobs else _policy_rows(names, tasks, found), shape)
-        return
-    found = list(_all(tasks))
-    if jobs:
-        _print(_job_rows(tasks, found), shape)
+        found = iter([_recorded_to(output, tasks[0], interval)])
     else:
-        _print(_policy_rows(names, tasks, found), shape)
+        found = iter(_all(tasks))
+    from dltools.sim import comparison
+
+    runs = {name: [next(found) for _ in made] for name in names}
+    _print(comparison.by_job(runs, seeds) if jobs else comparison.by_policy(runs), shape)
 
 
-def _workloads(
-    input_: str, context: typer.Context, generate: str, gap: float, cpus: float, nodes: int,
-    seed: int, repeat: int,
-) -> list[tuple[int, Workload]]:  # fmt: skip
-    from dltools.sim import workload as workloads
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run: a workload under a policy with its settings."""
 
-    if not generate:
-        stream, name = options.open_input(input_, context)
-        try:
-            text = stream.read().decode()
-        except UnicodeDecodeError as error:
-            raise DataError(f"{name}: not a workload file: {error}") from error
-        return [(0, workloads.read(text, name))]
-    from dltools.sim.generate import ARRIVALS, trainings
+    workload: Workload
+    policy: str
+    assignments: tuple[str, ...]
+    realize: str
+    clairvoyant: bool
 
-    kind, _, count = generate.partition(":")
-    if kind not in ARRIVALS or not count.isdecimal() or not 0 < int(count) <= 1_000_000:
-        raise ConfigError(f"--generate {generate}: KIND:N, where KIND is {', '.join(ARRIVALS)}")
-    if not 0 < repeat <= 100_000:
-        raise ConfigError("--repeat is more than 0")
-    machines = _machines(cpus, nodes)
-    return [
-        (number, workloads.checked(trainings(int(count), kind, gap, number), machines, generate))
-        for number in range(seed, seed + repeat)
-    ]
+    def simulation(self, observer: Any = None, every_s: float = 5.0) -> Simulation:
+        """Return what runs it."""
+        from dltools.sim.engine import Simulation
 
-
-def _machines(cpus: float, nodes: int) -> list[NodeSpec]:
-    from dltools.sim.workload import NodeSpec
-
-    if not 0 < cpus < 1e6 or not 0 < nodes <= 100_000:
-        raise ConfigError("--cpus and --nodes are more than 0")
-    return [NodeSpec(f"node-{k + 1}", cpus) for k in range(nodes)]
-
-
-def _traced(trace: str, throughputs: Path | None, machines: list[NodeSpec]) -> Workload:
-    from dltools.sim import traces
-    from dltools.sim.workload import checked
-
-    kind, _, name = trace.partition(":")
-    if kind not in traces.KINDS or not name:
-        raise ConfigError(f"--trace {trace}: KIND:FILE, where KIND is {' or '.join(traces.KINDS)}")
-    text = _text(Path(name))
-    if kind == "alibaba":
-        return checked(traces.alibaba(text, name), machines, name)
-    if throughputs is None:
-        raise ConfigError("--trace gavel needs --throughputs: how fast its jobs are is not in it")
-    try:
-        table = json.loads(_text(throughputs))
-    except ValueError as error:
-        raise DataError(f"{throughputs}: {error}") from error
-    if not isinstance(table, dict):
-        raise DataError(f"{throughputs}: not a table of throughputs")
-    return checked(traces.gavel(text, table, name), machines, name)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _recorded(name: str, context: typer.Context) -> Workload:
-    from dltools.cli.plan import opened
-    from dltools.sim.recording import workload
-    from dltools.streams import concat
-
-    recording, _ = opened(name, context)
-    return workload(concat(recording.tables), name)
-
-
-Task = tuple[Any, str, list[str], str, bool, int]
+        policy, parameters, choice = _chosen(self.policy, self.assignments, self.realize)
+        return Simulation(
+            self.workload,
+            policy,
+            parameters,
+            choice,
+            clairvoyant=self.clairvoyant,
+            observer=observer,
+            every_s=every_s,
+        )
 
 
 def _check(names: Sequence[str], assignments: Sequence[str], realize: str) -> None:
@@ -292,27 +247,19 @@ def _chosen(name: str, assignments: Sequence[str], realize: str) -> tuple[Any, A
 
 
 def _simulate(task: Task) -> list[JobResult]:
-    from dltools.sim.engine import Simulation
-
-    workload, name, assignments, realize, clairvoyant, _ = task
-    policy, parameters, choice = _chosen(name, assignments, realize)
-    return Simulation(workload, policy, parameters, choice, clairvoyant=clairvoyant).run()
+    return task.simulation().run()
 
 
 def _recorded_to(file: Path, task: Task, every_s: float) -> list[JobResult]:
     """Simulate, and write the observations."""
     from dltools.files import atomic_file
-    from dltools.sim.engine import Simulation
     from dltools.sim.observe import Recorder
     from dltools.streams import Format, writer
 
     if not every_s >= 0.01:
         raise ConfigError(f"--interval {every_s:g}: at least 0.01 s")
-    workload, name, assignments, realize, clairvoyant, _ = task
-    policy, parameters, choice = _chosen(name, assignments, realize)
     recorder = Recorder()
-    found = Simulation(workload, policy, parameters, choice, clairvoyant=clairvoyant,
-                       observer=recorder, every_s=every_s).run()  # fmt: skip
+    found = task.simulation(recorder, every_s).run()
     with atomic_file(file) as out:
         target = writer(Format.PARQUET, out)  # type: ignore[arg-type]
         target.write(recorder.table())
@@ -323,7 +270,7 @@ def _recorded_to(file: Path, task: Task, every_s: float) -> list[JobResult]:
 def _all(tasks: Sequence[Task]) -> Iterator[list[JobResult]]:
     """Simulate on all cores; in this process where there is little to do."""
     cores = len(os.sched_getaffinity(0))
-    if cores == 1 or sum(len(task[0].jobs) for task in tasks) < 500:
+    if cores == 1 or sum(len(task.workload.jobs) for task in tasks) < 500:
         yield from map(_simulate, tasks)
         return
     from concurrent.futures import ProcessPoolExecutor
@@ -332,73 +279,19 @@ def _all(tasks: Sequence[Task]) -> Iterator[list[JobResult]]:
         yield from pool.map(_simulate, tasks)
 
 
-def _policy_rows(
-    names: Sequence[str], tasks: Sequence[Task], found: Sequence[list[JobResult]]
-) -> list[dict[str, Any]]:
-    """Return a row per policy: means over the repeats, and ratios to the first policy."""
-    from dltools.sim.outcome import summarise
-
-    rows: list[dict[str, Any]] = []
-    for name in names:
-        summaries = [summarise(results) for task, results in zip(tasks, found, strict=True)
-                     if task[1] == name]  # fmt: skip
-        row = {"policy": name, **_means(summaries)}
-        base = rows[0] if rows else row
-        for key in ("makespan", "mean_completion", "time_to_first", "satisfied"):
-            known = row[key] is not None and base[key]
-            row[f"{key}_ratio"] = row[key] / base[key] if known else None
-        rows.append(row)
-    return rows
-
-
-def _means(summaries: Sequence[Summary]) -> dict[str, Any]:
-    means: dict[str, Any] = {}
-    for field in dataclasses.fields(summaries[0]):
-        values = [getattr(summary, field.name) for summary in summaries]
-        known = [value for value in values if not math.isnan(value)]
-        means[field.name] = math.fsum(known) / len(known) if known else None
-    return means
-
-
-def _ranked(
-    criterion: str, workloads: Sequence[tuple[int, Workload]], *, clairvoyant: bool
-) -> list[dict[str, Any]]:
-    """Return a row per candidate, the best first, with the dl-plan command that does it."""
-    from dltools.sim.candidates import CRITERIA, candidates, score
-    from dltools.sim.outcome import summarise
+def _best(criterion: str, made: Sequence[Workload], *, clairvoyant: bool) -> list[dict[str, Any]]:
+    from dltools.sim.candidates import CRITERIA, candidates
+    from dltools.sim.comparison import ranked
 
     if criterion not in CRITERIA:
         raise ConfigError(f"--best {criterion}: one of {', '.join(CRITERIA)}")
     tried = list(candidates())
-    tasks = [
-        (workload, one.policy, list(one.assignments), one.mode, clairvoyant, number)
-        for one in tried
-        for number, workload in workloads
-    ]
-    found = iter(_all(tasks))
-    ranked = []
-    for place, one in enumerate(tried):
-        summaries = [summarise(next(found)) for _ in workloads]
-        scores = [score(summary, criterion) for summary in summaries]
-        ranked.append((math.fsum(scores) / len(scores), place, one, _means(summaries)))
-    if all(math.isinf(worth) for worth, *_ in ranked):
+    found = _all([Task(workload, one.policy, one.assignments, one.mode, clairvoyant)
+                  for one in tried for workload in made])  # fmt: skip
+    rows = ranked(tried, [[next(found) for _ in made] for _ in tried], criterion)
+    if not rows:
         raise DataError(f"--best {criterion}: no job of this workload has it")
-    field = CRITERIA[criterion][0]
-    base = ranked[0][3][field]
-    return [
-        {"policy": one.policy, "realize": one.mode, "set": " ".join(one.assignments), **means,
-         f"{field}_ratio": means[field] / base if means[field] is not None and base else None,
-         "command": one.command}
-        for _, _, one, means in sorted(ranked, key=lambda entry: entry[:2])
-    ]  # fmt: skip
-
-
-def _job_rows(tasks: Sequence[Task], found: Sequence[list[JobResult]]) -> list[dict[str, Any]]:
-    return [
-        {"policy": task[1], "seed": task[5], **dataclasses.asdict(result),
-         "completion": result.completion}
-        for task, results in zip(tasks, found, strict=True) for result in results
-    ]  # fmt: skip
+    return rows
 
 
 def _print(rows: Sequence[Mapping[str, Any]], shape: Output) -> None:

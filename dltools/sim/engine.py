@@ -9,232 +9,22 @@ CPUs are shared anew.
 from __future__ import annotations
 
 import heapq
-import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
-from dltools.cpus import format_cpus, parse_cpus
-from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET
-from dltools.plans import Op
 from dltools.policy.base import Cluster, Deed, Needs, Policy, State
 from dltools.policy.history import MICRO, Track
-from dltools.realize import Choice, Realized, choose, realize
-from dltools.sim.machine import Limits, allocate, useful
+from dltools.realize import Choice, choose, realize
+from dltools.sim.machine import Limits
 from dltools.sim.outcome import JobResult
-from dltools.sim.workload import Job, NodeSpec, Workload
-from dltools.site import Site
-
-LATENCY = "latency_seconds"
-REPORT_S = 2.0
-"""How often a serving job says its response time."""
-SATISFIED = 0.10
-"""Part of a response-time target within which it counts as met (DQoES's alpha)."""
-
-_ROUND_OFF = 1e-9
-_STEP = 1e-6  # seconds; what comes sooner than the clock can tell would never come
+from dltools.sim.running import Machine, Run, first_meeting, labels_of
+from dltools.sim.workload import Job, Workload
 
 _LOOK = "look"
 
-Observer = Callable[[float, "Machine"], None]
+Observer = Callable[[float, Machine], None]
 """What is called with a time (seconds) and a machine that has been brought up to it."""
-
-
-@dataclass(slots=True)
-class Run:
-    """A job on a machine. `done` is its useful work, `cpu` what it has used, `epoch` how many it
-    has reported; `ready` when it has started up; `cores` and `rate` hold until the next event."""
-
-    job: Job
-    track: Track
-    result: JobResult
-    ready: float
-    done: float = 0.0
-    epoch: int = 0
-    limits: Limits = field(default_factory=Limits)
-    want: float = 0.0
-    cores: float = 0.0
-    rate: float = 0.0
-    cpu: float = 0.0
-    until: float = math.inf  # when a serving job ends
-    first_epoch: int | None = None  # those that meet its targets
-    final_epoch: int | None = None
-    times: list[int] = field(default_factory=list)  # what it has said since the last look
-    values: list[float] = field(default_factory=list)
-    steps: list[int | None] = field(default_factory=list)
-
-    @property
-    def epoch_work(self) -> float:
-        """Useful CPU seconds of an epoch."""
-        return self.job.work / self.job.epochs
-
-    @property
-    def latency(self) -> float | None:
-        """The response time of a serving job, None while it answers nobody."""
-        if self.cores <= 0:
-            return None
-        request = self.job.request
-        return max(request, request / self.cores - self.job.think)
-
-
-class Machine:
-    """One node: its jobs, and what the policy knows of them."""
-
-    def __init__(self, spec: NodeSpec) -> None:
-        """Nothing runs yet."""
-        self.spec = spec
-        self.site = Site(spec.name, spec.cpus)
-        self.site.cpuset = format_cpus(range(max(1, math.ceil(spec.cpus))))
-        self.runs: dict[str, Run] = {}
-        self.now = 0.0
-        self.memory = 0
-        self.version = 0
-        self.spent = 0.0  # CPU seconds handed out
-        self.listens = False
-        self.said: list[tuple[Run, float, str, float, int | None]] = []
-        self.realized: Realized | None = None
-
-    def advance(self, now: float, *, talk: bool) -> None:
-        """Let the jobs work until a time; with `talk` keep what they report."""
-        span = now - self.now
-        if span > 0:
-            for run in self.runs.values():
-                self._work(run, span, talk)
-        self.now = max(now, self.now)
-
-    def _work(self, run: Run, span: float, talk: bool) -> None:
-        job, before = run.job, run.done
-        run.cpu += run.cores * span
-        self.spent += run.cores * span
-        run.result.cpu += run.cores * span
-        if job.serves:
-            latency = run.latency
-            if self.now >= run.ready and latency is not None:
-                run.result.served += span
-                if job.qoe is not None and abs(job.qoe - latency) <= SATISFIED * job.qoe:
-                    run.result.satisfied += span
-                self._answer(run, span, latency, talk)
-            return
-        run.done = min(job.work, before + run.rate * span)
-        last = min(job.epochs, int(run.done / run.epoch_work + _ROUND_OFF))
-        for epoch in range(run.epoch + 1, last + 1):
-            if not talk and epoch > 1 and epoch not in (run.first_epoch, run.final_epoch):
-                continue
-            time = min(self.now + span, self.now + (epoch * run.epoch_work - before) / run.rate)
-            if epoch == run.first_epoch:
-                run.result.first = time
-            if epoch == run.final_epoch:
-                run.result.final = time
-            if talk or epoch == 1:
-                self._say(run, time, job.curve.reported(epoch / job.epochs, job.name, epoch), epoch)
-        if last > run.epoch:
-            run.epoch = last
-
-    def _answer(self, run: Run, span: float, latency: float, talk: bool) -> None:
-        """Report the response time every two seconds, whenever anybody looks."""
-        first = math.floor((self.now + _ROUND_OFF) / REPORT_S) + 1
-        last = math.floor((self.now + span + _ROUND_OFF) / REPORT_S)
-        for number in range(first, last + 1):
-            if talk or run.epoch == 0:
-                self._say(run, number * REPORT_S, latency)
-            run.epoch += 1
-
-    def _say(self, run: Run, time: float, value: float, step: int | None = None) -> None:
-        if self.listens:
-            metric = LATENCY if run.job.serves else run.job.curve.metric
-            self.said.append((run, time, metric, value, step))
-        run.times.append(round(time * MICRO))
-        run.values.append(value)
-        run.steps.append(step)
-
-    def sample(self, needs: Needs) -> bool:
-        """Tell the policy's memory what has happened; tell whether a target was met."""
-        micros, met = round(self.now * MICRO), False
-        self.site.settled, self.site.orders = micros, ()
-        for run in self.runs.values():
-            track = run.track
-            if not track.samples or track.samples[-1][0] < micros:
-                track.add_samples([micros], [run.cpu])
-            if run.times:
-                metric = LATENCY if run.job.serves else run.job.curve.metric
-                before = (track.met_first, track.met_final)
-                track.add_points(metric, run.times, run.values, run.steps, curves=needs.curves)
-                met = met or (track.met_first, track.met_final) != before
-                track.step, track.epoch = run.steps[-1], float(run.epoch)
-                run.times, run.values, run.steps = [], [], []
-        return met
-
-    def share(self) -> None:
-        """Share the CPUs anew."""
-        runs = list(self.runs.values())
-        for run in runs:
-            run.want = self._want(run)
-        wants, limits = [run.want for run in runs], [run.limits for run in runs]
-        for run, cores in zip(runs, allocate(wants, limits, self.spec.cpus), strict=True):
-            run.cores = cores
-            run.rate = useful(cores, run.limits, run.job.threads, self.spec.cpus, run.job.spin)
-
-    def _want(self, run: Run) -> float:
-        if self.now + _ROUND_OFF < run.ready:
-            return 0.0
-        if run.job.serves:
-            return run.job.request / (run.job.request + run.job.think)
-        return min(float(run.job.threads), self.spec.cpus)
-
-    def obey(self, found: Realized) -> None:
-        """Set what a plan sets."""
-        self.realized = found
-        turns = {s["group"]: s["turn_s"] for s in found.settings.values() if "turn_s" in s}
-        cycle = sum(turns.values())
-        for key, run in self.runs.items():
-            limits = run.limits
-            limits.turn_part = None
-            setting = found.settings.get(key, {})
-            if found.op is Op.ROTATE and "turn_s" in setting:
-                limits.turn_part, limits.turn_s = setting["turn_s"] / cycle, setting["turn_s"]
-            if "cpus" in setting:
-                limits.cpus = setting["cpus"]
-            if "cpu_weight" in setting:
-                limits.weight = setting["cpu_weight"]
-            if "cpuset" in setting:
-                cpus = setting["cpuset"]
-                limits.own = None if cpus is None else len(parse_cpus(cpus))
-
-    def next_event(self, *, watch: bool) -> float:
-        """Return when something happens by itself: a job ends, has started up, says its first word
-        or, with `watch`, meets a target."""
-        soonest = math.inf
-        for run in self.runs.values():
-            if self.now < run.ready:
-                soonest = min(soonest, run.ready)
-                continue
-            if run.job.serves:
-                soonest = min(soonest, run.until)
-                if run.epoch == 0:
-                    number = math.floor((self.now + _ROUND_OFF) / REPORT_S) + 1
-                    soonest = min(soonest, number * REPORT_S)
-                continue
-            if run.rate <= 0:
-                continue
-            goals = [run.job.work]
-            if run.epoch == 0:
-                goals.append(run.epoch_work)
-            if watch:
-                goals += [epoch * run.epoch_work for epoch in (run.first_epoch, run.final_epoch)
-                          if epoch is not None and epoch > run.epoch]  # fmt: skip
-            for goal in goals:
-                if goal > run.done:
-                    soonest = min(soonest, self.now + (goal - run.done) / run.rate)
-        return max(soonest, self.now + _STEP)
-
-    def finished(self) -> list[Run]:
-        """Return the jobs that have done their work, or served their time."""
-        return [
-            run for run in self.runs.values()
-            if (self.now + _ROUND_OFF >= run.until if run.job.serves
-                else run.job.work - run.done <= _ROUND_OFF * max(1.0, run.job.work))
-        ]  # fmt: skip
 
 
 class Simulation:
@@ -343,7 +133,10 @@ class Simulation:
         if job.serves:
             run.until = run.ready + job.duration
         else:
-            run.first_epoch, run.final_epoch = _meets(job, job.first), _meets(job, job.final)
+            run.first_epoch, run.final_epoch = (
+                first_meeting(job, job.first),
+                first_meeting(job, job.final),
+            )
         self._add(machine, run, now)
 
     def _place(self, job: Job) -> Machine | None:
@@ -390,7 +183,7 @@ class Simulation:
         suffix = f"#{moves}" if moves else ""
         track = Track(f"{job.name}{suffix}", job.name, machine.spec.name, micros, started=micros,
                       threads=job.threads)  # fmt: skip
-        track.label(_labels(job, clairvoyant=self._clairvoyant))
+        track.label(labels_of(job, clairvoyant=self._clairvoyant))
         return track
 
     # Deciding
@@ -436,38 +229,3 @@ class Simulation:
             time = min(time, max(machine.now, rounds.last / MICRO + rounds.itval_s))
         if time < math.inf:
             self._push(time, machine.spec.name, machine.version, None)
-
-
-def _meets(job: Job, target: float | None) -> int | None:
-    """Return the number of the first point that meets a target, None where none does."""
-    if target is None:
-        return None
-    falling = job.curve.value(1.0) <= job.curve.value(0.0)
-    for epoch in range(1, job.epochs + 1):
-        value = job.curve.reported(epoch / job.epochs, job.name, epoch)
-        if value <= target if falling else value >= target:
-            return epoch
-    return None
-
-
-def _labels(job: Job, *, clairvoyant: bool) -> Mapping[str, str]:
-    found = {}
-    if job.serves:
-        if job.qoe is not None:
-            found[QOE] = repr(job.qoe)
-        return found
-    if job.first is not None:
-        falling = job.curve.value(1.0) <= job.curve.value(0.0)
-        found |= {METRIC: job.curve.metric, TARGET: repr(job.first),
-                  OBJECTIVE: "min" if falling else "max"}  # fmt: skip
-        if job.final is not None:
-            found[FINAL] = repr(job.final)
-    if clairvoyant:
-        found[EPOCHS] = str(job.epochs)
-    return found
-
-
-def labels_text(job: Job) -> str | None:
-    """Return a job's labels as a container row has them."""
-    found = _labels(job, clairvoyant=False)
-    return json.dumps(found) if found else None

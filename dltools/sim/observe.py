@@ -12,7 +12,7 @@ from dltools.streams import Row, to_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dltools.sim.engine import Machine, Run
+    from dltools.sim.running import Machine, Run
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 """When virtual time begins in the observations."""
@@ -50,7 +50,7 @@ class Recorder:
 
 
 def _container(run: Run, machine: Machine, time: datetime) -> Row:
-    from dltools.sim.engine import labels_text
+    from dltools.sim.running import labels_text
 
     quota = run.limits.cpus
     return {

@@ -1,0 +1,86 @@
+"""Where dl-sim's jobs come from: a workload file, a recording, a trace, or a rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dltools.cli import options
+from dltools.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import typer
+
+    from dltools.sim.workload import NodeSpec, Workload
+
+
+def from_file(name: str, context: typer.Context) -> Workload:
+    """Read a workload file; - is standard input."""
+    from dltools.sim.workload import read
+
+    stream, shown = options.open_input(name, context)
+    try:
+        text = stream.read().decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{shown}: not a workload file: {error}") from error
+    return read(text, shown)
+
+
+def recorded(name: str, context: typer.Context) -> Workload:
+    """Make the jobs of a recording: a file, a directory, or - for standard input."""
+    from dltools.cli.plan import opened
+    from dltools.sim.recording import workload
+    from dltools.streams import concat
+
+    recording, _ = opened(name, context)
+    return workload(concat(recording.tables), name)
+
+
+def generated(what: str, gap: float, nodes: list[NodeSpec], seed: int) -> Workload:
+    """Make up the jobs that KIND:N asks for."""
+    from dltools.sim.generate import ARRIVALS, trainings
+    from dltools.sim.workload import checked
+
+    kind, _, count = what.partition(":")
+    if kind not in ARRIVALS or not count.isdecimal() or not 0 < int(count) <= 1_000_000:
+        raise ConfigError(f"--generate {what}: KIND:N, where KIND is {', '.join(ARRIVALS)}")
+    return checked(trainings(int(count), kind, gap, seed), nodes, what)
+
+
+def traced(what: str, throughputs: Path | None, nodes: list[NodeSpec]) -> Workload:
+    """Read the jobs of the cluster trace that KIND:FILE names."""
+    from dltools.sim import traces
+    from dltools.sim.workload import checked
+
+    kind, _, name = what.partition(":")
+    if kind not in traces.KINDS or not name:
+        raise ConfigError(f"--trace {what}: KIND:FILE, where KIND is {' or '.join(traces.KINDS)}")
+    text = _text(Path(name))
+    if kind == "alibaba":
+        return checked(traces.alibaba(text, name), nodes, name)
+    if throughputs is None:
+        raise ConfigError("--trace gavel needs --throughputs: how fast its jobs are is not in it")
+    try:
+        table = json.loads(_text(throughputs))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{throughputs}: {error}") from error
+    if not isinstance(table, dict):
+        raise DataError(f"{throughputs}: not a table of throughputs")
+    return checked(traces.gavel(text, table, name), nodes, name)
+
+
+def machines(cpus: float, nodes: int) -> list[NodeSpec]:
+    """Return that many nodes of one size."""
+    from dltools.sim.workload import NodeSpec
+
+    if not 0 < cpus < 1e6 or not 0 < nodes <= 100_000:
+        raise ConfigError("--cpus and --nodes are more than 0")
+    return [NodeSpec(f"node-{k + 1}", cpus) for k in range(nodes)]
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
