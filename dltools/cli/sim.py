@@ -110,10 +110,16 @@ def sim(
         float, typer.Option(metavar="N", help="With --generate: CPUs of a node.")
     ] = 2.0,
     nodes: Annotated[int, typer.Option(metavar="N", help="With --generate: nodes.")] = 1,
-    seed: Annotated[int, typer.Option(metavar="N", help="With --generate: the first seed.")] = 0,
-    repeat: Annotated[
-        int, typer.Option(metavar="N", help="With --generate: how many seeds to average over.")
-    ] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 0,
+    repeat: Annotated[int, typer.Option(metavar="N", help="How many seeds to average over.")] = 1,
+    spin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PART",
+            help="How much threads lose by waiting for each other: 0, they sleep, to 1, they spin; "
+            "by default as the jobs say.",
+        ),
+    ] = None,
     best: Annotated[
         str,
         typer.Option(
@@ -160,7 +166,9 @@ def sim(
         raise ConfigError("--repeat is more than 0")
     from dltools.cli import workloads
 
-    seeds = list(range(seed, seed + repeat)) if generate else [seed]
+    if repeat > 1 and (from_ or trace):
+        raise typer.BadParameter("--repeat: a recording and a trace leave nothing to chance")
+    seeds = list(range(seed, seed + repeat))
     if generate:
         nodes_ = workloads.machines(cpus, nodes)
         made = [workloads.generated(generate, gap, nodes_, number) for number in seeds]
@@ -169,7 +177,9 @@ def sim(
     elif from_:
         made = [workloads.recorded(from_, context)]
     else:
-        made = [workloads.from_file(input_, context)]
+        made = workloads.from_file(input_, context, seeds)
+    if spin is not None:
+        made = [workloads.spinning(one, spin) for one in made]
     auto = Output.TABLE if sys.stdout.isatty() else Output.JSONL
     shape = auto if format_ is Output.AUTO else format_
     if best:

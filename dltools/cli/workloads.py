@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,16 +17,16 @@ if TYPE_CHECKING:
     from dltools.sim.workload import NodeSpec, Workload
 
 
-def from_file(name: str, context: typer.Context) -> Workload:
-    """Read a workload file; - is standard input."""
-    from dltools.sim.workload import read
+def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[Workload]:
+    """Read a workload file, - is standard input, for each seed."""
+    from dltools.sim.workload_file import read
 
     stream, shown = options.open_input(name, context)
     try:
         text = stream.read().decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{shown}: not a workload file: {error}") from error
-    return read(text, shown)
+    return [read(text, shown, seed) for seed in seeds]
 
 
 def recorded(name: str, context: typer.Context) -> Workload:
@@ -68,6 +70,13 @@ def traced(what: str, throughputs: Path | None, nodes: list[NodeSpec]) -> Worklo
     if not isinstance(table, dict):
         raise DataError(f"{throughputs}: not a table of throughputs")
     return checked(traces.gavel(text, table, name), nodes, name)
+
+
+def spinning(workload: Workload, spin: float) -> Workload:
+    """Return a workload whose threads all suffer this part of the measured contention."""
+    if not 0 <= spin <= 1:
+        raise ConfigError("--spin is from 0 to 1")
+    return replace(workload, jobs=tuple(replace(job, spin=spin) for job in workload.jobs))
 
 
 def machines(cpus: float, nodes: int) -> list[NodeSpec]:

@@ -12,7 +12,7 @@ _dl_sim() {
         --format) COMPREPLY=($(compgen -W "auto table jsonl csv" -- "$word")); return ;;
     esac
     if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W "--policy --set --realize --clairvoyant --from --trace --throughputs --best --generate --gap --cpus --nodes --seed --repeat --output --interval --jobs --format --version --help" -- "$word"))
+        COMPREPLY=($(compgen -W "--policy --set --realize --clairvoyant --from --trace --throughputs --best --generate --gap --cpus --nodes --seed --repeat --spin --output --interval --jobs --format --version --help" -- "$word"))
     else
         COMPREPLY=($(compgen -f -- "$word"))
     fi

@@ -114,7 +114,7 @@ class Machine:
             if epoch == run.final_epoch:
                 run.result.final = time
             if talk or epoch == 1:
-                self._say(run, time, job.curve.reported(epoch / job.epochs, job.name, epoch), epoch)
+                self._say(run, time, job.reported(epoch), epoch)
         if last > run.epoch:
             run.epoch = last
 
@@ -230,7 +230,7 @@ def first_meeting(job: Job, target: float | None) -> int | None:
         return None
     falling = job.curve.value(1.0) <= job.curve.value(0.0)
     for epoch in range(1, job.epochs + 1):
-        value = job.curve.reported(epoch / job.epochs, job.name, epoch)
+        value = job.reported(epoch)
         if value <= target if falling else value >= target:
             return epoch
     return None

@@ -1,16 +1,13 @@
-"""Jobs and nodes of a simulation: what a workload file says, see dltools-workload(5)."""
+"""Jobs and nodes of a simulation."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dltools.errors import DataError
-from dltools.sim.curve import KINDS, LearningCurve
+from dltools.sim.curve import LearningCurve
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +17,8 @@ class Job:
     curve's metric. With `request` (CPU seconds) it serves for `duration` seconds instead: one
     request after the other, `think` seconds apart, to be answered in `qoe` seconds. `memory` in
     bytes. `checkpoint` is how many seconds it takes to stop and start elsewhere; `spin` how much of
-    the measured contention its threads suffer, from 0 (they sleep at barriers) to 1 (they spin)."""
+    the measured contention its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
+    `seed` makes the noise of its curve another."""
 
     name: str
     arrival: float = 0.0
@@ -38,11 +36,17 @@ class Job:
     qoe: float | None = None
     checkpoint: float = 18.0
     spin: float = 1.0
+    seed: int = 0
 
     @property
     def serves(self) -> bool:
         """Whether it answers requests instead of training."""
         return self.request > 0
+
+    def reported(self, epoch: int) -> float:
+        """Return the value of its metric that it says after an epoch, from 1."""
+        name = f"{self.name} {self.seed}" if self.seed else self.name
+        return self.curve.reported(epoch / self.epochs, name, epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +66,6 @@ class Workload:
     nodes: tuple[NodeSpec, ...]
 
 
-def read(text: str, name: str) -> Workload:
-    """Read a workload file. Raises `DataError` with the file, the job and the fault."""
-    try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DataError(f"{name}: {error}") from error
-    if unknown := sorted(set(data) - {"node", "job"}):
-        raise DataError(f"{name}: unknown table [{unknown[0]}]; known: [[node]], [[job]]")
-    nodes = [_node(table, number, name) for number, table in _tables(data, "node", name)]
-    jobs = [_job(table, number, name) for number, table in _tables(data, "job", name)]
-    return checked(jobs, nodes or [NodeSpec("node", 2.0)], name)
-
-
 def checked(jobs: Sequence[Job], nodes: Sequence[NodeSpec], name: str) -> Workload:
     """Return a workload in order of arrival. Raises `DataError` for names that come twice, and for
     a job that fits no machine."""
@@ -89,94 +80,3 @@ def checked(jobs: Sequence[Job], nodes: Sequence[NodeSpec], name: str) -> Worklo
         if job.memory > room:
             raise DataError(f"{name}: job {job.name}: its memory fits no node")
     return Workload(tuple(sorted(jobs, key=lambda job: (job.arrival, job.name))), tuple(nodes))
-
-
-def _tables(data: Mapping[str, Any], key: str, name: str) -> list[tuple[int, Mapping[str, Any]]]:
-    tables = data.get(key, [])
-    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-        raise DataError(f"{name}: write [[{key}]], once for each {key}")
-    return list(enumerate(tables, 1))
-
-
-def _node(table: Mapping[str, Any], number: int, name: str) -> NodeSpec:
-    where = f"{name}: node {table.get('name', number)}"
-    found = _values(table, NodeSpec, where, {"name": f"node-{number}"})
-    spec = NodeSpec(**found)
-    if not 0 < spec.cpus < 1e6:
-        raise DataError(f"{where}: cpus is more than 0")
-    return spec
-
-
-_POSITIVE = ("work", "threads", "epochs")
-
-
-def _job(table: Mapping[str, Any], number: int, name: str) -> Job:
-    where = f"{name}: job {table.get('name', number)}"
-    curve = table.get("curve", {})
-    if not isinstance(curve, dict):
-        raise DataError(f'{where}: curve is a table, such as {{ kind = "power", end = 0.2 }}')
-    rest = {key: value for key, value in table.items() if key != "curve"}
-    found = _values(rest, Job, where, {"name": f"job-{number}"})
-    found["curve"] = _curve(curve, where)
-    job = Job(**found)
-    for key in (field_.name for field_ in dataclasses.fields(Job)):
-        value = getattr(job, key)
-        if isinstance(value, int | float) and (value < 0 and key not in ("first", "final")):
-            raise DataError(f"{where}: {key} is not below 0")
-    for key in _POSITIVE:
-        if getattr(job, key) <= 0:
-            raise DataError(f"{where}: {key} is more than 0")
-    if job.spin > 1:
-        raise DataError(f"{where}: spin is from 0 to 1")
-    if job.serves and job.duration <= 0:
-        raise DataError(f"{where}: a serving job has a duration in seconds")
-    return job
-
-
-def _curve(table: Mapping[str, Any], where: str) -> LearningCurve:
-    values = dict(table)
-    points = values.pop("table", ())
-    try:
-        pairs = tuple((float(u), float(v)) for u, v in points)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where}: a curve's table is pairs of (part of the work, value)"
-        ) from error
-    found = _values(values, LearningCurve, f"{where}: curve", {})
-    curve = LearningCurve(**{**found, "table": tuple(sorted(pairs))})
-    if curve.kind not in KINDS:
-        raise DataError(f"{where}: a curve's kind is one of {', '.join(KINDS)}, not {curve.kind!r}")
-    if curve.kind == "points" and not pairs:
-        raise DataError(f"{where}: a curve of points needs a table")
-    return curve
-
-
-def _values(
-    table: Mapping[str, Any], cls: type[Any], where: str, defaults: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return a table's values as the fields of a class want them."""
-    known = {f.name: f for f in dataclasses.fields(cls)}
-    found = dict(defaults)
-    for key, value in table.items():
-        if key not in known or key in ("curve", "table"):
-            names = ", ".join(name for name in known if name not in ("curve", "table"))
-            raise DataError(f"{where}: unknown key {key!r}; known: {names}")
-        kind = str(known[key].type)
-        if kind == "str":
-            if not isinstance(value, str) or not value:
-                raise DataError(f"{where}: {key} is a text, not {value!r}")
-            found[key] = value
-            continue
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not math.isfinite(value)
-        ):
-            raise DataError(f"{where}: {key} is a number, not {value!r}")
-        if kind == "int":
-            if value != int(value):
-                raise DataError(f"{where}: {key} is a whole number, not {value!r}")
-            found[key] = int(value)
-        else:
-            found[key] = float(value)
-    return found

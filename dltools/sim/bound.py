@@ -1,0 +1,73 @@
+"""What no policy can beat: bounds from knowing all works and arrivals beforehand.
+
+The machines are taken as one that serves a job at a time with all CPUs, which can do whatever they
+can: its shortest remaining time first has the least mean completion time (Schrage 1968). Contention
+costs it nothing. And no job ends before its arrival plus its work at full speed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+
+from dltools.sim.workload import Job, Workload
+
+
+def completions(workload: Workload, works: Sequence[float] | None = None) -> float:
+    """Return the least mean of completion times (s) of a workload's trainings; `works` instead of
+    their own, such as those to a target."""
+    jobs = [job for job in workload.jobs if not job.serves]
+    if not jobs:
+        return math.nan
+    asked = [job.work for job in jobs] if works is None else list(works)
+    pooled = _srpt(
+        [(job.arrival, work) for job, work in zip(jobs, asked, strict=True)],
+        math.fsum(node.cpus for node in workload.nodes),
+    )
+    alone = [_alone(job, workload, work) for job, work in zip(jobs, asked, strict=True)]
+    return max(pooled, math.fsum(alone) / len(jobs))
+
+
+def alone(job: Job, workload: Workload) -> float:
+    """Return the seconds that a training takes on the largest machine without any other."""
+    return job.startup + _alone(job, workload, job.work)
+
+
+def makespan(workload: Workload) -> float:
+    """Return the least time (s) from the first arrival to the last end."""
+    trainings = [job for job in workload.jobs if not job.serves]
+    if not trainings:
+        return math.nan
+    speed = math.fsum(node.cpus for node in workload.nodes)
+    end, clock = 0.0, 0.0
+    for job in trainings:
+        clock = max(clock, job.arrival) + job.work / speed
+        end = max(end, clock, job.arrival + alone(job, workload))
+    return end - trainings[0].arrival
+
+
+def _alone(job: Job, workload: Workload, work: float) -> float:
+    return work / min(float(job.threads), max(node.cpus for node in workload.nodes))
+
+
+def _srpt(jobs: Sequence[tuple[float, float]], speed: float) -> float:
+    """Return the mean completion time of shortest remaining time first at one server."""
+    coming = sorted(jobs)
+    left: list[tuple[float, float]] = []  # remaining work, arrival
+    now, total, at = 0.0, 0.0, 0
+    while at < len(coming) or left:
+        if not left:
+            now = max(now, coming[at][0])
+        while at < len(coming) and coming[at][0] <= now:
+            heapq.heappush(left, (coming[at][1], coming[at][0]))
+            at += 1
+        work, arrival = heapq.heappop(left)
+        until = coming[at][0] if at < len(coming) else math.inf
+        if now + work / speed <= until:
+            now += work / speed
+            total += now - arrival
+        else:
+            heapq.heappush(left, (work - (until - now) * speed, arrival))
+            now = until
+    return total / len(coming)

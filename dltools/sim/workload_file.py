@@ -1,0 +1,224 @@
+"""Workload files: jobs and nodes as TOML, see dltools-workload(5). What a file leaves to chance, a
+seed decides."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dltools.errors import DataError
+from dltools.sim.curve import KINDS, LearningCurve
+from dltools.sim.generate import ARRIVALS, TRAININGS, arrivals
+from dltools.sim.workload import Job, NodeSpec, Workload, checked
+
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """Many jobs by a rule: `count` of the `kinds`, drawn at random or in turn."""
+
+    count: int = 1
+    arrivals: str = "poisson"
+    gap: float = 30.0
+    begin: float = 0.0
+    pick: str = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class _Vary:
+    """What differs between seeds: the parts by which works and requests are at most more or less,
+    and the seconds by which a job may come later."""
+
+    work: float = 0.0
+    request: float = 0.0
+    arrival: float = 0.0
+
+
+def read(text: str, name: str, seed: int = 0) -> Workload:
+    """Read a workload file. Raises `DataError` with the file, the job and the fault."""
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise DataError(f"{name}: {error}") from error
+    if unknown := sorted(set(data) - {"node", "kind", "job", "stream", "vary"}):
+        raise DataError(
+            f"{name}: unknown table [{unknown[0]}]; "
+            "known: [[node]], [[kind]], [[job]], [[stream]], [vary]"
+        )
+    vary = _vary(data.get("vary", {}), name)
+    nodes = [_node(table, number, name) for number, table in _tables(data, "node", name)]
+    kinds = {kind.name: kind for kind in TRAININGS}
+    for number, table in _tables(data, "kind", name):
+        kind = _job(table, number, name, {}, "kind")
+        kinds[kind.name] = kind
+    jobs = [_job(table, number, name, kinds) for number, table in _tables(data, "job", name)]
+    chance = random.Random(f"workload {seed}")
+    for number, table in _tables(data, "stream", name):
+        jobs += _streamed(table, f"{name}: stream {number}", kinds, chance, len(jobs))
+    jobs = [_varied(job, vary, chance, seed) for job in jobs]
+    return checked(jobs, nodes or [NodeSpec("node", 2.0)], name)
+
+
+def _tables(data: Mapping[str, Any], key: str, name: str) -> list[tuple[int, Mapping[str, Any]]]:
+    tables = data.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+        raise DataError(f"{name}: write [[{key}]], once for each {key}")
+    return list(enumerate(tables, 1))
+
+
+def _vary(table: Any, name: str) -> _Vary:
+    if not isinstance(table, dict):
+        raise DataError(f"{name}: write [vary], once")
+    vary = _Vary(**_values(table, _Vary, f"{name}: vary", {}))
+    if not (0 <= vary.work < 1 and 0 <= vary.request < 1 and vary.arrival >= 0):
+        raise DataError(f"{name}: vary: parts are from 0 to 1, seconds not below 0")
+    return vary
+
+
+def _varied(job: Job, vary: _Vary, chance: random.Random, seed: int) -> Job:
+    return replace(
+        job,
+        seed=seed,
+        work=job.work * (1 + vary.work * chance.uniform(-1, 1)),
+        request=job.request * (1 + vary.request * chance.uniform(-1, 1)),
+        arrival=job.arrival + vary.arrival * chance.random(),
+    )
+
+
+def _streamed(
+    table: Mapping[str, Any],
+    where: str,
+    kinds: Mapping[str, Job],
+    chance: random.Random,
+    before: int,
+) -> list[Job]:
+    rest = {key: value for key, value in table.items() if key != "kinds"}
+    stream = _Stream(**_values(rest, _Stream, where, {}))
+    named = table.get("kinds", [kind.name for kind in TRAININGS])
+    if not isinstance(named, list) or not named:
+        raise DataError(f"{where}: kinds is a list of names of kinds")
+    models = [_kind(kind, kinds, where) for kind in named]
+    if stream.arrivals not in ARRIVALS:
+        raise DataError(f"{where}: arrivals is one of {', '.join(ARRIVALS)}")
+    if stream.pick not in ("random", "turn"):
+        raise DataError(f"{where}: pick is random or turn")
+    if not 0 < stream.count <= _MOST or stream.gap < 0 or stream.begin < 0:
+        raise DataError(f"{where}: count is more than 0; gap and begin are not below 0")
+    jobs = []
+    width = len(str(before + stream.count))
+    for number, time in enumerate(arrivals(stream.arrivals, stream.count, stream.gap, chance)):
+        turn = stream.pick == "turn"
+        model = models[number % len(models)] if turn else chance.choice(models)
+        name = f"{model.name}-{before + number + 1:0{width}d}"
+        jobs.append(replace(model, name=name, arrival=stream.begin + time))
+    return jobs
+
+
+def _kind(named: Any, kinds: Mapping[str, Job], where: str) -> Job:
+    if not isinstance(named, str) or named not in kinds:
+        raise DataError(f"{where}: no kind is called {named!r}; known: {', '.join(kinds)}")
+    return kinds[named]
+
+
+def _node(table: Mapping[str, Any], number: int, name: str) -> NodeSpec:
+    where = f"{name}: node {table.get('name', number)}"
+    found = _values(table, NodeSpec, where, {"name": f"node-{number}"})
+    spec = NodeSpec(**found)
+    if not 0 < spec.cpus < 1e6:
+        raise DataError(f"{where}: cpus is more than 0")
+    return spec
+
+
+_POSITIVE = ("work", "threads", "epochs")
+
+
+def _job(
+    table: Mapping[str, Any],
+    number: int,
+    name: str,
+    kinds: Mapping[str, Job],
+    word: str = "job",
+) -> Job:
+    where = f"{name}: {word} {table.get('name', number)}"
+    curve = table.get("curve", {})
+    if not isinstance(curve, dict):
+        raise DataError(f'{where}: curve is a table, such as {{ kind = "power", end = 0.2 }}')
+    rest = {key: value for key, value in table.items() if key not in ("curve", "kind")}
+    title = {"name": f"{word}-{number}"}
+    if "kind" in table and word == "job":
+        model = _kind(table["kind"], kinds, where)
+        title = {"name": f"{model.name}-{number}"}
+    elif "kind" in table:
+        raise DataError(f"{where}: unknown key 'kind'")
+    else:
+        model = Job("")
+    found = _values(rest, Job, where, title)
+    if curve:
+        found["curve"] = _curve(curve, where)
+    job = replace(model, **found)
+    for key in (field_.name for field_ in dataclasses.fields(Job)):
+        value = getattr(job, key)
+        if isinstance(value, int | float) and (value < 0 and key not in ("first", "final")):
+            raise DataError(f"{where}: {key} is not below 0")
+    for key in _POSITIVE:
+        if getattr(job, key) <= 0:
+            raise DataError(f"{where}: {key} is more than 0")
+    if job.spin > 1:
+        raise DataError(f"{where}: spin is from 0 to 1")
+    if job.serves and job.duration <= 0:
+        raise DataError(f"{where}: a serving job has a duration in seconds")
+    return job
+
+
+def _curve(table: Mapping[str, Any], where: str) -> LearningCurve:
+    values = dict(table)
+    points = values.pop("table", ())
+    try:
+        pairs = tuple((float(u), float(v)) for u, v in points)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{where}: a curve's table is pairs of (part of the work, value)"
+        ) from error
+    found = _values(values, LearningCurve, f"{where}: curve", {})
+    curve = LearningCurve(**{**found, "table": tuple(sorted(pairs))})
+    if curve.kind not in KINDS:
+        raise DataError(f"{where}: a curve's kind is one of {', '.join(KINDS)}, not {curve.kind!r}")
+    if curve.kind == "points" and not pairs:
+        raise DataError(f"{where}: a curve of points needs a table")
+    return curve
+
+
+_NOT_FOR_FILES: Sequence[str] = ("curve", "table", "seed")
+
+
+def _values(
+    table: Mapping[str, Any], cls: type[Any], where: str, defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a table's values as the fields of a class want them."""
+    known = {f.name: f for f in dataclasses.fields(cls) if f.name not in _NOT_FOR_FILES}
+    found = dict(defaults)
+    for key, value in table.items():
+        if key not in known:
+            raise DataError(f"{where}: unknown key {key!r}; known: {', '.join(known)}")
+        found[key] = _value(value, str(known[key].type), f"{where}: {key}")
+    return found
+
+
+def _value(value: Any, kind: str, where: str) -> Any:
+    if kind == "str":
+        if not isinstance(value, str) or not value:
+            raise DataError(f"{where} is a text, not {value!r}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError(f"{where} is a number, not {value!r}")
+    if kind != "int":
+        return float(value)
+    if value != int(value):
+        raise DataError(f"{where} is a whole number, not {value!r}")
+    return int(value)
