@@ -3,6 +3,7 @@
 # make lint   style, types, import contracts, man pages
 # make bench  ratios against docker stats, time and precision of the rest, printed
 # make bench-live  the same trainings, and serving, under several policies; a quarter of an hour
+# make papers     the papers' experiments over twenty seeds: samples/papers/results.md
 # make test-v2  the whole pipe in an emulated machine with systemd and cgroup v2 (root; ten minutes)
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 
-.PHONY: demo test test-v2 lint bench bench-live clean
+.PHONY: demo test test-v2 lint bench bench-live papers clean
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -57,6 +58,11 @@ bench: $(VENV)/.test
 bench-live: $(VENV)/.test
 	@$(BIN)/python tests/bench/live.py 0 gru vae cnn
 	@$(BIN)/python tests/bench/serving.py
+
+papers: $(VENV)/.run
+	@$(BIN)/python samples/papers/papers.py > samples/papers/results.md.part
+	@mv samples/papers/results.md.part samples/papers/results.md
+	@cat samples/papers/results.md
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

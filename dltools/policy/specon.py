@@ -11,7 +11,8 @@ reconstruction. A job is slow when its growth efficiency is below alpha times it
 A round orders at most one migration: of the converged job that grows least, from the node with most
 load that holds one next to a progressing one, to the node with least load, if that lowers the
 heaviest load and is predicted to save more time than the pause costs. A node that falls idle pulls
-from the busiest. No limits are set.
+from the busiest. No limits are set; with `within` each node also runs what is nearest to its end
+first, which is ours.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dltools.policy.history import JITTER, MICRO, Track
 from dltools.policy.parameters import parameter
 from dltools.policy.rounds import by_member
 from dltools.policy.signals import Growth, cpu_share, growth, refit, remaining, signal_of
+from dltools.policy.srtf import SRTF
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 _WORDS = {PROGRESSING: "progressing", WATCHING: "watching", CONVERGED: "converged"}
@@ -54,6 +56,12 @@ class Parameters:
         18.0,
         "seconds that a migration takes a job out of training",
         high=86400.0,
+        source="ours",
+    )
+    within: str = parameter(
+        "none",
+        "what each node gives its jobs: none, no limits; srtf, shortest remaining time first",
+        choices=("none", "srtf"),
         source="ours",
     )
 
@@ -91,6 +99,7 @@ class Specon:
             job.id: growth(job, cluster.now, cluster.itval_s, node.cpus) for job in node.jobs
         }
         known = dict(best.get(node.host) or {})
+        shares = _within(cluster, parameters)
         grants = {}
         for job in node.jobs:
             found = growths[job.id]
@@ -99,7 +108,7 @@ class Specon:
             peak = max(peak, found.efficiency or 0.0)
             known[job.member] = [peak, job_class, found.efficiency]
             reason = _reason(job_class, found, peak, parameters.alpha)
-            grants[job.id] = Grant(None, job_class, reason, signal_of(found))
+            grants[job.id] = Grant(shares.get(job.id), job_class, reason, signal_of(found))
         best[node.host] = known
         known_moves: dict[str, Any] = dict(state.get("moved") or {})
         moved = _came_about(known_moves, cluster, parameters.cooldown)
@@ -119,6 +128,13 @@ class Specon:
 
 
 SPECON = Specon()
+
+
+def _within(cluster: Cluster, parameters: Parameters) -> Mapping[str, float | None]:
+    if parameters.within == "none":
+        return {}
+    found = SRTF.decide(cluster, SRTF.parameters(), {})
+    return {key: grant.share for key, grant in found.grants.items()}
 
 
 def transition(job_class: str, efficiency: float | None, best: float, alpha: float) -> str:

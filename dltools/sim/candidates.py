@@ -24,8 +24,9 @@ _EXTRAS = {
     "flowcon": ("alpha=0.01", "alpha=0.1"),
     "tradl": ("favour=farthest",),
     "dqoes": ("gain=adaptive",),
+    "specon": ("within=srtf",),
 }  # fmt: skip
-_ALIKE = ("noop", "specon")  # set nothing: one mode says all
+_ALIKE = ("specon",)  # sets nothing by itself: one mode says all
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,10 @@ def candidates() -> Iterator[Candidate]:
             continue
         own = {p["name"] for p in describe(policy.parameters)}
         bases = [(f"itval={s}",) for s in _INTERVALS] if "itval" in own else [()]
-        for mode in _MODES[:1] if name in _ALIKE else _MODES:
+        for mode in _MODES:
             for base in bases:
-                yield Candidate(name, mode.value, base)
+                if name not in _ALIKE or mode is _MODES[0]:
+                    yield Candidate(name, mode.value, base)
                 for extra in _EXTRAS.get(name, ()):
                     yield Candidate(name, mode.value, (*base, extra))
 

@@ -109,3 +109,15 @@ def test_a_move_that_did_not_come_about_may_be_ordered_again() -> None:
     early = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["h", NOW - 30 * MICRO]}}
     assert migration(found, late) == ("c", "i")
     assert migration(found, early) != ("c", "i")
+
+
+def test_within_a_node_the_nearest_to_its_end_goes_first() -> None:
+    short, long = job("a", attained=50.0), job("b", attained=50.0)
+    for one, epochs in ((short, 20), (long, 200)):
+        one.label({"dltools.epochs": str(epochs)})
+        one.step, one.epoch = 10, 10.0
+    found = cluster(h=[long, short])
+    decision = SPECON.decide(found, Parameters(within="srtf"), memory(h_a=PC, h_b=PC))
+    assert (decision.grants["a"].share or 0) > 0.9
+    assert (decision.grants["b"].share or 1) < 0.1
+    assert decision.grants["a"].job_class == PC
