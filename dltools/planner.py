@@ -129,7 +129,7 @@ class Fold:
         ]
         return Plan(
             policy=self._policy.name,
-            at="" if self._newest is None else format_time(moment(self._newest)),
+            at=self._at(pending=pending),
             params={**dataclasses.asdict(self._parameters), **_modes(realized)},
             input=input_,
             next_s=round(min(waits), 6) if waits else None,
@@ -150,6 +150,12 @@ class Fold:
                 host = f"{name}: " if len(realized) > 1 else ""
                 lines.append(f"{host}{found.mode.value}, {found.why}; {found.note}")
         return [verdict for verdict, _, _ in outcome._verdicts(realized)], lines
+
+    def _at(self, *, pending: bool) -> str:
+        """Return the newest time that was decided on."""
+        settled = [host.settled for host in self._hosts.values() if host.settled is not None]
+        newest = self._newest if pending else max(settled, default=self._newest)
+        return "" if newest is None else format_time(moment(newest))
 
     # Walking
 

@@ -20,8 +20,8 @@ from dltools.cli.options import Version
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from dltools.outcome import JobResult
     from dltools.sim.engine import Simulation
-    from dltools.sim.outcome import JobResult
     from dltools.sim.workload import Workload
 
 
@@ -200,7 +200,7 @@ def sim(
         found = iter([_recorded_to(output, tasks[0], interval)])
     else:
         found = iter(_all(tasks))
-    from dltools.sim import comparison
+    from dltools import comparison
 
     runs = {name: [next(found) for _ in made] for name in names}
     _print(comparison.by_job(runs, seeds) if jobs else comparison.by_policy(runs), shape)
@@ -290,8 +290,7 @@ def _all(tasks: Sequence[Task]) -> Iterator[list[JobResult]]:
 
 
 def _best(criterion: str, made: Sequence[Workload], *, clairvoyant: bool) -> list[dict[str, Any]]:
-    from dltools.sim.candidates import CRITERIA, candidates
-    from dltools.sim.comparison import ranked
+    from dltools.sim.candidates import CRITERIA, candidates, ranked
 
     if criterion not in CRITERIA:
         raise ConfigError(f"--best {criterion}: one of {', '.join(CRITERIA)}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from dltools.comparison import Runs, means, ratio
+from dltools.outcome import Summary, summarise
 from dltools.policy import registry
 from dltools.policy.parameters import describe
 from dltools.realize import Mode
-from dltools.sim.outcome import Summary
 
 CRITERIA = {
     "mean_completion": ("mean_completion", False),
@@ -67,3 +70,23 @@ def score(summary: Summary, criterion: str) -> float:
     if value != value or summary.unfinished:
         return float("inf")
     return -value if more else value
+
+
+def ranked(
+    tried: Sequence[Candidate], runs: Sequence[Runs], criterion: str
+) -> list[dict[str, Any]]:
+    """Return a row per candidate, the best first, with the dl-plan command that does it and its
+    ratio to the first candidate; [] where no run says anything by this criterion."""
+    field = CRITERIA[criterion][0]
+    entries = []
+    for place, (one, repeats) in enumerate(zip(tried, runs, strict=True)):
+        worths = [score(summarise(results), criterion) for results in repeats]
+        entries.append((math.fsum(worths) / len(worths), place, one, means(repeats)))
+    if all(math.isinf(worth) for worth, *_ in entries):
+        return []
+    base = entries[0][3][field]
+    return [
+        {"policy": one.policy, "realize": one.mode, "set": " ".join(one.assignments), **found,
+         f"{field}_ratio": ratio(found[field], base), "command": one.command}
+        for _, _, one, found in sorted(entries, key=lambda entry: entry[:2])
+    ]  # fmt: skip

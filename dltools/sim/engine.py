@@ -13,11 +13,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from dltools.outcome import JobResult
 from dltools.policy.base import Cluster, Deed, Needs, Policy, State
 from dltools.policy.history import MICRO, Track
 from dltools.realize import Choice, choose, realize
 from dltools.sim.machine import Limits
-from dltools.sim.outcome import JobResult
 from dltools.sim.running import Machine, Run, first_meeting, labels_of
 from dltools.sim.workload import Job, Workload
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from dltools.cpus import format_cpus, parse_cpus
 from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET
+from dltools.outcome import JobResult
 from dltools.plans import Op
 from dltools.policy.base import Needs
 from dltools.policy.history import MICRO, Track
 from dltools.realize import Realized
 from dltools.sim.machine import Limits, allocate, useful
-from dltools.sim.outcome import JobResult
 from dltools.sim.workload import Job, NodeSpec
 from dltools.site import Site
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, stdev
 
+from dltools.outcome import JobResult, summarise
 from dltools.policy import registry
 from dltools.policy.parameters import build
 from dltools.realize import Choice, Mode
 from dltools.sim import bound
 from dltools.sim.engine import Simulation
-from dltools.sim.outcome import JobResult, summarise
 from dltools.sim.workload import Workload
 from dltools.sim.workload_file import read
 

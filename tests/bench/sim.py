@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import time
 
+from dltools.outcome import summarise
 from dltools.policy import registry
 from dltools.realize import Choice
 from dltools.sim.engine import Simulation
 from dltools.sim.generate import trainings
-from dltools.sim.outcome import summarise
 from dltools.sim.workload import NodeSpec, checked
 
 SIZES = ((160, 16), (1_000, 100), (10_000, 1_000))

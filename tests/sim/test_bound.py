@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dltools.outcome import summarise
 from dltools.policy import registry
 from dltools.policy.parameters import build
 from dltools.realize import Choice, Mode
 from dltools.sim import bound
 from dltools.sim.engine import Simulation
 from dltools.sim.generate import trainings
-from dltools.sim.outcome import summarise
 from dltools.sim.workload import Job, NodeSpec, checked
 
 ONE = (NodeSpec("n", 1.0),)

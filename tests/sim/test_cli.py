@@ -159,3 +159,13 @@ def test_faults_are_told_in_a_line(
     done = tool("dl-sim", *arguments, input=input_)
     assert done.returncode == code
     assert fault in complaint(done.stderr)
+
+
+def test_plans_of_every_tick_say_when_they_were_made(tool: Tools, tmp_path: Path) -> None:
+    file = tmp_path / "seen.parquet"
+    tool("dl-sim", "-p", "noop", "-o", file, "-i", "5s", input=WORKLOAD)
+    done = tool("dl-plan", "--policy", "flowcon", "--every", file)
+    found = [str(row["at"]) for row in rows(done.stdout) if row["kind"] == "plan"]
+    assert found[0] == "2026-01-01T00:00:00.000000Z"
+    assert found[1] == "2026-01-01T00:00:05.000000Z"
+    assert found == sorted(found)

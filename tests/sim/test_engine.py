@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dltools.outcome import JobResult, summarise
 from dltools.policy import registry
 from dltools.policy.parameters import build, describe
 from dltools.realize import Choice, Mode
 from dltools.sim.curve import LearningCurve
 from dltools.sim.engine import Simulation
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
-from dltools.sim.outcome import JobResult, summarise
 from dltools.sim.running import Machine
 from dltools.sim.workload import Job, NodeSpec, Workload, checked
 

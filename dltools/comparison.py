@@ -1,4 +1,4 @@
-"""Runs held against each other: a row per policy, per job, or per candidate."""
+"""Runs held against each other: a row per policy, or per job."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dltools.sim.candidates import CRITERIA, Candidate, score
-from dltools.sim.outcome import JobResult, summarise
+from dltools.outcome import JobResult, summarise
 
 Runs = Sequence[Sequence[JobResult]]
 """Repeats of one policy's run."""
@@ -22,7 +21,7 @@ def by_policy(runs: Mapping[str, Runs]) -> list[dict[str, Any]]:
     for name, repeats in runs.items():
         row = {"policy": name, **means(repeats)}
         base = rows[0] if rows else row
-        rows.append(row | {f"{key}_ratio": _ratio(row[key], base[key]) for key in _COMPARED})
+        rows.append(row | {f"{key}_ratio": ratio(row[key], base[key]) for key in _COMPARED})
     return rows
 
 
@@ -36,26 +35,6 @@ def by_job(runs: Mapping[str, Runs], seeds: Sequence[int]) -> list[dict[str, Any
     ]
 
 
-def ranked(
-    tried: Sequence[Candidate], runs: Sequence[Runs], criterion: str
-) -> list[dict[str, Any]]:
-    """Return a row per candidate, the best first, with the dl-plan command that does it and its
-    ratio to the first candidate; [] where no run says anything by this criterion."""
-    field = CRITERIA[criterion][0]
-    entries = []
-    for place, (one, repeats) in enumerate(zip(tried, runs, strict=True)):
-        worths = [score(summarise(results), criterion) for results in repeats]
-        entries.append((math.fsum(worths) / len(worths), place, one, means(repeats)))
-    if all(math.isinf(worth) for worth, *_ in entries):
-        return []
-    base = entries[0][3][field]
-    return [
-        {"policy": one.policy, "realize": one.mode, "set": " ".join(one.assignments), **found,
-         f"{field}_ratio": _ratio(found[field], base), "command": one.command}
-        for _, _, one, found in sorted(entries, key=lambda entry: entry[:2])
-    ]  # fmt: skip
-
-
 def means(repeats: Runs) -> dict[str, Any]:
     """Return the means over repeats of what a run comes to, None where no repeat has it."""
     summaries = [dataclasses.asdict(summarise(results)) for results in repeats]
@@ -66,5 +45,6 @@ def means(repeats: Runs) -> dict[str, Any]:
     return found
 
 
-def _ratio(value: float | None, base: float | None) -> float | None:
+def ratio(value: float | None, base: float | None) -> float | None:
+    """Return a value over its base, None where there is none."""
     return None if value is None or not base else value / base
