@@ -15,22 +15,27 @@ Runs = Sequence[Sequence[JobResult]]
 _COMPARED = ("makespan", "mean_completion", "time_to_first", "satisfied")
 
 
-def by_policy(runs: Mapping[str, Runs]) -> list[dict[str, Any]]:
-    """Return a row per policy: means over the repeats, and ratios to the first policy."""
-    rows: list[dict[str, Any]] = []
-    for name, repeats in runs.items():
-        row = {"policy": name, **means(repeats)}
-        base = rows[0] if rows else row
-        rows.append(row | {f"{key}_ratio": ratio(row[key], base[key]) for key in _COMPARED})
-    return rows
+def by_policy(
+    runs: Mapping[str, Runs], baseline: str | None = None, key: str = "policy"
+) -> list[dict[str, Any]]:
+    """Return a row per policy, named under `key`: means over the repeats, and ratios to the
+    baseline, by default the first."""
+    found = {name: means(repeats) for name, repeats in runs.items()}
+    base = found[baseline if baseline is not None else next(iter(runs))] if found else {}
+    return [
+        {key: name, **row, **{f"{one}_ratio": ratio(row[one], base[one]) for one in _COMPARED}}
+        for name, row in found.items()
+    ]
 
 
-def by_job(runs: Mapping[str, Runs], seeds: Sequence[int]) -> list[dict[str, Any]]:
+def by_job(
+    runs: Mapping[str, Runs], seeds: Sequence[int], key: str = "policy"
+) -> list[dict[str, Any]]:
     """Return a row per policy, seed and job."""
     return [
-        {"policy": name, "seed": seed, **dataclasses.asdict(one), "completion": one.completion}
+        {key: name, "seed": seed, **dataclasses.asdict(one), "completion": one.completion}
         for name, repeats in runs.items()
-        for seed, results in zip(seeds, repeats, strict=True)
+        for seed, results in zip(seeds, repeats, strict=False)
         for one in results
     ]
 

@@ -18,4 +18,9 @@ say "An hour of 60 trainings on two CPUs, simulated under three policies:"
 say "\$ dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf"
 dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf --format table
 
+say "The same as a picture:"
+say "\$ dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf --jobs | dl-report --plot compare --plot cdf -o demo.png"
+dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf --jobs | dl-report --plot compare --plot cdf -o demo.png
+echo "demo.png"
+
 say "On a Docker host, the same on live containers:  dl-probe | dl-plan --policy flowcon | dl-apply"

@@ -305,11 +305,11 @@ def _best(criterion: str, made: Sequence[Workload], *, clairvoyant: bool) -> lis
 
 def _print(rows: Sequence[Mapping[str, Any]], shape: Output) -> None:
     if shape is Output.TABLE:
-        from dltools.cli.tables import simulation_table
+        from dltools.cli.tables import runs_table
 
         console = options.console()
         ranked = bool(rows) and "command" in rows[0]
-        console.print(simulation_table(rows[:_BEST] if ranked else rows))
+        console.print(runs_table(rows[:_BEST] if ranked else rows))
         if ranked:
             console.print(f"The best of {len(rows)}:  {rows[0]['command']}", soft_wrap=True)
     elif shape is Output.CSV:

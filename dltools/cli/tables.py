@@ -192,36 +192,13 @@ def results_table(results: Iterable[Result]) -> Table:
     return _settled(table)
 
 
-_SIM_COLUMNS = {
-    "policy": "POLICY", "realize": "REALIZE", "set": "SET", "name": "JOB", "node": "NODE",
-    "arrival": "ARRIVAL", "finish": "FINISH",
-    "makespan": "MAKESPAN", "mean_completion": "MEAN", "completion": "COMPLETION",
-    "longest_completion": "LONGEST", "time_to_first": "TO TARGET", "first": "TARGET MET",
-    "satisfied": "SATISFIED", "cpu": "CPU", "migrations": "MOVES", "unfinished": "UNFINISHED",
-}  # fmt: skip
+def runs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """Return a row per policy, run or job: seconds, and beside them ratios to the baseline."""
+    from dltools.report.cells import cells
 
-
-_SIM_TEXTS = ("policy", "realize", "set", "name", "node")
-
-
-def simulation_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """Return a row per policy or job: seconds, and beside them ratios to the first policy. Columns
-    in which nothing stands are left out."""
-    found = list(rows)
-    shown = [key for key in _SIM_COLUMNS
-             if any(row.get(key) not in (None, "", 0) for row in found)]  # fmt: skip
-    table = _table(*((_SIM_COLUMNS[key], "left" if key in _SIM_TEXTS else "right")
-                     for key in shown))  # fmt: skip
-    for row in found:
-        table.add_row(*(_simulated(row, key) for key in shown))
+    found = cells(list(rows))
+    looks = ["right" if right else "left" for right in found.right]
+    table = _table(*zip(found.headers, looks, strict=True))
+    for row in found.rows:
+        table.add_row(*row)
     return table
-
-
-def _simulated(row: Mapping[str, Any], key: str) -> str:
-    value, ratio = row.get(key), row.get(f"{key}_ratio")
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return value
-    text = f"{value:.4g}" if key in ("satisfied", "migrations", "unfinished") else f"{value:.1f} s"
-    return text if ratio is None else f"{text} ({ratio:.2f})"

@@ -1,6 +1,6 @@
 # fish completion for dltools
 
-for tool in dl-probe dl-plan dl-apply dl-sim
+for tool in dl-probe dl-plan dl-apply dl-sim dl-report
     complete -c $tool -s v -l verbose -d 'Say what is going on'
     complete -c $tool -l version -d 'Print the version'
     complete -c $tool -s h -l help -d 'Print help'
@@ -61,3 +61,10 @@ complete -c dl-sim -s o -l output -r -d 'Write observations'
 complete -c dl-sim -s i -l interval -x -d 'Time between two samples'
 complete -c dl-sim -l jobs -d 'A row per job'
 complete -c dl-sim -l format -x -a 'auto table jsonl csv' -d 'How to print'
+complete -c dl-report -l baseline -x -d 'The run that ratios are to'
+complete -c dl-report -l jobs -d 'A row per job'
+complete -c dl-report -l plot -x -a 'compare gantt limits progress cdf satisfied' -d 'What a picture shows'
+complete -c dl-report -s o -l output -r -d 'Write to a file'
+complete -c dl-report -l format -x -a 'auto table markdown csv jsonl html svg png' -d 'How to write'
+complete -c dl-report -l scale -x -d 'Of a PNG'
+complete -c dl-report -l title -x -d 'Heading of a page'

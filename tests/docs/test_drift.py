@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from dltools import labels
-from dltools.cli import apply, plan, probe, sim
+from dltools.cli import apply, plan, probe, report, sim
 from dltools.cli.exits import Exit
 from dltools.plans import SETTINGS, Op, Status
 from dltools.policy import registry
@@ -24,7 +24,8 @@ from dltools.realize import Mode
 from dltools.schema import COLUMNS, VERSION
 
 ROOT = Path(__file__).parents[2]
-TOOLS = {"probe": probe.app, "plan": plan.app, "apply": apply.app, "sim": sim.app}
+TOOLS = {"probe": probe.app, "plan": plan.app, "apply": apply.app, "sim": sim.app,
+         "report": report.app}  # fmt: skip
 
 
 def page(name: str) -> str:
@@ -202,7 +203,7 @@ def test_help_imports_nothing_heavy(tool: str) -> None:
         f"from dltools.cli.{tool} import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(sorted({'docker','pyarrow','pynvml','rich'} & set(sys.modules)), file=sys.stderr)"
+        "print(sorted({'docker','pyarrow','pynvml','rich','matplotlib'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"

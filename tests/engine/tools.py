@@ -15,7 +15,7 @@ from typing import Any
 import dltools
 
 _ROOT = str(Path(dltools.__file__).parents[1])
-TOOLS = ("dl-probe", "dl-plan", "dl-apply", "dl-sim")
+TOOLS = ("dl-probe", "dl-plan", "dl-apply", "dl-sim", "dl-report")
 
 
 def command(name: str, *arguments: object) -> list[str]:

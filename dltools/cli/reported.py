@@ -1,0 +1,167 @@
+"""What dl-report was given, as runs: recordings, plans, results, job tables; known by content."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dltools.cli import options
+from dltools.errors import DataError
+from dltools.outcome import JobResult
+from dltools.report.run import Run
+
+if TYPE_CHECKING:
+    import typer
+
+_JOB = tuple(field.name for field in dataclasses.fields(JobResult))
+_WHOLE = ("migrations",)
+_WORDS = ("name", "node")
+
+
+def runs_of(inputs: Sequence[str], context: typer.Context) -> list[Run]:
+    """Return the runs of all inputs. Raises `DataError`."""
+    runs: list[Run] = []
+    later: list[tuple[str, Run | None, bytes, str]] = []
+    for given in inputs:
+        label, name = _named(given)
+        if name != "-" and Path(name).is_dir():
+            runs.append(_recorded(None, name, label or Path(name).name or name))
+            continue
+        stream, shown = options.open_input(name, context)
+        data = stream.read()
+        kind = _kind(data)
+        if kind == "jobs":
+            runs += _tabled(data, shown, label)
+        elif kind == "summary":
+            raise DataError(f"{shown}: a row per policy; dl-sim --jobs prints what a report needs")
+        elif kind in ("plan", "result"):
+            later.append((label, runs[-1] if runs else None, data, shown))
+        else:
+            runs.append(_recorded(data, shown, label or _stem(name)))
+    if not runs:
+        raise DataError(f"{later[0][3]}: plans and results show no jobs: give the recording too")
+    _tell_apart(runs)
+    for label, before, data, shown in later:
+        named = [run for run in runs if run.label == label]
+        _add(named[0] if named else before or runs[0], data, shown)
+    return runs
+
+
+def _named(given: str) -> tuple[str, str]:
+    """Return the name that NAME=FILE gives, and the file; a file of that very name has none."""
+    label, equals, name = given.partition("=")
+    if equals and label and not Path(given).exists():
+        return label, name
+    return "", given
+
+
+def _stem(name: str) -> str:
+    return "standard input" if name == "-" else Path(name).stem
+
+
+def _tell_apart(runs: Sequence[Run]) -> None:
+    taken: set[str] = set()
+    for run in runs:
+        label, number = run.label, 2
+        while run.label in taken:
+            run.label, number = f"{label} ({number})", number + 1
+        taken.add(run.label)
+
+
+def _kind(data: bytes) -> str:
+    """Tell what bytes are: "jobs", "summary", "plan", "result" or "" for observations."""
+    line = data.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
+    if line.startswith((b"policy,", b"run,")):
+        return "jobs" if b",name," in line else "summary"
+    if not line.startswith(b"{"):
+        return ""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(record, dict):
+        return ""
+    if record.get("kind") in ("plan", "result"):
+        return str(record["kind"])
+    if "policy" in record or "run" in record:
+        return "jobs" if "name" in record else "summary"
+    return ""
+
+
+def _recorded(data: bytes | None, name: str, label: str) -> Run:
+    from dltools.report.observed import run
+    from dltools.streams import read_table
+
+    if data is not None:
+        return run(read_table(io.BytesIO(data), name), label, name)
+    from dltools.streams.dataset import Dataset
+
+    return run(Dataset(Path(name)).read(), label, name)
+
+
+def _tabled(data: bytes, name: str, label: str) -> list[Run]:
+    """Return a run per policy of a job table, with a repeat per seed."""
+    found: dict[str, dict[str, list[JobResult]]] = {}
+    for number, row in enumerate(_rows(data, name), 1):
+        where = f"{name}: row {number}"
+        policy = str(row.get("policy") or row.get("run") or "")
+        seed = str(row.get("seed") or 0)
+        found.setdefault(policy, {}).setdefault(seed, []).append(_job(row, where))
+    if not found:
+        raise DataError(f"{name}: a job table without jobs")
+    several = len(found) > 1
+    return [
+        Run((f"{label}/{policy}" if several else label) if label else policy,
+            list(seeds.values()))
+        for policy, seeds in found.items()
+    ]  # fmt: skip
+
+
+def _rows(data: bytes, name: str) -> Iterator[Mapping[str, Any]]:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: {error}") from error
+    if not text.lstrip("\ufeff \n\r\t").startswith("{"):
+        yield from csv.DictReader(io.StringIO(text))
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{name}: line {number}: {error}") from error
+            if not isinstance(record, dict):
+                raise DataError(f"{name}: line {number}: not an object")
+            yield record
+
+
+def _job(row: Mapping[str, Any], where: str) -> JobResult:
+    values: dict[str, Any] = {}
+    for key in _JOB:
+        value = row.get(key)
+        if value in (None, ""):
+            continue
+        try:
+            values[key] = (str(value) if key in _WORDS else
+                           int(value) if key in _WHOLE else float(value))  # fmt: skip
+        except (ValueError, TypeError, OverflowError) as error:
+            raise DataError(f"{where}: {key}: {error}") from error
+    if lacking := [key for key in ("name", "arrival") if key not in values]:
+        raise DataError(f"{where}: no {lacking[0]}")
+    return JobResult(**{"node": "", **values})
+
+
+def _add(run: Run, data: bytes, name: str) -> None:
+    from dltools.plans import load_plans
+    from dltools.report.decided import add_plans, add_results
+
+    if _kind(data) == "plan":
+        add_plans(run, load_plans(data.splitlines(keepends=True), name))
+    else:
+        add_results(run, _rows(data, name))

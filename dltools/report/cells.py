@@ -1,0 +1,59 @@
+"""Rows of numbers as cells of text: what a table shows, on a terminal, in Markdown, on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_HEADERS = {
+    "run": "RUN", "policy": "POLICY", "realize": "REALIZE", "set": "SET", "name": "JOB",
+    "node": "NODE", "arrival": "ARRIVAL", "finish": "FINISH",
+    "makespan": "MAKESPAN", "mean_completion": "MEAN", "completion": "COMPLETION",
+    "longest_completion": "LONGEST", "time_to_first": "TO TARGET", "first": "TARGET MET",
+    "satisfied": "SATISFIED", "cpu": "CPU", "migrations": "MOVES", "unfinished": "UNFINISHED",
+    "actions": "ACTIONS",
+}  # fmt: skip
+_TEXTS = ("run", "policy", "realize", "set", "name", "node", "actions")
+_COUNTS = ("satisfied", "migrations", "unfinished")
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A table of texts; `right` tells which columns are numbers."""
+
+    headers: tuple[str, ...]
+    right: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
+    """Return rows of runs or jobs: seconds, and beside them ratios to the baseline. Columns in
+    which nothing stands are left out."""
+    shown = [key for key in _HEADERS if any(row.get(key) not in (None, "", 0) for row in rows)]
+    return Cells(
+        tuple(_HEADERS[key] for key in shown),
+        tuple(key not in _TEXTS for key in shown),
+        tuple(tuple(_cell(row, key) for key in shown) for row in rows),
+    )
+
+
+def _cell(row: Mapping[str, Any], key: str) -> str:
+    value, ratio = row.get(key), row.get(f"{key}_ratio")
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    text = f"{value:.4g}" if key in _COUNTS else f"{value:.1f} s"
+    return text if ratio is None else f"{text} ({ratio:.2f})"
+
+
+def markdown(table: Cells) -> str:
+    """Return a table in Markdown."""
+    marks = ["--:" if right else "---" for right in table.right]
+    lines = [table.headers, marks, *table.rows]
+    return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")

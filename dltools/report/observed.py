@@ -1,0 +1,233 @@
+"""Observations as a run: when each container came and went, what it got, and what it reported."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from dltools import metrics
+from dltools.errors import DataError
+from dltools.feed import Feed, chunks, feeds
+from dltools.outcome import JobResult
+from dltools.policy.targets import Targets, parse
+from dltools.report.run import Lane, Run, Series
+from dltools.schema import DEFAULT_CPU_WEIGHT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MICRO = 1e6
+_SATISFIED = 0.10  # part of a response-time target within which it counts as met (DQoES's alpha)
+_Row = tuple[float, str, float, float, float, float]
+"""Seconds, host, CPUs of the host, CPU seconds used, limit in cores, weight."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A container of one name; one that came back on another host is the same job."""
+
+    key: tuple[str, str]
+    started: float = math.nan
+    labels: dict[str, str] = field(default_factory=dict)
+    rows: list[_Row] = field(default_factory=list)
+    points: dict[str, Series] = field(default_factory=dict)
+
+
+def run(table: pa.Table, label: str, name: str) -> Run:
+    """Return what a recording shows. Raises `DataError` where it shows no container."""
+    seen: dict[tuple[str, str], _Seen] = {}
+    names: dict[tuple[str, str], str] = {}
+    last_of: dict[str, float] = {}
+    for chunk in chunks(table):
+        for host, feed in feeds(chunk, {}, {}).items():
+            _note(host, feed, seen, names)
+            if feed.times:
+                last_of[host] = feed.times[-1] / _MICRO
+    if not any(one.rows for one in seen.values()):
+        raise DataError(f"{name}: no container was observed: nothing to report")
+    begun = min(one.rows[0][0] for one in seen.values() if one.rows)
+    ended = max(last_of.values())
+    found = Run(label, begun=begun)
+    weights = _weights(seen)
+    jobs: list[JobResult] = []
+    for title, parts in _jobs(seen, names).items():
+        lane = Lane()
+        for part in parts:
+            if lane.use and part.rows[0][1] != parts[0].rows[0][1]:
+                lane.migrated.append(part.rows[0][0] - begun)
+            _measure(lane, part, weights, begun)
+        targets = parse(parts[0].labels)
+        points = _merged(parts)
+        lane.metric = targets.metric or min(points, key=metrics.rank, default="")
+        lane.progress = [(time - begun, value) for time, value in points.get(lane.metric, [])]
+        found.lanes[title] = lane
+        jobs.append(_result(title, parts, lane, targets, points, begun, ended))
+    found.repeats = [sorted(jobs, key=lambda job: (job.arrival, job.name))]
+    found.satisfied = _satisfied(found, seen, names, begun)
+    return found
+
+
+def _note(
+    host: str, feed: Feed, seen: dict[tuple[str, str], _Seen], names: dict[tuple[str, str], str]
+) -> None:
+    rows = feed.rows
+    for tick, time in enumerate(feed.times):
+        size = feed.sizes[tick]
+        for at in range(feed.bounds[tick], feed.bounds[tick + 1]):
+            key = (host, rows["container_id"][at])
+            one = seen.setdefault(key, _Seen(key))
+            names[key] = rows["container_name"][at] or key[1][:12]
+            if rows["labels"][at]:
+                one.labels = _labels(rows["labels"][at])
+            if rows["started_at"][at] is not None:
+                one.started = rows["started_at"][at] / _MICRO
+            weight = rows["cpu_weight"][at]
+            one.rows.append(
+                (time / _MICRO, host, size, rows["cpu_seconds"][at], rows["cpu_limit_cores"][at],
+                 weight if weight == weight else DEFAULT_CPU_WEIGHT)
+            )  # fmt: skip
+    for container, own in feed.points.items():
+        if (host, container) in seen:
+            for metric, points in own.items():
+                seen[host, container].points.setdefault(metric, []).extend(
+                    (t / _MICRO, v) for t, v in zip(points.times, points.values, strict=True)
+                )  # fmt: skip
+
+
+def _labels(text: str) -> dict[str, str]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+
+
+def _jobs(
+    seen: dict[tuple[str, str], _Seen], names: dict[tuple[str, str], str]
+) -> dict[str, list[_Seen]]:
+    """Return the containers of each job, in order: those of one name on different hosts, one after
+    the other, are one job; others of the same name are told apart by a number."""
+    found: dict[str, list[_Seen]] = {}
+    for one in sorted((o for o in seen.values() if o.rows), key=lambda o: (o.rows[0][0], o.key)):
+        title, number = names[one.key], 2
+        while title in found:
+            last = found[title][-1]
+            if last.rows[0][1] != one.rows[0][1] and last.rows[-1][0] <= one.rows[0][0]:
+                break
+            title, number = f"{names[one.key]} ({number})", number + 1
+        found.setdefault(title, []).append(one)
+    return found
+
+
+def _weights(seen: dict[tuple[str, str], _Seen]) -> dict[tuple[float, str], float]:
+    """Return the sum of weights of a host's containers by time."""
+    sums: dict[tuple[float, str], float] = {}
+    for one in seen.values():
+        for time, host, *_, weight in one.rows:
+            sums[time, host] = sums.get((time, host), 0.0) + weight
+    return sums
+
+
+def _measure(
+    lane: Lane, part: _Seen, weights: dict[tuple[float, str], float], begun: float
+) -> None:
+    """Add what a container was allowed and what it used: a quota, and no more than its weight's
+    part of the CPUs where the weights differ."""
+    for time, host, size, _, limit, weight in part.rows:
+        cores = size if limit != limit else min(limit, size)
+        if weights[time, host] > 0 and size == size and abs(cores - size) < 1e-9:
+            cores = size * weight / weights[time, host]
+        if cores == cores:
+            lane.limit.append((time - begun, cores))
+    for (t0, _, _, used, *_), (t1, _, _, more, *_) in pairwise(part.rows):
+        if t1 > t0 and more >= used:
+            lane.use.append((t1 - begun, (more - used) / (t1 - t0)))
+
+
+def _merged(parts: list[_Seen]) -> dict[str, Series]:
+    found: dict[str, Series] = {}
+    for part in parts:
+        for metric, points in part.points.items():
+            finite = ((time, value) for time, value in points if math.isfinite(value))
+            found.setdefault(metric, []).extend(finite)
+    return {metric: sorted(points) for metric, points in found.items()}
+
+
+def _result(
+    title: str,
+    parts: list[_Seen],
+    lane: Lane,
+    targets: Targets,
+    points: dict[str, Series],
+    begun: float,
+    ended: float,
+) -> JobResult:
+    first, last = parts[0], parts[-1]
+    start = max(0.0, (first.started if first.started == first.started else begun) - begun)
+    seen = last.rows[-1][0]
+    progress = points.get(targets.metric or "", [])
+    latencies = _latencies(points)
+    served, satisfied = _served(latencies, targets.qoe_s)
+    return JobResult(
+        title, last.rows[-1][1], start, start,
+        None if seen >= ended else seen - begun,
+        _meeting(progress, targets, targets.first, begun),
+        _meeting(progress, targets, targets.final, begun),
+        served, satisfied,
+        math.fsum(max(0.0, part.rows[-1][3] - part.rows[0][3]) for part in parts),
+        len(lane.migrated),
+    )  # fmt: skip
+
+
+def _meeting(
+    progress: Series, targets: Targets, target: float | None, begun: float
+) -> float | None:
+    if target is None:
+        return None
+    met = (time - begun for time, value in progress if targets.meets(value, target))
+    return next(met, None)
+
+
+def _latencies(points: dict[str, Series]) -> Series:
+    names = [name for name in points if name.startswith("latency")]
+    if not names:
+        return []
+    return points[min(names, key=lambda name: (name != "latency_seconds", metrics.rank(name)))]
+
+
+def _served(latencies: Series, qoe: float | None) -> tuple[float, float]:
+    """Return for how many seconds it answered, and for how many as asked."""
+    served = satisfied = 0.0
+    for (t0, value), (t1, _) in pairwise(latencies):
+        served += t1 - t0
+        if qoe is not None and abs(value - qoe) <= _SATISFIED * qoe:
+            satisfied += t1 - t0
+    return served, satisfied
+
+
+def _satisfied(
+    found: Run, seen: dict[tuple[str, str], _Seen], names: dict[tuple[str, str], str], begun: float
+) -> Series:
+    """Return how many jobs keep their response-time targets, whenever that changes."""
+    changes: list[tuple[float, str, bool]] = []
+    for title, parts in _jobs(seen, names).items():
+        qoe = parse(parts[0].labels).qoe_s
+        if qoe is None:
+            continue
+        changes += [(time - begun, title, abs(value - qoe) <= _SATISFIED * qoe)
+                    for time, value in _latencies(_merged(parts))]  # fmt: skip
+        if (last := next(job.finish for job in found.jobs if job.name == title)) is not None:
+            changes.append((last, title, False))
+    if not changes:
+        return []
+    now: dict[str, bool] = {}
+    series: Series = [(0.0, 0.0)]
+    for time, title, kept in sorted(changes):
+        now[title] = kept
+        count = float(sum(now.values()))
+        if count != series[-1][1]:
+            series.append((time, count))
+    return [*series, (max(time for time, *_ in changes), series[-1][1])]
