@@ -56,8 +56,10 @@ def run(table: pa.Table, label: str, name: str) -> Run:
     for title, parts in _jobs(seen, names).items():
         lane = Lane()
         for part in parts:
-            if lane.use and part.rows[0][1] != parts[0].rows[0][1]:
+            if lane.limit:  # it came from another host, and had nothing on the way
                 lane.migrated.append(part.rows[0][0] - begun)
+                lane.limit.append((lane.limit[-1][0], 0.0))
+                lane.use.append((part.rows[0][0] - begun, 0.0))
             _measure(lane, part, weights, begun)
         targets = parse(parts[0].labels)
         points = _merged(parts)

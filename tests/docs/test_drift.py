@@ -203,7 +203,8 @@ def test_help_imports_nothing_heavy(tool: str) -> None:
         f"from dltools.cli.{tool} import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(sorted({'docker','pyarrow','pynvml','rich','matplotlib'} & set(sys.modules)), file=sys.stderr)"
+        "heavy = {'docker', 'pyarrow', 'pynvml', 'rich', 'matplotlib'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
