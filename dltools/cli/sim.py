@@ -84,12 +84,18 @@ def sim(
         str,
         typer.Option(
             metavar="KIND:FILE",
-            help="Instead of a file: a cluster trace, gavel or alibaba, on --nodes of --cpus each.",
+            help="Instead of a file: a cluster trace, gavel, pollux, philly or alibaba.",
         ),
     ] = "",
     throughputs: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="With --trace gavel: the table of throughputs, JSON."),
+    ] = None,
+    hosts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With --trace or --generate: the machines, an Alibaba node list."
+        ),
     ] = None,
     generate: Annotated[
         str,
@@ -103,13 +109,13 @@ def sim(
         typer.Option(
             parser=options.seconds,
             metavar="TIME",
-            help="With --generate: mean time between two arrivals.",
+            help="With --generate or run times of philly: mean time between two arrivals.",
         ),
     ] = "30s",  # type: ignore[assignment]
     cpus: Annotated[
-        float, typer.Option(metavar="N", help="With --generate: CPUs of a node.")
+        float, typer.Option(metavar="N", help="With --generate or --trace: CPUs of a node.")
     ] = 2.0,
-    nodes: Annotated[int, typer.Option(metavar="N", help="With --generate: nodes.")] = 1,
+    nodes: Annotated[int, typer.Option(metavar="N", help="With --generate or --trace: nodes.")] = 1,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 0,
     repeat: Annotated[int, typer.Option(metavar="N", help="How many seeds to average over.")] = 1,
     spin: Annotated[
@@ -169,11 +175,12 @@ def sim(
     if repeat > 1 and (from_ or trace):
         raise typer.BadParameter("--repeat: a recording and a trace leave nothing to chance")
     seeds = list(range(seed, seed + repeat))
+    if generate or trace:
+        nodes_ = workloads.listed(hosts) if hosts else workloads.machines(cpus, nodes)
     if generate:
-        nodes_ = workloads.machines(cpus, nodes)
         made = [workloads.generated(generate, gap, nodes_, number) for number in seeds]
     elif trace:
-        made = [workloads.traced(trace, throughputs, workloads.machines(cpus, nodes))]
+        made = [workloads.traced(trace, throughputs, nodes_, gap, seed)]
     elif from_:
         made = [workloads.recorded(from_, context)]
     else:

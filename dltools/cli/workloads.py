@@ -50,17 +50,23 @@ def generated(what: str, gap: float, nodes: list[NodeSpec], seed: int) -> Worklo
     return checked(trainings(int(count), kind, gap, seed), nodes, what)
 
 
-def traced(what: str, throughputs: Path | None, nodes: list[NodeSpec]) -> Workload:
+def traced(
+    what: str, throughputs: Path | None, nodes: list[NodeSpec], gap: float, seed: int
+) -> Workload:
     """Read the jobs of the cluster trace that KIND:FILE names."""
     from dltools.sim import traces
     from dltools.sim.workload import checked
 
     kind, _, name = what.partition(":")
     if kind not in traces.KINDS or not name:
-        raise ConfigError(f"--trace {what}: KIND:FILE, where KIND is {' or '.join(traces.KINDS)}")
+        raise ConfigError(f"--trace {what}: KIND:FILE, where KIND is {', '.join(traces.KINDS)}")
     text = _text(Path(name))
     if kind == "alibaba":
         return checked(traces.alibaba(text, name), nodes, name)
+    if kind == "pollux":
+        return checked(traces.pollux(text, name), nodes, name)
+    if kind == "philly":
+        return checked(traces.philly(text, name, gap, seed), nodes, name)
     if throughputs is None:
         raise ConfigError("--trace gavel needs --throughputs: how fast its jobs are is not in it")
     try:
@@ -70,6 +76,16 @@ def traced(what: str, throughputs: Path | None, nodes: list[NodeSpec]) -> Worklo
     if not isinstance(table, dict):
         raise DataError(f"{throughputs}: not a table of throughputs")
     return checked(traces.gavel(text, table, name), nodes, name)
+
+
+def listed(file: Path) -> list[NodeSpec]:
+    """Read a list of machines."""
+    from dltools.sim.traces import machines
+
+    found = machines(_text(file), str(file))
+    if not found:
+        raise DataError(f"{file}: no machines")
+    return found
 
 
 def spinning(workload: Workload, spin: float) -> Workload:
