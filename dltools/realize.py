@@ -115,8 +115,8 @@ def realize(
     leaves CPU idle where a job does not use its share.
     `weight`: weights in proportion to the shares, 1024 for an average share and for a share of 1.
     Work-conserving: what one job leaves the others take.
-    `priority`: weights a hundred times apart in order of shares, so that as many as there are CPUs
-    for run almost alone. Work-conserving.
+    `priority`: weights a hundred times apart, in order of how much of what its threads can use each
+    is granted, so that as many as there are CPUs for run almost alone. Work-conserving.
     `rotate`: as many trainings as there are CPUs for run at a time, the others are paused; turns in
     proportion to shares. Serving containers are never paused.
     `cores`: disjoint sets out of the CPUs `cpuset`, in proportion to shares, none smaller than a
@@ -166,35 +166,39 @@ def _weights(chosen: Chosen, jobs: list[Track], shares: Shares, *_: object) -> R
                     settings=settings)  # fmt: skip
 
 
-def _order(jobs: list[Track], shares: Shares) -> list[Track]:
-    """Return the jobs, the greatest share first; among equals the one that came first."""
+def _order(jobs: list[Track], shares: Shares, cpus: float) -> list[Track]:
+    """Return the jobs, who has the greatest part of what its threads can use first: a narrow job
+    that has all it can use is not behind a wide one. Among equals, the one that came first."""
 
     def key(job: Track) -> tuple[float, int, str, str]:
         share = shares[job.id]
-        return -(1 / len(jobs) if share is None else share), job.arrived, job.name, job.id
+        part = (1 / len(jobs) if share is None else share) * cpus / min(busy_threads(job), cpus)
+        return -round(part, 9), job.arrived, job.name, job.id
 
     return sorted(jobs, key=key)
 
 
 def _packed(jobs: Sequence[Track], cpus: float) -> list[list[Track]]:
-    """Return the jobs in groups whose threads fit the CPUs, in order; one that fits nowhere is a
-    group of its own."""
+    """Return the jobs in groups whose threads fit the CPUs: each in the first group that has room
+    for it, in order; one that fits nowhere is a group of its own."""
     groups: list[list[Track]] = []
-    room = 0.0
+    rooms: list[float] = []
     for job in jobs:
         need = busy_threads(job)
-        if not groups or need > room:
+        at = next((k for k, room in enumerate(rooms) if need <= room), None)
+        if at is None:
             groups.append([])
-            room = cpus
-        groups[-1].append(job)
-        room -= need
+            rooms.append(cpus)
+            at = len(groups) - 1
+        groups[at].append(job)
+        rooms[at] -= need
     return groups
 
 
 def _priorities(
     chosen: Chosen, jobs: list[Track], shares: Shares, cpus: float, _: str | None
 ) -> Realized:
-    trainings = [job for job in _order(jobs, shares) if not serving(job)]
+    trainings = [job for job in _order(jobs, shares, cpus) if not serving(job)]
     groups = _packed(trainings, cpus)
     settings: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in jobs}
     notes: dict[str, str] = {}
@@ -209,7 +213,7 @@ def _priorities(
 def _turns(
     chosen: Chosen, jobs: list[Track], shares: Shares, cpus: float, _: str | None
 ) -> Realized:
-    trainings = [job for job in _order(jobs, shares) if not serving(job)]
+    trainings = [job for job in _order(jobs, shares, cpus) if not serving(job)]
     notes = {job.id: "serves: never paused" for job in jobs if serving(job)}
     groups = _packed(trainings, cpus)
     if len(groups) < 2:
@@ -228,7 +232,7 @@ def _turns(
 
 
 def _cores(
-    chosen: Chosen, jobs: list[Track], shares: Shares, _: float, cpuset: str | None
+    chosen: Chosen, jobs: list[Track], shares: Shares, cpus: float, cpuset: str | None
 ) -> Realized:
     every = parse_cpus(cpuset or "")
     everywhere: dict[str, Settings] = {job.id: {"cpuset": None} for job in jobs}
@@ -243,7 +247,7 @@ def _cores(
         return Realized(chosen.mode, chosen.why, note, settings=everywhere)
     if len(jobs) == 1:
         return Realized(chosen.mode, chosen.why, "one job has all CPUs", settings=everywhere)
-    order = _order(jobs, shares)
+    order = _order(jobs, shares, cpus)
     counts = {job.id: busy_threads(job) for job in order}
     for _spare in range(len(every) - need):
         poorest = max(order, key=lambda job: (shares[job.id] or 1 / len(jobs)) / counts[job.id])

@@ -64,6 +64,23 @@ def test_priority_puts_those_first_that_the_cpus_hold() -> None:
     assert weights == {"b": 1024, "c": 1024, "d": 10, "a": 10, "e": 2}
 
 
+def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None:
+    # On 8 CPUs: the narrow one has 1/8, all that its thread can use; the wide ones have 6/8 and 1/8
+    # of what their 8 threads can.
+    jobs = [job("wide", 8), job("next", 8), job("narrow", 1)]
+    found = node(*jobs, cpus=8.0, shares={"wide": 0.75, "next": 0.125, "narrow": 0.125})
+    weights = {k: v["cpu_weight"] for k, v in settings(Mode.PRIORITY, found, "0-7").items()}
+    assert weights == {"narrow": 1024, "wide": 10, "next": 2}
+
+
+def test_who_fits_beside_the_first_runs_with_them() -> None:
+    # a has 3 of 4 CPUs; b of 2 threads waits for a place, and c of 1 thread takes the spare CPU.
+    jobs = [job("a", 3), job("b", 2), job("c", 1)]
+    found = node(*jobs, cpus=4.0, shares={"a": 0.75, "b": 0.2, "c": 0.05})
+    weights = {k: v["cpu_weight"] for k, v in settings(Mode.PRIORITY, found, "0-3").items()}
+    assert weights == {"a": 1024, "b": 10, "c": 1024}
+
+
 def test_among_equals_who_came_first_is_first() -> None:
     jobs = [job("a", 2, arrived=9), job("b", 2, arrived=1)]
     found = settings(Mode.PRIORITY, node(*jobs, shares={"a": 0.5, "b": 0.5}))
