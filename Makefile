@@ -62,6 +62,7 @@ bench: $(VENV)/.test
 bench-live: $(VENV)/.test
 	@$(BIN)/python tests/bench/live.py 0 gru vae cnn
 	@$(BIN)/python tests/bench/serving.py
+	@$(BIN)/python tests/bench/reality.py
 
 papers: $(VENV)/.run
 	@$(BIN)/python samples/papers/papers.py > samples/papers/results.md.part

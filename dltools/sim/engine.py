@@ -129,9 +129,9 @@ class Simulation:
             return
         result = JobResult(job.name, machine.spec.name, job.arrival, start=now)
         self._results[job.name] = result
-        run = Run(job, self._track(job, machine, now), result, ready=now + job.startup)
+        run = Run(job, self._track(job, machine, now), result, starting=job.startup)
         if job.serves:
-            run.until = run.ready + job.duration
+            run.until = now + job.duration
         else:
             run.first_epoch, run.final_epoch = (
                 first_meeting(job, job.first),
@@ -141,7 +141,7 @@ class Simulation:
 
     def _place(self, job: Job) -> Machine | None:
         """Return the machine with fewest jobs that has room."""
-        if job.memory == 0:
+        if job.memory == 0 and job.gpus == 0:
             while True:
                 count, number, name = self._emptiest[0]
                 if count == len(self._machines[name].runs):
@@ -149,14 +149,14 @@ class Simulation:
                 heapq.heapreplace(self._emptiest, (len(self._machines[name].runs), number, name))
         room = [
             machine for machine in self._machines.values()
-            if not machine.spec.memory or machine.memory + job.memory <= machine.spec.memory
+            if machine.spec.holds(job, machine.memory, machine.gpus)
         ]  # fmt: skip
         return min(room, key=lambda m: (len(m.runs), self._order[m.spec.name]), default=None)
 
     def _add(self, machine: Machine, run: Run, now: float) -> None:
         self._bring(machine, now)
         machine.runs[run.track.id] = run
-        machine.memory += run.job.memory
+        machine.take(run.job)
         machine.site.tracks[run.track.id] = run.track
         self._count(machine)
         self._look(machine)
@@ -164,7 +164,7 @@ class Simulation:
     def _remove(self, machine: Machine, run: Run) -> None:
         del machine.runs[run.track.id]
         del machine.site.tracks[run.track.id]
-        machine.memory -= run.job.memory
+        machine.release(run.job)
         self._count(machine)
 
     def _count(self, machine: Machine) -> None:
@@ -175,7 +175,8 @@ class Simulation:
         """Let a migrated job go on where it has been moved to."""
         run.result.node = machine.spec.name
         run.track = self._track(run.job, machine, now, run.result.migrations)
-        run.limits, run.ready, run.cpu = Limits(), now + run.job.startup, 0.0
+        run.limits, run.starting, run.cpu = Limits(), run.job.startup, 0.0
+        machine.release(run.job)  # what was kept for it
         self._add(machine, run, now)
 
     def _track(self, job: Job, machine: Machine, now: float, moves: int = 0) -> Track:
@@ -204,8 +205,9 @@ class Simulation:
             node = site.node(jobs)
             machine.obey(realize(choose(self._choice, node), node, site.cpuset))
             for order in decision.orders:
-                if order.deed is Deed.MIGRATE and order.job_id in machine.runs:
-                    self._migrate(machine, machine.runs[order.job_id], order.to)
+                run = machine.runs.get(order.job_id)
+                if order.deed is Deed.MIGRATE and run is not None:
+                    self._migrate(machine, run, self._machines[order.to])
         machine.share()
         self._plan_next(machine)
 
@@ -215,11 +217,15 @@ class Simulation:
             other.sample(self._needs)
         return other.site.node()
 
-    def _migrate(self, machine: Machine, run: Run, to: str) -> None:
+    def _migrate(self, machine: Machine, run: Run, target: Machine) -> None:
+        """Send a job on its way, if there is room for it, which is kept for it until it lands."""
+        if not target.spec.holds(run.job, target.memory, target.gpus):
+            return
         self._remove(machine, run)
+        target.take(run.job)
         run.result.migrations += 1
         run.cores = run.rate = 0.0
-        self._push(machine.now + run.job.checkpoint, to, 0, run)
+        self._push(machine.now + run.job.checkpoint, target.spec.name, 0, run)
 
     def _plan_next(self, machine: Machine) -> None:
         machine.version += 1

@@ -15,7 +15,7 @@ Where jobs take turns, each change-over costs 0.16 s (the same two in turns of 2
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 CHANGE_OVER_S = 0.16
 _SPIN = 3.0
@@ -44,18 +44,22 @@ def exponent(threads: int, spin: float = 1.0) -> float:
     return 1 + _SPIN * spin * (1 - 1 / max(1, threads))
 
 
-def speed(cores: float, threads: int, cpus: float, spin: float = 1.0) -> float:
+def speed(
+    cores: float, threads: int, cpus: float, spin: float = 1.0, beside: float | None = None
+) -> float:
     """Return the useful CPU seconds per second of a job that has these cores of a node's CPUs.
 
     `spin` is how much of the measured loss its threads suffer: 1 where they spin at barriers, 0
     where they sleep (OMP_WAIT_POLICY=passive; measured: two trainings at once take 17.1 s, one
-    after the other 19.3 s).
+    after the other 19.3 s). `beside` are the cores that the others would leave it, where its own
+    quota gives it fewer: a quota stops all threads of a job at once, so that none waits for another
+    (measured: a training held to one of two CPUs, with nobody beside it, takes twice as long).
     """
     most = min(float(threads), cpus)
     if cores <= 0 or most <= 0:
         return 0.0
     part = min(1.0, cores / most)
-    lost = part ** (exponent(threads, spin) - 1)
+    lost = min(1.0, max(part, (beside or 0.0) / most)) ** (exponent(threads, spin) - 1)
     if lost < LEAST:
         lost = LEAST
     return float(most * part * lost)
@@ -93,9 +97,23 @@ def allocate(wants: Sequence[float], limits: Sequence[Limits], cpus: float) -> l
     return got
 
 
-def useful(cores: float, limit: Limits, threads: int, cpus: float, spin: float = 1.0) -> float:
+def useful(
+    cores: float,
+    limit: Limits,
+    threads: int,
+    cpus: float,
+    spin: float = 1.0,
+    beside: float | None = None,
+) -> float:
     """Return the useful CPU seconds per second, with what change-overs cost."""
     if limit.turn_part is None:
-        return speed(cores, threads, cpus, spin)
+        return speed(cores, threads, cpus, spin, beside)
     lost = min(1.0, CHANGE_OVER_S / limit.turn_s) if limit.turn_s > 0 else 0.0
     return cores * (1 - lost)
+
+
+def beside(at: int, wants: Sequence[float], limits: Sequence[Limits], cpus: float) -> float:
+    """Return the cores that a job would get without its own quota."""
+    freed = list(limits)
+    freed[at] = replace(limits[at], cpus=None)
+    return allocate(wants, freed, cpus)[at]

@@ -14,7 +14,7 @@ from dltools.plans import Op
 from dltools.policy.base import Needs
 from dltools.policy.history import MICRO, Track
 from dltools.realize import Realized
-from dltools.sim.machine import Limits, allocate, useful
+from dltools.sim.machine import Limits, allocate, beside, useful
 from dltools.sim.workload import Job, NodeSpec
 from dltools.site import Site
 
@@ -31,12 +31,13 @@ _STEP = 1e-6  # seconds; what comes sooner than the clock can tell would never c
 @dataclass(slots=True)
 class Run:
     """A job on a machine. `done` is its useful work, `cpu` what it has used, `epoch` how many it
-    has reported; `ready` when it has started up; `cores` and `rate` hold until the next event."""
+    has reported; `starting` the CPU seconds of its start-up that are left; `cores` and `rate` hold
+    until the next event."""
 
     job: Job
     track: Track
     result: JobResult
-    ready: float
+    starting: float = 0.0
     done: float = 0.0
     epoch: int = 0
     limits: Limits = field(default_factory=Limits)
@@ -76,11 +77,22 @@ class Machine:
         self.runs: dict[str, Run] = {}
         self.now = 0.0
         self.memory = 0
+        self.gpus = 0  # handed out
         self.version = 0
         self.spent = 0.0  # CPU seconds handed out
         self.listens = False
         self.said: list[tuple[Run, float, str, float, int | None]] = []
         self.realized: Realized | None = None
+
+    def take(self, job: Job) -> None:
+        """Set memory and GPUs aside for a job."""
+        self.memory += job.memory
+        self.gpus += job.gpus
+
+    def release(self, job: Job) -> None:
+        """Give back what was set aside."""
+        self.memory -= job.memory
+        self.gpus -= job.gpus
 
     def advance(self, now: float, *, talk: bool) -> None:
         """Let the jobs work until a time; with `talk` keep what they report."""
@@ -95,9 +107,15 @@ class Machine:
         run.cpu += run.cores * span
         self.spent += run.cores * span
         run.result.cpu += run.cores * span
+        if run.starting > 0:
+            run.starting = max(0.0, run.starting - run.cores * span)
+            if run.starting <= _ROUND_OFF:
+                run.starting = 0.0
+                run.until = self.now + span + job.duration
+            return
         if job.serves:
             latency = run.latency
-            if self.now >= run.ready and latency is not None:
+            if latency is not None:
                 run.result.served += span
                 if job.qoe is not None and abs(job.qoe - latency) <= SATISFIED * job.qoe:
                     run.result.satisfied += span
@@ -158,13 +176,19 @@ class Machine:
         for run in runs:
             run.want = self._want(run)
         wants, limits = [run.want for run in runs], [run.limits for run in runs]
-        for run, cores in zip(runs, allocate(wants, limits, self.spec.cpus), strict=True):
-            run.cores = cores
-            run.rate = useful(cores, run.limits, run.job.threads, self.spec.cpus, run.job.spin)
+        for at, cores in enumerate(allocate(wants, limits, self.spec.cpus)):
+            run, job = runs[at], runs[at].job
+            run.cores, run.rate = cores, 0.0
+            if run.starting > 0:
+                continue
+            left = None
+            if job.threads > 1 and job.spin > 0 and run.limits.cpus is not None:
+                left = beside(at, wants, limits, self.spec.cpus)
+            run.rate = useful(cores, run.limits, job.threads, self.spec.cpus, job.spin, left)
 
     def _want(self, run: Run) -> float:
-        if self.now + _ROUND_OFF < run.ready:
-            return 0.0
+        if run.starting > 0:
+            return min(1.0, self.spec.cpus)
         if run.job.serves:
             return run.job.request / (run.job.request + run.job.think)
         return min(float(run.job.threads), self.spec.cpus)
@@ -193,8 +217,9 @@ class Machine:
         or, with `watch`, meets a target."""
         soonest = math.inf
         for run in self.runs.values():
-            if self.now < run.ready:
-                soonest = min(soonest, run.ready)
+            if run.starting > 0:
+                if run.cores > 0:
+                    soonest = min(soonest, self.now + run.starting / run.cores)
                 continue
             if run.job.serves:
                 soonest = min(soonest, run.until)
@@ -219,7 +244,7 @@ class Machine:
         """Return the jobs that have done their work, or served their time."""
         return [
             run for run in self.runs.values()
-            if (self.now + _ROUND_OFF >= run.until if run.job.serves
+            if (run.starting == 0 and self.now + _ROUND_OFF >= run.until if run.job.serves
                 else run.job.work - run.done <= _ROUND_OFF * max(1.0, run.job.work))
         ]  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,12 +12,13 @@ from dltools.sim.curve import LearningCurve
 @dataclass(frozen=True, slots=True)
 class Job:
     """One job. `arrival` in seconds; `work` in useful CPU seconds; `epochs` is how often it reports
-    its metric; `startup` the seconds before its first work. `first` and `final` are targets of the
-    curve's metric. With `request` (CPU seconds) it serves for `duration` seconds instead: one
-    request after the other, `think` seconds apart, to be answered in `qoe` seconds. `memory` in
-    bytes. `checkpoint` is how many seconds it takes to stop and start elsewhere; `spin` how much of
-    the measured contention its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
-    `seed` makes the noise of its curve another."""
+    its metric; `startup` the seconds on one CPU before its first work. `first` and `final` are
+    targets of the curve's metric. With `request` (CPU seconds) it serves for `duration` seconds
+    instead: one request after the other, `think` seconds apart, to be answered in `qoe` seconds.
+    `memory` in bytes and `gpus` are what nobody else may have while it runs. `checkpoint` is how
+    many seconds it takes to stop and start elsewhere; `spin` how much of the measured contention
+    its threads suffer, from 0 (they sleep at barriers) to 1 (they spin). `seed` makes the noise of
+    its curve another."""
 
     name: str
     arrival: float = 0.0
@@ -27,6 +27,7 @@ class Job:
     epochs: int = 100
     startup: float = 0.0
     memory: int = 0
+    gpus: int = 0
     curve: LearningCurve = field(default_factory=LearningCurve)
     first: float | None = None
     final: float | None = None
@@ -51,11 +52,17 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One machine: `memory` in bytes, 0 for as much as anybody wants."""
+    """One machine: `memory` in bytes, 0 for as much as anybody wants; `gpus` to be handed out."""
 
     name: str
     cpus: float
     memory: int = 0
+    gpus: int = 0
+
+    def holds(self, job: Job, memory: int = 0, gpus: int = 0) -> bool:
+        """Tell whether a job has room beside what is taken already."""
+        roomy = not self.memory or memory + job.memory <= self.memory
+        return roomy and gpus + job.gpus <= self.gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +82,7 @@ def checked(jobs: Sequence[Job], nodes: Sequence[NodeSpec], name: str) -> Worklo
             if one in seen:
                 raise DataError(f"{name}: two {kind}s are called {one!r}")
             seen.add(one)
-    room = max((node.memory or math.inf for node in nodes), default=0)
     for job in jobs:
-        if job.memory > room:
-            raise DataError(f"{name}: job {job.name}: its memory fits no node")
+        if (job.memory or job.gpus) and not any(node.holds(job) for node in nodes):
+            raise DataError(f"{name}: job {job.name}: no node has its memory and GPUs")
     return Workload(tuple(sorted(jobs, key=lambda job: (job.arrival, job.name))), tuple(nodes))

@@ -2,37 +2,53 @@
 
     python tests/bench/sim.py
 
-In process, one core, trainings that arrive so that each node has about three at a time. Prints;
-nothing is asserted.
+In process, one core, trainings that arrive so that each node has about three at a time; and, where
+DLTOOLS_DATA names others' traces, a Pollux workload. Prints; nothing is asserted.
 """
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 
 from dltools.outcome import summarise
 from dltools.policy import registry
 from dltools.realize import Choice
 from dltools.sim.engine import Simulation
 from dltools.sim.generate import trainings
-from dltools.sim.workload import NodeSpec, checked
+from dltools.sim.traces import pollux
+from dltools.sim.workload import NodeSpec, Workload, checked
 
 SIZES = ((160, 16), (1_000, 100), (10_000, 1_000))
+
+
+POLICIES = ("noop", "flowcon", "tradl", "las", "slaq", "srtf")
+
+
+def timed(what: str, workload: Workload, name: str) -> None:
+    policy = registry.get(name, [])
+    simulation = Simulation(workload, policy, policy.parameters(), Choice())
+    begun = time.perf_counter()
+    found = summarise(simulation.run())
+    taken = time.perf_counter() - begun
+    print(f"  {what}  {name:8s} {taken:6.2f} s  {simulation.events / taken:8.0f} events/s"
+          f"  mean completion {found.mean_completion:8.1f} s", flush=True)  # fmt: skip
 
 
 def main() -> None:
     for jobs, nodes in SIZES:
         made = trainings(jobs, "poisson", 12.0 / nodes, 0)
         workload = checked(made, [NodeSpec(f"n{k}", 4.0) for k in range(nodes)], "bench")
-        for name in ("noop", "flowcon", "tradl", "las", "slaq", "srtf"):
-            policy = registry.get(name, [])
-            simulation = Simulation(workload, policy, policy.parameters(), Choice())
-            begun = time.perf_counter()
-            found = summarise(simulation.run())
-            taken = time.perf_counter() - begun
-            print(f"  {jobs:6d} jobs, {nodes:5d} nodes  {name:8s} {taken:6.2f} s"
-                  f"  {simulation.events / taken:8.0f} events/s"
-                  f"  mean completion {found.mean_completion:6.1f} s", flush=True)  # fmt: skip
+        for name in POLICIES:
+            timed(f"{jobs:6d} jobs, {nodes:5d} nodes", workload, name)
+    folder = Path(os.environ.get("DLTOOLS_DATA", "")) / "logs/cluster"
+    trace = folder / "pollux_workloads__workload-1.csv"
+    if trace.is_file():
+        workload = checked(pollux(trace.read_text(), "pollux"),
+                           [NodeSpec(f"n{k}", 32.0) for k in range(2)], "pollux")  # fmt: skip
+        for name in POLICIES:
+            timed("Pollux,  160 jobs, 64 GPUs", workload, name)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
         ((), b"[[job]]\nname = 'a'\n[[job]]\nname = 'a'", 65, "two jobs are called 'a'"),
         ((), b"[[job]]\nrequest = 1", 65, "a serving job has a duration"),
         ((), b"[[job]]\ncurve = { kind = 'odd' }", 65, "a curve's kind is one of"),
-        ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "fits no node"),
+        ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has its memory"),
         ((), b"[job]\n", 65, "write [[job]]"),
         ((), b"[[job", 65, "standard input: "),
         ((), b"\xff", 65, "not a workload file"),

@@ -93,6 +93,18 @@ def test_the_mean_of_an_m_g_1_ps_queue(spread: str) -> None:
     assert found.mean_completion == pytest.approx(2.0, rel=0.02)
 
 
+def test_a_start_up_takes_one_cpu() -> None:
+    # Three start up for 2 s on two CPUs: done at 3; then 6 CPU s in equal parts: 3 s more.
+    jobs = [Job(f"j{k}", work=2.0, startup=2.0) for k in range(3)]
+    assert set(ends(simulate(workload(*jobs))).values()) == {6.0}
+
+
+def test_a_serving_job_serves_as_long_once_it_has_started_up() -> None:
+    jobs = [Job("s", startup=2.0, request=0.1, duration=10.0, qoe=0.1)]
+    (found,) = simulate(workload(*jobs))
+    assert (found.finish, found.served, found.satisfied) == (12.0, 10.0, 10.0)
+
+
 # Laws
 
 
@@ -144,9 +156,10 @@ def test_laws(name: str, made: Workload, mode: Mode | None) -> None:
         assert result.finish is not None
         fastest = job.startup + job.work / min(job.threads, most)
         assert result.finish >= job.arrival + fastest * (1 - 1e-6)
-        assert result.cpu >= job.work * (1 - 1e-6)  # work asked is work done, and spinning beside
+        asked = job.startup + job.work
+        assert result.cpu >= asked * (1 - 1e-6)  # work asked is work done, and spinning beside
         if job.threads == 1 and mode is not Mode.ROTATE:
-            assert result.cpu == pytest.approx(job.work, rel=1e-6)
+            assert result.cpu == pytest.approx(asked, rel=1e-6)
         if result.first is not None:
             assert job.arrival < result.first <= result.finish
     again = Simulation(made, policy, parameters, Choice(mode)).run()
@@ -201,21 +214,49 @@ def test_response_time_targets_satisfy_more_models() -> None:
 
 
 def test_a_migration_moves_a_job_and_costs_its_pause() -> None:
-    flat = LearningCurve("loss", "exponential", 2.0, 1.0, 60.0)
-    slow = LearningCurve("loss", "linear", 2.0, 1.0)
-    jobs = [Job("flat", 0.0, 400.0, 2, curve=flat), Job("other", 0.0, 1.0, 2),
-            Job("slow", 1.0, 400.0, 2, curve=slow)]  # fmt: skip
-    nodes = (NodeSpec("a", 2.0), NodeSpec("b", 2.0))
-    made = workload(jobs[0], replace(jobs[1], arrival=0.1), jobs[2], nodes=nodes)
-    results = {r.name: r for r in simulate(made, "specon")}
-    assert sum(r.migrations for r in results.values()) >= 0
-    assert all(r.finish is not None for r in results.values())
+    # a and c share h, b leaves i at 5 s. Rounds are at 0.6 s, the first word, and 10.6 s: then i is
+    # idle and pulls a. It has had 10.6 of its 60 CPU s, rests for 7 s, and takes 24.7 s alone; so
+    # does c from the round on.
+    jobs = [Job("a", work=60.0, threads=2, spin=0.0, checkpoint=7.0),
+            Job("b", work=10.0, threads=2, spin=0.0),
+            Job("c", work=60.0, threads=2, spin=0.0, checkpoint=7.0)]  # fmt: skip
+    made = workload(*jobs, nodes=(NodeSpec("h", 2.0), NodeSpec("i", 2.0)))
+    a, b, c = simulate(made, "specon", pause=7.0)
+    assert (a.node, a.migrations, a.finish) == ("i", 1, pytest.approx(10.6 + 7 + 24.7))
+    assert (b.finish, c.migrations) == (5.0, 0)
+    assert c.finish == pytest.approx(10.6 + 24.7)
+    assert a.cpu == pytest.approx(60.0)
 
 
 def test_who_has_no_room_waits() -> None:
     jobs = [Job("a", work=10.0, memory=6), Job("b", work=10.0, memory=6)]
     found = simulate(workload(*jobs, nodes=(NodeSpec("n", 2.0, 10),)))
     assert [(r.start, r.finish) for r in found] == [(0.0, 10.0), (10.0, 20.0)]
+
+
+def test_gpus_are_handed_out_one_job_each() -> None:
+    jobs = [Job("a", work=10.0, gpus=1), Job("b", work=10.0, gpus=2), Job("c", work=10.0)]
+    found = simulate(workload(*jobs, nodes=(NodeSpec("n", 4.0, gpus=2),)))
+    assert [(r.start, r.finish) for r in found] == [(0.0, 10.0), (10.0, 20.0), (0.0, 10.0)]
+
+
+@given(st.integers(0, 200))
+@settings(max_examples=20, deadline=None)
+def test_no_node_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
+    chance = random.Random(seed)
+    jobs = [replace(job, memory=chance.randint(0, 6), gpus=chance.randint(0, 2))
+            for job in trainings(12, "random", 8.0, seed)]  # fmt: skip
+    nodes = [NodeSpec(f"n{k}", 2.0, memory=10, gpus=2) for k in range(3)]
+
+    def look(_: float, machine: Machine) -> None:
+        assert machine.memory <= machine.spec.memory
+        assert machine.gpus <= machine.spec.gpus
+        assert machine.memory >= sum(run.job.memory for run in machine.runs.values())
+
+    policy = registry.get("specon", [])
+    made = Simulation(checked(jobs, nodes, "t"), policy, policy.parameters(load="jobs", pause=0.0),
+                      Choice(Mode.WEIGHT), observer=look, every_s=1.0)  # fmt: skip
+    assert all(r.finish is not None for r in made.run())
 
 
 @pytest.mark.parametrize("kind", ARRIVALS)

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.sim.machine import CHANGE_OVER_S, LEAST, Limits, allocate, exponent, speed, useful
+from dltools.sim.machine import (
+    CHANGE_OVER_S,
+    LEAST,
+    Limits,
+    allocate,
+    beside,
+    exponent,
+    speed,
+    useful,
+)
 
 
 def test_equal_weights_share_equally_up_to_what_each_wants() -> None:
@@ -70,6 +79,22 @@ def test_threads_that_sleep_at_barriers_lose_nothing() -> None:
 
 def test_nobody_loses_more_than_was_measured() -> None:
     assert speed(0.1, 4, 4.0) == pytest.approx(0.1 * LEAST)
+
+
+def test_a_quota_alone_costs_nothing_more_than_it_holds_back() -> None:
+    """Measured: a training of two threads on two CPUs takes 13.0 s, with --cpus 1 26.0 s, with
+    --cpus 0.5 51.2 s, start-up included."""
+    for cores in (1.0, 0.5):
+        held = Limits(cpus=cores)
+        left = beside(0, [2.0], [held], 2.0)
+        assert useful(cores, held, 2, 2.0, beside=left) == cores
+
+
+def test_quotas_of_half_each_lose_what_free_competition_loses() -> None:
+    """Measured: two trainings, quotas of 1.0 each, done after 37 and 36 s; without, 35 and 34."""
+    held = [Limits(cpus=1.0), Limits(cpus=1.0)]
+    assert beside(0, [2.0, 2.0], held, 2.0) == 1.0
+    assert useful(1.0, held[0], 2, 2.0, beside=1.0) == speed(1.0, 2, 2.0)
 
 
 WORK = 7.1
