@@ -127,6 +127,22 @@ def clock(ax: Axes, end: float) -> None:
     ax.set_xlabel(name)
 
 
+def thinned(series: Series, most: int = 1000) -> Series:
+    """Return a series of at most so many points: means of neighbours, at the last one's time."""
+    size = -(-len(series) // most)
+    if size <= 1:
+        return series
+    parts = (series[at : at + size] for at in range(0, len(series), size))
+    return [(part[-1][0], sum(value for _, value in part) / len(part)) for part in parts]
+
+
+def changes(series: Series) -> Series:
+    """Return the points of a series of steps at which it changes, and its last."""
+    found = [point for at, point in enumerate(series)
+             if at in (0, len(series) - 1) or point[1] != series[at - 1][1]]  # fmt: skip
+    return thinned(found)
+
+
 def area(series: Series) -> float:
     """Return the sum of a series of rates over time."""
     return sum(value * (time - before) for (before, _), (time, value) in pairwise(series))

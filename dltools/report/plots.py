@@ -15,6 +15,7 @@ from dltools.report.looks import (
     FILLS,
     HATCHES,
     area,
+    changes,
     class_legend,
     clock,
     legend,
@@ -24,6 +25,7 @@ from dltools.report.looks import (
     safe,
     short,
     stretches,
+    thinned,
 )
 from dltools.report.run import Lane, Run
 
@@ -36,6 +38,7 @@ KINDS = ("compare", "gantt", "limits", "progress", "cdf", "satisfied")
 
 _WIDTH = 9.0  # inches
 _MOST_LANES = 16
+_MOST_BARS = 400
 _MOST_LINES = 8
 _DPI = 100
 
@@ -144,10 +147,12 @@ def _compare(runs: Sequence[Run], baseline: str) -> list[Panel]:
 
 
 def _gantt(run: Run, span: float, several: bool) -> list[Panel]:
-    jobs = [job for job in run.jobs if job.start is not None]
-    if not jobs:
+    started = [job for job in run.jobs if job.start is not None]
+    if not started:
         return []
+    jobs = started[:_MOST_BARS]
     end = run.end or max(job.arrival for job in jobs) + 1
+    left_out = f", the first {len(jobs)} of {len(started)}" if len(jobs) < len(started) else ""
 
     def draw(ax: Axes) -> None:
         used: dict[str, tuple[str, str]] = {}
@@ -172,7 +177,7 @@ def _gantt(run: Run, span: float, several: bool) -> list[Panel]:
                       moved=any(lane.migrated for lane in run.lanes.values()))  # fmt: skip
 
     height = 0.9 + min(10.0, max(0.6, 0.2 * len(jobs)))
-    return [Panel("gantt", _titled("Jobs", run, several), height, draw)]
+    return [Panel("gantt", _titled(f"Jobs{left_out}", run, several), height, draw)]
 
 
 def _limits(run: Run, span: float, several: bool) -> list[Panel]:
@@ -188,13 +193,15 @@ def _limits(run: Run, span: float, several: bool) -> list[Panel]:
         for place, (_, lane) in enumerate(kept):
             base = len(kept) - 1 - place
             if lane.use:
-                times = [time for time, _ in lane.use]
+                used = thinned(lane.use)
+                times = [time for time, _ in used]
                 ax.fill_between(times, [base] * len(times),
-                                [base + 0.85 * value / top for _, value in lane.use],
+                                [base + 0.85 * value / top for _, value in used],
                                 step="pre", color="#9ecae1", linewidth=0)  # fmt: skip
             if lane.limit:
-                ax.step([time for time, _ in lane.limit],
-                        [base + 0.85 * value / top for _, value in lane.limit],
+                steps = changes(lane.limit)
+                ax.step([time for time, _ in steps],
+                        [base + 0.85 * value / top for _, value in steps],
                         where="post", color="#000000", linewidth=1.1)  # fmt: skip
             ax.axhline(base, color="#bbbbbb", linewidth=0.5, zorder=0)
         names = [name for name, _ in reversed(kept)]
@@ -218,8 +225,8 @@ def _progress(run: Run, span: float, several: bool) -> list[Panel]:
     def draw(ax: Axes) -> None:
         for number, (name, lane) in enumerate(kept):
             peak = max(abs(value) for _, value in lane.progress) or 1.0
-            ax.plot([time for time, _ in lane.progress],
-                    [value / peak for _, value in lane.progress],
+            points = thinned(lane.progress)
+            ax.plot([time for time, _ in points], [value / peak for _, value in points],
                     color=COLOURS[number % len(COLOURS)],
                     linestyle=DASHES[number % len(DASHES)], linewidth=1.4,
                     label=safe(f"{short(name)} {lane.metric}"))  # fmt: skip
