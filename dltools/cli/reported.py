@@ -8,9 +8,10 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dltools.cli import options
+from dltools.cli.exits import complain
 from dltools.errors import DataError
 from dltools.outcome import JobResult
 from dltools.report.run import Run
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _JOB = tuple(field.name for field in dataclasses.fields(JobResult))
 _WHOLE = ("migrations",)
 _WORDS = ("name", "node")
+_Part = TypeVar("_Part")
 
 
 def runs_of(inputs: Sequence[str], context: typer.Context) -> list[Run]:
@@ -95,10 +97,10 @@ def _kind(data: bytes) -> str:
 
 def _recorded(data: bytes | None, name: str, label: str) -> Run:
     from dltools.report.observed import run
-    from dltools.streams import read_table
+    from dltools.streams import concat, read
 
     if data is not None:
-        return run(read_table(io.BytesIO(data), name), label, name)
+        return run(concat(_whole(read(io.BytesIO(data), name).tables)), label, name)
     from dltools.streams.dataset import Dataset
 
     return run(Dataset(Path(name)).read(), label, name)
@@ -162,6 +164,20 @@ def _add(run: Run, data: bytes, name: str) -> None:
     from dltools.report.decided import add_plans, add_results
 
     if _kind(data) == "plan":
-        add_plans(run, load_plans(data.splitlines(keepends=True), name))
+        add_plans(run, _whole(load_plans(data.splitlines(keepends=True), name)))
     else:
         add_results(run, _rows(data, name))
+
+
+def _whole(parts: Iterator[_Part]) -> Iterator[_Part]:
+    """Yield what is whole of a recording or of plans that were cut off, and say so. Raises
+    `DataError` where nothing is."""
+    got = False
+    try:
+        for part in parts:
+            got = True
+            yield part
+    except DataError as error:
+        if not got:
+            raise
+        complain(f"{error}; what came before it is reported")

@@ -216,20 +216,23 @@ def _limits(run: Run, span: float, several: bool) -> list[Panel]:
 
 
 def _progress(run: Run, span: float, several: bool) -> list[Panel]:
-    lanes = [(name, lane) for name, lane in run.lanes.items() if len(lane.progress) > 1]
+    # What was said before the run began counts for targets, but nobody sees it here.
+    lanes = [(f"{short(name)} {lane.metric}", [point for point in lane.progress if point[0] >= 0])
+             for name, lane in run.lanes.items()]  # fmt: skip
+    lanes = [(name, points) for name, points in lanes if len(points) > 1]
     if not lanes:
         return []
-    longest = sorted(lanes, key=lambda item: -len(item[1].progress))[:_MOST_LINES]
+    longest = sorted(lanes, key=lambda item: -len(item[1]))[:_MOST_LINES]
     kept = [item for item in lanes if item in longest]
 
     def draw(ax: Axes) -> None:
-        for number, (name, lane) in enumerate(kept):
-            peak = max(abs(value) for _, value in lane.progress) or 1.0
-            points = thinned(lane.progress)
+        for number, (name, said) in enumerate(kept):
+            peak = max(abs(value) for _, value in said) or 1.0
+            points = thinned(said)
             ax.plot([time for time, _ in points], [value / peak for _, value in points],
                     color=COLOURS[number % len(COLOURS)],
                     linestyle=DASHES[number % len(DASHES)], linewidth=1.4,
-                    label=safe(f"{short(name)} {lane.metric}"))  # fmt: skip
+                    label=safe(name))  # fmt: skip
         ax.set_ylabel("part of its largest value")
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
         clock(ax, span)

@@ -169,6 +169,31 @@ def test_damage_is_one_line_and_65(tool: Tools, damage: bytes) -> None:
     assert complaint(done.stderr)
 
 
+def test_what_was_cut_off_is_reported_as_far_as_it_goes(
+    tool: Tools, made: Path, tmp_path: Path
+) -> None:
+    from dltools.streams import Format, read_table, writer
+
+    with (made / "noop.parquet").open("rb") as file:
+        table = read_table(file, "noop")
+    stream = io.BytesIO()
+    target = writer(Format.ARROW, stream)
+    for at in range(0, len(table), 5):
+        target.write(table.slice(at, 5))
+    target.close()
+    cut = tmp_path / "cut.arrows"
+    cut.write_bytes(stream.getvalue()[: len(stream.getvalue()) * 2 // 3])
+    plans = tmp_path / "plans.jsonl"
+    plans.write_bytes((made / "plans.jsonl").read_bytes()[:-20])
+    done = tool("dl-report", cut, plans)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stderr.decode().splitlines()
+    assert "cut.arrows" in first
+    assert "what came before it is reported" in first
+    assert "plans.jsonl" in second
+    assert rows(done.stdout)
+
+
 def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: Path) -> None:
     code = ("import sys; sys.modules['matplotlib'] = None; sys.argv[0] = 'dl-report';"
             "from dltools.cli.report import main; main()")  # fmt: skip
