@@ -26,7 +26,8 @@ def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[W
         text = stream.read().decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{shown}: not a workload file: {error}") from error
-    return [read(text, shown, seed) for seed in seeds]
+    folder = Path() if name == "-" else Path(name).parent
+    return [read(text, shown, seed, lambda file: _text(folder / file)) for seed in seeds]
 
 
 def recorded(name: str, context: typer.Context) -> Workload:

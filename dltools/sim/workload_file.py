@@ -3,11 +3,13 @@ seed decides."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import math
 import random
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,8 +42,17 @@ class _Vary:
     arrival: float = 0.0
 
 
-def read(text: str, name: str, seed: int = 0) -> Workload:
-    """Read a workload file. Raises `DataError` with the file, the job and the fault."""
+Loader = Callable[[str], str]
+"""Returns the text of a file that a workload names; may raise `DataError`."""
+
+
+def _no_files(file: str) -> str:
+    raise DataError(f"{file}: a curve's file cannot be read here")
+
+
+def read(text: str, name: str, seed: int = 0, load: Loader = _no_files) -> Workload:
+    """Read a workload file. `load` reads the curve files that it names. Raises `DataError` with the
+    file, the job and the fault."""
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -55,9 +66,9 @@ def read(text: str, name: str, seed: int = 0) -> Workload:
     nodes = [_node(table, number, name) for number, table in _tables(data, "node", name)]
     kinds = {kind.name: kind for kind in TRAININGS}
     for number, table in _tables(data, "kind", name):
-        kind = _job(table, number, name, {}, "kind")
+        kind = _job(table, number, name, {}, load, "kind")
         kinds[kind.name] = kind
-    jobs = [_job(table, number, name, kinds) for number, table in _tables(data, "job", name)]
+    jobs = [_job(table, number, name, kinds, load) for number, table in _tables(data, "job", name)]
     chance = random.Random(f"workload {seed}")
     for number, table in _tables(data, "stream", name):
         jobs += _streamed(table, f"{name}: stream {number}", kinds, chance, len(jobs))
@@ -143,6 +154,7 @@ def _job(
     number: int,
     name: str,
     kinds: Mapping[str, Job],
+    load: Loader,
     word: str = "job",
 ) -> Job:
     where = f"{name}: {word} {table.get('name', number)}"
@@ -160,7 +172,7 @@ def _job(
         model = Job("")
     found = _values(rest, Job, where, title)
     if curve:
-        found["curve"] = _curve(curve, where)
+        found["curve"] = _curve(curve, where, load)
     job = replace(model, **found)
     for key in (field_.name for field_ in dataclasses.fields(Job)):
         value = getattr(job, key)
@@ -176,22 +188,60 @@ def _job(
     return job
 
 
-def _curve(table: Mapping[str, Any], where: str) -> LearningCurve:
+def _curve(table: Mapping[str, Any], where: str, load: Loader) -> LearningCurve:
     values = dict(table)
     points = values.pop("table", ())
-    try:
-        pairs = tuple((float(u), float(v)) for u, v in points)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where}: a curve's table is pairs of (part of the work, value)"
-        ) from error
+    named = {key: values.pop(key, None) for key in ("file", "x", "y")}
+    if named["file"] is not None:
+        if points:
+            raise DataError(f"{where}: a curve has a table or a file")
+        pairs = _from_file(named, where, load)
+        values.setdefault("kind", "points")
+    elif named["x"] is not None or named["y"] is not None:
+        raise DataError(f"{where}: x and y are columns of a curve's file")
+    else:
+        pairs = _pairs(points, where)
     found = _values(values, LearningCurve, f"{where}: curve", {})
     curve = LearningCurve(**{**found, "table": tuple(sorted(pairs))})
     if curve.kind not in KINDS:
         raise DataError(f"{where}: a curve's kind is one of {', '.join(KINDS)}, not {curve.kind!r}")
     if curve.kind == "points" and not pairs:
-        raise DataError(f"{where}: a curve of points needs a table")
+        raise DataError(f"{where}: a curve of points needs a table or a file")
     return curve
+
+
+def _pairs(points: Any, where: str) -> list[tuple[float, float]]:
+    try:
+        return [(float(u), float(v)) for u, v in points]
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{where}: a curve's table is pairs of (part of the work, value)"
+        ) from error
+
+
+def _from_file(named: Mapping[str, Any], where: str, load: Loader) -> list[tuple[float, float]]:
+    """Return (part of the work, value) of a CSV file: column x, by default the first, over its
+    largest value, and column y, by default metric, value or the second."""
+    file = named["file"]
+    if not isinstance(file, str):
+        raise DataError(f"{where}: a curve's file is a name, not {file!r}")
+    rows = csv.DictReader(io.StringIO(load(file)))
+    fields = list(rows.fieldnames or ())
+    usual = [field for field in ("metric", "value") if field in fields] or fields[1:]
+    x, y = named["x"] or fields[:1], named["y"] or usual[:1]
+    x, y = (one if isinstance(one, str) else next(iter(one), "") for one in (x, y))
+    for column in (x, y):
+        if column not in fields:
+            raise DataError(f"{where}: {file}: no column {column!r}; it has {', '.join(fields)}")
+    try:
+        found = [(float(row[x]), float(row[y])) for row in rows]
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where}: {file}: {error}") from error
+    found = [(u, v) for u, v in found if math.isfinite(u) and math.isfinite(v)]
+    most = max((u for u, _ in found), default=0.0)
+    if most <= 0:
+        raise DataError(f"{where}: {file}: column {x} has no number above 0")
+    return [(u / most, v) for u, v in found if u >= 0]
 
 
 _NOT_FOR_FILES: Sequence[str] = ("curve", "table", "seed")
