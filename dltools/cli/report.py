@@ -140,12 +140,18 @@ def _baseline(named: str, runs: Sequence[Run]) -> str:
 
 
 def _rows(runs: Sequence[Run], baseline: str, *, jobs: bool) -> list[dict[str, Any]]:
-    from dltools.comparison import by_job, by_policy
+    from dltools.comparison import by_job
 
-    found = {one.label: one.repeats for one in runs}
     if jobs or len(runs) == 1:
         longest = max(len(one.repeats) for one in runs)
-        return by_job(found, range(longest), "run")
+        return by_job({one.label: one.repeats for one in runs}, range(longest), "run")
+    return _summaries(runs, baseline)
+
+
+def _summaries(runs: Sequence[Run], baseline: str) -> list[dict[str, Any]]:
+    from dltools.comparison import by_policy
+
+    found = {one.label: one.repeats for one in runs}
     actions = {one.label: ", ".join(f"{count} {status}" for status, count in one.results.items())
                for one in runs}  # fmt: skip
     rows = by_policy(found, baseline, "run")
@@ -191,18 +197,23 @@ def _page(runs: Sequence[Run], kinds: Sequence[str], baseline: str, title: str) 
     from dltools import __version__
     from dltools.report.cells import cells
     from dltools.report.page import page
-    from dltools.report.plots import panels, picture, rendered
+    from dltools.report.plots import OVER_TIME, panels, picture, rendered
 
     tables = []
-    if len(runs) > 1:
-        tables.append((f"Runs, ratios to {baseline}",
-                       cells(_rows(runs, baseline, jobs=False))))  # fmt: skip
+    if len(runs) > 1 or any(one.results for one in runs):
+        heading = f"Runs, ratios to {baseline}" if len(runs) > 1 else "Run"
+        tables.append((heading, cells(_summaries(runs, baseline))))
     rows = _rows(runs, baseline, jobs=True)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
     tables.append((heading, cells(rows[:_MOST_JOBS])))
+    # Those over time in one picture, so that their axes are in line.
+    groups = [[kind for kind in kinds if kind in OVER_TIME] if kind == "gantt" else [kind]
+              for kind in kinds if kind == "gantt" or kind not in OVER_TIME]  # fmt: skip
+    if "gantt" not in kinds:
+        groups.append([kind for kind in kinds if kind in OVER_TIME])
     pictures = []
-    for kind in kinds:  # those of a kind in one picture, so that their axes are in line
-        if chosen := panels(runs, [kind], baseline):
+    for group in groups:
+        if chosen := panels(runs, group, baseline):
             heading = "; ".join(panel.title for panel in chosen)
             pictures.append((heading, rendered(picture(chosen), "svg")))
     return page(title or _title(runs), tables, pictures, f"dltools {__version__}")

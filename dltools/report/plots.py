@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 KINDS = ("compare", "gantt", "limits", "progress", "cdf", "satisfied")
 """The panels that there are."""
+OVER_TIME = ("gantt", "limits", "progress")
+"""Those of them whose axis is a run's time."""
 
 _WIDTH = 9.0  # inches
 _MOST_LANES = 16

@@ -119,10 +119,18 @@ def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> N
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
     assert used <= set(ids)
-    assert text.count("<figure") == 4  # compare, gantt, limits, progress; no cdf of two jobs
+    assert text.count("<figure") == 2  # compare; gantt, limits and progress; no cdf of two jobs
     assert tool("dl-report", made / "noop.parquet", made / "flowcon.parquet",
                 made / "plans.jsonl", "--title", "A <night> & more",
                 "--format", "html").stdout.decode() == text  # fmt: skip
+
+
+def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
+    files = (made / "flowcon.parquet", made / "plans.jsonl", made / "results.jsonl")
+    done = tool("dl-report", *files, "--plot", "progress", "--format", "html")
+    text = done.stdout.decode()
+    assert re.search(r"<td>\d+ planned", text)
+    assert text.count("<figure") == 1
 
 
 def test_pictures_have_the_size_asked_for(tool: Tools, made: Path, tmp_path: Path) -> None:
