@@ -11,8 +11,7 @@ reconstruction. A job is slow when its growth efficiency is below alpha times it
 A round orders at most one migration: of the converged job that grows least, from the node with most
 load that holds one next to a progressing one, to the node with least load, if that lowers the
 heaviest load and is predicted to save more time than the pause costs. A node that falls idle pulls
-from the busiest. No limits are set; with `within` each node also runs what is nearest to its end
-first, which is ours.
+from the busiest. No limits are set; with `within` each node also orders its jobs, which is ours.
 """
 
 from __future__ import annotations
@@ -22,11 +21,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.policy.base import Cluster, Decision, Deed, Grant, Needs, Node, Order, State
+from dltools.policy.base import Cluster, Decision, Deed, Grant, Needs, Node, Order, Policy, State
 from dltools.policy.history import JITTER, MICRO, Track
 from dltools.policy.parameters import parameter
 from dltools.policy.rounds import by_member
 from dltools.policy.signals import Growth, cpu_share, growth, refit, remaining, signal_of
+from dltools.policy.slaq import SLAQ
 from dltools.policy.srtf import SRTF
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
@@ -60,8 +60,8 @@ class Parameters:
     )
     within: str = parameter(
         "none",
-        "what each node gives its jobs: none, no limits; srtf, shortest remaining time first",
-        choices=("none", "srtf"),
+        "what each node gives its jobs: none, no limits; srtf or slaq, as that policy does",
+        choices=("none", "srtf", "slaq"),
         source="ours",
     )
 
@@ -133,7 +133,8 @@ SPECON = Specon()
 def _within(cluster: Cluster, parameters: Parameters) -> Mapping[str, float | None]:
     if parameters.within == "none":
         return {}
-    found = SRTF.decide(cluster, SRTF.parameters(), {})
+    policy: Policy = SRTF if parameters.within == "srtf" else SLAQ
+    found = policy.decide(cluster, policy.parameters(), {})
     return {key: grant.share for key, grant in found.grants.items()}
 
 

@@ -27,7 +27,7 @@ _EXTRAS = {
     "flowcon": ("alpha=0.01", "alpha=0.1"),
     "tradl": ("favour=farthest",),
     "dqoes": ("gain=adaptive",),
-    "specon": ("within=srtf",),
+    "specon": ("within=srtf", "within=slaq"),
 }  # fmt: skip
 _ALIKE = ("specon",)  # sets nothing by itself: one mode says all
 

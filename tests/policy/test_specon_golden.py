@@ -6,6 +6,7 @@ import pytest
 
 from dltools.policy.base import Cluster, Deed, Node
 from dltools.policy.history import MICRO, Series, Track
+from dltools.policy.slaq import SLAQ
 from dltools.policy.specon import SPECON, Parameters, saved, transition
 
 NOW = 100 * MICRO
@@ -109,6 +110,14 @@ def test_a_move_that_did_not_come_about_may_be_ordered_again() -> None:
     early = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["h", NOW - 30 * MICRO]}}
     assert migration(found, late) == ("c", "i")
     assert migration(found, early) != ("c", "i")
+
+
+def test_within_a_node_slaq_shares_as_slaq_does() -> None:
+    found = cluster(h=[job("a"), job("b")])
+    decision = SPECON.decide(found, Parameters(within="slaq"), memory(h_a=PC, h_b=PC))
+    alone = SLAQ.decide(found, SLAQ.parameters(), {})
+    shares = {key: grant.share for key, grant in decision.grants.items()}
+    assert shares == {key: grant.share for key, grant in alone.grants.items()}
 
 
 def test_within_a_node_the_nearest_to_its_end_goes_first() -> None:
