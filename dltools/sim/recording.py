@@ -28,16 +28,19 @@ if TYPE_CHECKING:
 
 _MICRO = 1e6
 _MOST_POINTS = 200
+_HELD = 0.9  # part of its quota that a job uses whom it holds back
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What a recording says of a container: samples (s, CPU seconds), points (s, value)."""
+    """What a recording says of a container: samples (s, CPU seconds), the quota in force at each
+    (cores, NaN for unknown), points (s, value)."""
 
     name: str
     threads: int = 1
     labels: dict[str, str] = field(default_factory=dict)
     samples: list[tuple[float, float]] = field(default_factory=list)
+    quotas: list[float] = field(default_factory=list)
     points: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
 
@@ -51,9 +54,10 @@ def workload(table: pa.Table, name: str) -> Workload:
             cpus[host] = max([cpus.get(host, 0.0), *(s for s in feed.sizes if s > 0)])
             _note(host, feed, seen)
     begun = min((s.samples[0][0] for s in seen.values() if s.samples), default=0.0)
+    used = _used(seen)
     jobs, taken = [], set()
     for (host, _), one in sorted(seen.items(), key=lambda item: (item[1].name, item[0])):
-        job = _job(one, cpus.get(host) or 1.0, begun)
+        job = _job(one, cpus.get(host) or 1.0, begun, used.get(host, {}))
         if job is not None:
             title, number = job.name, 2
             while title in taken:
@@ -78,6 +82,7 @@ def _note(host: str, feed: Feed, seen: dict[tuple[str, str], _Seen]) -> None:
             used = rows["cpu_seconds"][at]
             if used == used and (not one.samples or used >= one.samples[-1][1]):
                 one.samples.append((time / _MICRO, used))
+                one.quotas.append(rows["cpu_limit_cores"][at])
     for key, own in feed.points.items():
         if (host, key) in seen:
             for metric, points in own.items():
@@ -85,6 +90,17 @@ def _note(host: str, feed: Feed, seen: dict[tuple[str, str], _Seen]) -> None:
                     (t / _MICRO, v) for t, v in zip(points.times, points.values, strict=True)
                     if math.isfinite(v)
                 )  # fmt: skip
+
+
+def _used(seen: dict[tuple[str, str], _Seen]) -> dict[str, dict[float, float]]:
+    """Return the cores that all containers of a host used, by the time up to which they did."""
+    found: dict[str, dict[float, float]] = {}
+    for (host, _), one in seen.items():
+        sums = found.setdefault(host, {})
+        for (t0, c0), (t1, c1) in pairwise(one.samples):
+            if t1 > t0:
+                sums[t1] = sums.get(t1, 0.0) + (c1 - c0) / (t1 - t0)
+    return found
 
 
 def _labels(text: str) -> dict[str, str]:
@@ -95,7 +111,7 @@ def _labels(text: str) -> dict[str, str]:
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
 
-def _job(one: _Seen, cpus: float, begun: float) -> Job | None:
+def _job(one: _Seen, cpus: float, begun: float, used: dict[float, float]) -> Job | None:
     if len(one.samples) < 2:
         return None
     targets = parse(one.labels)
@@ -112,7 +128,7 @@ def _job(one: _Seen, cpus: float, begun: float) -> Job | None:
         request = mean * min(1.0, cores)
         return Job(one.name, arrival, request=request, duration=span, qoe=targets.qoe_s)
     threads = _threads(one, cpus)
-    works = _works(one.samples, threads, cpus)
+    works = _works(one, threads, cpus, used)
     total = works[-1]
     if total <= 0:
         return None
@@ -140,13 +156,16 @@ def _threads(one: _Seen, cpus: float) -> int:
     return min(one.threads, used)
 
 
-def _works(samples: Sequence[tuple[float, float]], threads: int, cpus: float) -> list[float]:
-    """Return the useful work done by each sample."""
+def _works(one: _Seen, threads: int, cpus: float, used: dict[float, float]) -> list[float]:
+    """Return the useful work done by each sample. What a quota held back cost nothing more: there
+    the others' use tells how much they were in the way."""
     works = [0.0]
-    for (t0, c0), (t1, c1) in pairwise(samples):
+    for ((t0, c0), (t1, c1)), quota in zip(pairwise(one.samples), one.quotas[1:], strict=True):
         span = t1 - t0
         cores = (c1 - c0) / span if span > 0 else 0.0
-        works.append(works[-1] + speed(cores, threads, cpus) * span)
+        held = quota < cpus and cores >= _HELD * quota
+        left = cpus - (used.get(t1, cores) - cores) if held else None
+        works.append(works[-1] + speed(cores, threads, cpus, beside=left) * span)
     return works
 
 

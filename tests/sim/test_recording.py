@@ -1,0 +1,41 @@
+"""A recording as a workload: what was simulated and recorded asks for the same work again."""
+
+from __future__ import annotations
+
+import pytest
+
+from dltools.policy import registry
+from dltools.policy.parameters import build
+from dltools.realize import Choice, Mode
+from dltools.sim.engine import Simulation
+from dltools.sim.observe import Recorder
+from dltools.sim.recording import workload
+from dltools.sim.workload import Job, NodeSpec, checked
+
+JOBS = [Job("a", work=60.0, threads=2), Job("b", 5.0, work=40.0, threads=2),
+        Job("c", 10.0, work=30.0)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("policy", "given", "mode"),
+    [
+        ("noop", {}, Mode.WEIGHT),
+        ("flowcon", {"itval": "5"}, Mode.QUOTA),
+        ("fair", {}, Mode.QUOTA),
+        ("srtf", {"itval": "5"}, Mode.PRIORITY),
+    ],
+)
+def test_what_was_recorded_asks_for_the_same_work(
+    policy: str, given: dict[str, str], mode: Mode
+) -> None:
+    found = registry.get(policy, [])
+    recorder = Recorder()
+    made = checked(JOBS, [NodeSpec("n", 2.0)], "t")
+    Simulation(made, found, build(found.parameters, given), Choice(mode), observer=recorder,
+               every_s=0.5).run()  # fmt: skip
+    again = workload(recorder.table(), "again")
+    assert again.nodes == made.nodes
+    for job, before in zip(again.jobs, made.jobs, strict=True):
+        assert (job.name, job.threads) == (before.name, before.threads)
+        assert job.work == pytest.approx(before.work, rel=0.05)
+        assert job.arrival == pytest.approx(before.arrival, abs=0.5)
