@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from dltools.policy import registry
@@ -11,6 +13,7 @@ from dltools.sim.engine import Simulation
 from dltools.sim.observe import Recorder
 from dltools.sim.recording import workload
 from dltools.sim.workload import Job, NodeSpec, checked
+from dltools.streams import Row, to_table
 
 JOBS = [Job("a", work=60.0, threads=2), Job("b", 5.0, work=40.0, threads=2),
         Job("c", 10.0, work=30.0)]  # fmt: skip
@@ -39,3 +42,19 @@ def test_what_was_recorded_asks_for_the_same_work(
         assert (job.name, job.threads) == (before.name, before.threads)
         assert job.work == pytest.approx(before.work, rel=0.05)
         assert job.arrival == pytest.approx(before.arrival, abs=0.5)
+
+
+def test_what_a_quota_held_back_was_not_lost_to_contention() -> None:
+    # Two threads held to half a CPU of two, nobody beside them: 50 CPU s in 100 s are 50 s of work.
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    rows: list[Row] = []
+    for tick in range(11):
+        time = begin + timedelta(seconds=10 * tick)
+        rows += [
+            {"time": time, "host": "h", "kind": "node", "cpu_count": 2.0},
+            {"time": time, "host": "h", "kind": "container", "container_id": "a",
+             "container_name": "a", "state": "running", "thread_count": 2,
+             "cpu_seconds": 5.0 * tick, "cpu_limit_cores": 0.5},
+        ]  # fmt: skip
+    (job,) = workload(to_table(rows), "t").jobs
+    assert (job.threads, job.work) == (2, pytest.approx(50.0))
