@@ -170,6 +170,10 @@ def sim(
         raise typer.BadParameter("--from, --generate and --trace exclude each other")
     if not 0 < repeat <= 100_000:
         raise ConfigError("--repeat is more than 0")
+    if hosts and not (generate or trace):
+        raise typer.BadParameter("--hosts goes with --generate or --trace")
+    if throughputs and not trace.startswith("gavel:"):
+        raise typer.BadParameter("--throughputs goes with --trace gavel:FILE")
     from dltools.cli import workloads
 
     if repeat > 1 and (from_ or trace):

@@ -132,6 +132,7 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
         ((), b"[[job]]\nwork = -1", 65, "work is not below 0"),
         ((), b"[[job]]\nspeed = 1", 65, "unknown key 'speed'"),
         ((), b"[[job]]\nname = 'a'\n[[job]]\nname = 'a'", 65, "two jobs are called 'a'"),
+        (("--spin", "2"), WORKLOAD, 78, "--spin is from 0 to 1"),
         ((), b"[[job]]\nrequest = 1", 65, "a serving job has a duration"),
         ((), b"[[job]]\ncurve = { kind = 'odd' }", 65, "a curve's kind is one of"),
         ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has its memory"),
@@ -159,6 +160,23 @@ def test_faults_are_told_in_a_line(
     done = tool("dl-sim", *arguments, input=input_)
     assert done.returncode == code
     assert fault in complaint(done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("--hosts", "x"), "--hosts goes with --generate or --trace"),
+        (("--throughputs", "x"), "--throughputs goes with --trace gavel"),
+        (("--repeat", "2", "--from", "x"), "leave nothing to chance"),
+        (("--from", "x", "--generate", "burst:2"), "exclude each other"),
+    ],
+)
+def test_options_that_do_not_go_together_are_usage(
+    tool: Tools, arguments: tuple[str, ...], fault: str
+) -> None:
+    done = tool("dl-sim", *arguments, input=WORKLOAD)
+    assert done.returncode == 2
+    assert fault in done.stderr.decode()
 
 
 def test_plans_of_every_tick_say_when_they_were_made(tool: Tools, tmp_path: Path) -> None:
