@@ -112,10 +112,14 @@ class Dataset:
         from dltools.streams.journal import rows_of
         from dltools.streams.table import sort
 
-        tables = [rows_of(file) for file in sorted(self.staging.glob("*.arrows"))]
-        known = {file.stem for file in self.staging.glob("*.arrows")}
+        tables, known = [], set()
+        for journal in sorted(self.staging.glob("*.arrows")):
+            rows = rows_of(journal)
+            if rows.num_rows or journal.exists():  # or else it has just become a file
+                tables.append(rows)
+                known.add(journal.stem)
         for file in self.files():
-            if file.stem in known:  # being added: its journal has the same rows
+            if file.stem in known:  # being added, or just added: its journal had the same rows
                 continue
             if since is None or file.stat().st_mtime >= since.timestamp():
                 tables.append(_read(file))

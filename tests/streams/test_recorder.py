@@ -131,6 +131,26 @@ def test_a_torn_journal_gives_its_whole_samples(tmp_path: Path, cut: int) -> Non
     assert made.read().num_rows == 1
 
 
+@pytest.mark.parametrize("when", ["before it is read", "after it was read"])
+def test_a_reader_sees_a_journal_that_becomes_a_file_once(
+    tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = dataset(tmp_path)
+    journal = Journal(made, 60)
+    journal.write(to_table([node(NOON), point(NOON, 1)]))
+
+    def handed_over(path: Path) -> pa.Table:
+        if when == "before it is read":
+            journal.close()
+        rows = rows_of(path)
+        journal.close()
+        return rows
+
+    monkeypatch.setattr("dltools.streams.journal.rows_of", handed_over)
+    assert made.read().num_rows == 2
+    assert tree(tmp_path)
+
+
 def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
     made = dataset(tmp_path)
     (made.staging / "x.arrows").touch()
