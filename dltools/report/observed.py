@@ -64,7 +64,9 @@ def run(table: pa.Table, label: str, name: str) -> Run:
         targets = parse(parts[0].labels)
         points = _merged(parts)
         lane.metric = targets.metric or min(points, key=metrics.rank, default="")
-        lane.progress = [(time - begun, value) for time, value in points.get(lane.metric, [])]
+        said = points.get(lane.metric, [])
+        lane.progress = [(time - begun, value) for time, value in said if math.isfinite(value)]
+        lane.diverged = bool(said) and not math.isfinite(said[-1][1])
         found.lanes[title] = lane
         jobs.append(_result(title, parts, lane, targets, points, begun, ended))
     found.repeats = [sorted(jobs, key=lambda job: (job.arrival, job.name))]
@@ -153,9 +155,8 @@ def _merged(parts: list[_Seen]) -> dict[str, Series]:
     found: dict[str, Series] = {}
     for part in parts:
         for metric, points in part.points.items():
-            finite = ((time, value) for time, value in points if math.isfinite(value))
-            found.setdefault(metric, []).extend(finite)
-    return {metric: sorted(points) for metric, points in found.items()}
+            found.setdefault(metric, []).extend(points)
+    return {metric: sorted(points, key=lambda point: point[0]) for metric, points in found.items()}
 
 
 def _result(

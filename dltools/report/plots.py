@@ -219,8 +219,10 @@ def _limits(run: Run, span: float, several: bool) -> list[Panel]:
 
 def _progress(run: Run, span: float, several: bool) -> list[Panel]:
     # What was said before the run began counts for targets, but nobody sees it here.
-    lanes = [(f"{short(name)} {lane.metric}", [point for point in lane.progress if point[0] >= 0])
-             for name, lane in run.lanes.items()]  # fmt: skip
+    lanes = [(f"{short(name)} {lane.metric}{', then NaN' if lane.diverged else ''}",
+              [point for point in lane.progress if point[0] >= 0])
+             for name, lane in run.lanes.items() if lane.metric]  # fmt: skip
+    lost = [name for name, points in lanes if not points and name.endswith("NaN")]
     lanes = [(name, points) for name, points in lanes if len(points) > 1]
     if not lanes:
         return []
@@ -235,6 +237,8 @@ def _progress(run: Run, span: float, several: bool) -> list[Panel]:
                     color=COLOURS[number % len(COLOURS)],
                     linestyle=DASHES[number % len(DASHES)], linewidth=1.4,
                     label=safe(name))  # fmt: skip
+        for name in lost:
+            ax.plot([], [], " ", label=safe(name.replace(", then", ":")))
         ax.set_ylabel("part of its largest value")
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
         clock(ax, span)

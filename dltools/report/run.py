@@ -15,14 +15,15 @@ Series = list[tuple[float, float]]
 class Lane:
     """What was measured of one job: `limit`, the cores that its settings allow; `use`, the cores
     that it used; `classes`, pairs of a time and the class that a policy put it into; `metric`, the
-    name of the one to go by, and `progress`, its values; `migrated`, when it came to another
-    host."""
+    name of the one to go by, and `progress`, its finite values; `diverged`, whether its last value
+    was no number; `migrated`, when it came to another host."""
 
     limit: Series = field(default_factory=list)
     use: Series = field(default_factory=list)
     classes: list[tuple[float, str]] = field(default_factory=list)
     metric: str = ""
     progress: Series = field(default_factory=list)
+    diverged: bool = False
     migrated: list[float] = field(default_factory=list)
 
 

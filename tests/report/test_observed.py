@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -64,6 +65,15 @@ def test_what_is_allowed_is_a_quota_or_a_weights_part() -> None:
     found = observed(rows)
     assert found.lanes["a"].limit == [(0, 1.5), (10, 1.5)]
     assert found.lanes["b"].limit == [(0, 0.5), (10, 0.7)]
+
+
+def test_a_loss_that_is_no_number_is_data() -> None:
+    rows = [node(t) for t in (0, 10)] + [container(t, n, t) for t in (0, 10) for n in "ab"]
+    rows += [point(2, "a", "loss", 1.0), point(4, "a", "loss", math.nan)]
+    rows += [point(2, "b", "loss", math.nan), point(4, "b", "loss", 0.5)]
+    lanes = observed(rows).lanes
+    assert (lanes["a"].progress, lanes["a"].diverged) == ([(2, 1.0)], True)
+    assert (lanes["b"].progress, lanes["b"].diverged) == ([(4, 0.5)], False)
 
 
 def test_one_name_on_two_hosts_one_after_the_other_is_a_migration() -> None:
