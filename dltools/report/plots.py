@@ -222,7 +222,7 @@ def _progress(run: Run, span: float, several: bool) -> list[Panel]:
     lanes = [(f"{short(name)} {lane.metric}{', then NaN' if lane.diverged else ''}",
               [point for point in lane.progress if point[0] >= 0])
              for name, lane in run.lanes.items() if lane.metric]  # fmt: skip
-    lost = [name for name, points in lanes if not points and name.endswith("NaN")]
+    lost = [name for name, points in lanes if len(points) < 2 and name.endswith("NaN")]
     lanes = [(name, points) for name, points in lanes if len(points) > 1]
     if not lanes:
         return []

@@ -133,6 +133,19 @@ def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
     assert text.count("<figure") == 1
 
 
+def test_a_diverged_loss_is_named() -> None:
+    from dltools.report.observed import run
+    from dltools.report.plots import panels, picture
+    from dltools.streams import read_table
+
+    recording = Path(__file__).parents[2] / "samples" / "digits" / "recording.parquet"
+    with recording.open("rb") as file:
+        found = run(read_table(file, "r"), "r", "r")
+    (axes,) = picture(panels([found], ["progress"], "r")).axes
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert texts[-1] == "diverged val_loss: NaN"
+
+
 def test_pictures_have_the_size_asked_for(tool: Tools, made: Path, tmp_path: Path) -> None:
     sizes = []
     for scale in ("1", "2"):
