@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 PREFIX = "dltools."
 METRIC = "dltools.metric"  # the evaluation metric
 PATTERN = "dltools.pattern"  # regular expression that finds progress in its log
@@ -19,3 +21,12 @@ PROTECT = "dltools.protect"  # never touch it
 def is_true(label: str | None) -> bool:
     """Tell whether a label's text means yes: present and not 0, false, no or off."""
     return label is not None and label.strip().lower() not in ("0", "false", "no", "off")
+
+
+def read(text: str | None) -> dict[str, str]:
+    """Return the labels of a container row, {} where its text is none."""
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

@@ -6,6 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+SATISFIED = 0.10
+"""Part of a response-time target within which it counts as met (DQoES's alpha)."""
+
+
+def satisfies(latency: float, target: float | None) -> bool:
+    """Tell whether a response time (s) keeps its target; NaN never does."""
+    return target is not None and abs(latency - target) <= SATISFIED * target
+
 
 @dataclass(slots=True)
 class JobResult:

@@ -12,7 +12,6 @@ met a target.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools import feed as feeds
 from dltools.errors import DataError
+from dltools.labels import read as read_labels
 from dltools.plans import Action, Op, Plan, Settings, differs
 from dltools.policy.base import Cluster, Deed, Grant, Needs, Policy, State
 from dltools.policy.history import Track
@@ -246,7 +246,7 @@ class Fold:
     def _labels_of(self, name: str, text: str | None) -> dict[str, str]:
         own = self._read.get(text)
         if own is None:
-            own = self._read[text] = _labels(text)
+            own = self._read[text] = read_labels(text)
         if not self._labels:
             return own
         from fnmatch import fnmatchcase
@@ -306,14 +306,6 @@ def _present(track: Track, cpus: float, cpuset: str | None) -> Settings:
     if track.cpuset:
         present["cpuset"] = None if track.cpuset == cpuset else track.cpuset
     return present
-
-
-def _labels(text: str | None) -> dict[str, str]:
-    try:
-        found = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        return {}
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
 
 def moment(micros: int) -> datetime:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
@@ -30,6 +33,18 @@ class Output(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     PROM = "prom"
+
+
+def records(rows: Sequence[Mapping[str, Any]], *, as_csv: bool) -> str:
+    """Return rows as CSV, with the columns of all of them, or as JSON Lines."""
+    if not as_csv:
+        return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    out = io.StringIO()
+    table = csv.DictWriter(out, list(dict.fromkeys(k for row in rows for k in row)),
+                           lineterminator="\n")  # fmt: skip
+    table.writeheader()
+    table.writerows(rows)
+    return out.getvalue()
 
 
 def is_dataset(output: str) -> bool:
@@ -151,8 +166,6 @@ class _TableWriter:
     """A table for people: a row per container, with rates since the sample before."""
 
     def __init__(self, out: BinaryIO) -> None:
-        import io
-
         self._out = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
         self._earlier: dict[str, Row] = {}
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +14,7 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
+from dltools.cli.outputs import records
 from dltools.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -172,14 +171,7 @@ def _table(rows: Sequence[Mapping[str, Any]], shape: Output) -> bytes:
         from dltools.report.cells import cells, markdown
 
         return markdown(cells(rows)).encode()
-    if shape is Output.CSV:
-        out = io.StringIO()
-        keys = list(dict.fromkeys(key for row in rows for key in row))
-        writer = csv.DictWriter(out, keys, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return out.getvalue().encode()
-    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows).encode()
+    return records(rows, as_csv=shape is Output.CSV).encode()
 
 
 def _picture(
@@ -206,14 +198,10 @@ def _page(runs: Sequence[Run], kinds: Sequence[str], baseline: str, title: str) 
     rows = _rows(runs, baseline, jobs=True)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
     tables.append((heading, cells(rows[:_MOST_JOBS])))
-    # Those over time in one picture, so that their axes are in line.
-    groups = [[kind for kind in kinds if kind in OVER_TIME] if kind == "gantt" else [kind]
-              for kind in kinds if kind == "gantt" or kind not in OVER_TIME]  # fmt: skip
-    if "gantt" not in kinds:
-        groups.append([kind for kind in kinds if kind in OVER_TIME])
     pictures = []
-    for group in groups:
-        if chosen := panels(runs, group, baseline):
+    # Those over time in one picture, so that their axes are in line.
+    for _, group in groupby(kinds, lambda kind: "" if kind in OVER_TIME else kind):
+        if chosen := panels(runs, list(group), baseline):
             heading = "; ".join(panel.title for panel in chosen)
             pictures.append((heading, rendered(picture(chosen), "svg")))
     return page(title or _title(runs), tables, pictures, f"dltools {__version__}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +15,7 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
+from dltools.cli.outputs import records
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -323,13 +322,8 @@ def _print(rows: Sequence[Mapping[str, Any]], shape: Output) -> None:
         console.print(runs_table(rows[:_BEST] if ranked else rows))
         if ranked:
             console.print(f"The best of {len(rows)}:  {rows[0]['command']}", soft_wrap=True)
-    elif shape is Output.CSV:
-        out = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [], lineterminator="\n")
-        out.writeheader()
-        out.writerows(rows)
     else:
-        for row in rows:
-            print(json.dumps(row, separators=(",", ":")))
+        sys.stdout.write(records(rows, as_csv=shape is Output.CSV))
 
 
 app = options.app(sim)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dltools import metrics
+from dltools import labels, metrics
 from dltools.errors import DataError
 from dltools.feed import Feed, chunks, feeds
-from dltools.outcome import JobResult
+from dltools.outcome import JobResult, satisfies
 from dltools.policy.targets import Targets, parse
 from dltools.report.run import Lane, Run, Series
 from dltools.schema import DEFAULT_CPU_WEIGHT
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MICRO = 1e6
-_SATISFIED = 0.10  # part of a response-time target within which it counts as met (DQoES's alpha)
 _Row = tuple[float, str, float, float, float, float]
 """Seconds, host, CPUs of the host, CPU seconds used, limit in cores, weight."""
 
@@ -85,7 +83,7 @@ def _note(
             one = seen.setdefault(key, _Seen(key))
             names[key] = rows["container_name"][at] or key[1][:12]
             if rows["labels"][at]:
-                one.labels = _labels(rows["labels"][at])
+                one.labels = labels.read(rows["labels"][at])
             if rows["started_at"][at] is not None:
                 one.started = rows["started_at"][at] / _MICRO
             weight = rows["cpu_weight"][at]
@@ -99,14 +97,6 @@ def _note(
                 seen[host, container].points.setdefault(metric, []).extend(
                     (t / _MICRO, v) for t, v in zip(points.times, points.values, strict=True)
                 )  # fmt: skip
-
-
-def _labels(text: str) -> dict[str, str]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
 
 def _jobs(
@@ -206,7 +196,7 @@ def _served(latencies: Series, qoe: float | None) -> tuple[float, float]:
     served = satisfied = 0.0
     for (t0, value), (t1, _) in pairwise(latencies):
         served += t1 - t0
-        if qoe is not None and abs(value - qoe) <= _SATISFIED * qoe:
+        if satisfies(value, qoe):
             satisfied += t1 - t0
     return served, satisfied
 
@@ -220,7 +210,7 @@ def _satisfied(
         qoe = parse(parts[0].labels).qoe_s
         if qoe is None:
             continue
-        changes += [(time - begun, title, abs(value - qoe) <= _SATISFIED * qoe)
+        changes += [(time - begun, title, satisfies(value, qoe))
                     for time, value in _latencies(_merged(parts))]  # fmt: skip
         if (last := next(job.finish for job in found.jobs if job.name == title)) is not None:
             changes.append((last, title, False))

@@ -8,14 +8,13 @@ the cores that it had.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dltools import metrics
+from dltools import labels, metrics
 from dltools.errors import DataError
 from dltools.feed import Feed, chunks, feeds
 from dltools.policy.targets import parse
@@ -78,7 +77,7 @@ def _note(host: str, feed: Feed, seen: dict[tuple[str, str], _Seen]) -> None:
             one = seen.setdefault((host, key), _Seen(rows["container_name"][at] or key[:12]))
             one.threads = max(one.threads, rows["thread_count"][at] or 1)
             if rows["labels"][at] and not one.labels:
-                one.labels = _labels(rows["labels"][at])
+                one.labels = labels.read(rows["labels"][at])
             used = rows["cpu_seconds"][at]
             if used == used and (not one.samples or used >= one.samples[-1][1]):
                 one.samples.append((time / _MICRO, used))
@@ -101,14 +100,6 @@ def _used(seen: dict[tuple[str, str], _Seen]) -> dict[str, dict[float, float]]:
             if t1 > t0:
                 sums[t1] = sums.get(t1, 0.0) + (c1 - c0) / (t1 - t0)
     return found
-
-
-def _labels(text: str) -> dict[str, str]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
 
 def _job(one: _Seen, cpus: float, begun: float, used: dict[float, float]) -> Job | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from dltools.cpus import format_cpus, parse_cpus
 from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET
-from dltools.outcome import JobResult
+from dltools.outcome import JobResult, satisfies
 from dltools.plans import Op
 from dltools.policy.base import Needs
 from dltools.policy.history import MICRO, Track
@@ -21,8 +21,6 @@ from dltools.site import Site
 LATENCY = "latency_seconds"
 REPORT_S = 2.0
 """How often a serving job says its response time."""
-SATISFIED = 0.10
-"""Part of a response-time target within which it counts as met (DQoES's alpha)."""
 
 _ROUND_OFF = 1e-9
 _STEP = 1e-6  # seconds; what comes sooner than the clock can tell would never come
@@ -117,7 +115,7 @@ class Machine:
             latency = run.latency
             if latency is not None:
                 run.result.served += span
-                if job.qoe is not None and abs(job.qoe - latency) <= SATISFIED * job.qoe:
+                if satisfies(latency, job.qoe):
                     run.result.satisfied += span
                 self._answer(run, span, latency, talk)
             return
