@@ -85,7 +85,7 @@ def picture(chosen: Sequence[Panel]) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise UnavailableError(
-            "plots need matplotlib: pip install 'dltools[plots]', or choose table, markdown or csv"
+            "plots need matplotlib: pip install matplotlib, or choose table, markdown or csv"
         ) from error
     matplotlib.rcParams.update(
         {"svg.hashsalt": "dltools", "svg.fonttype": "path", "font.family": "DejaVu Sans",

@@ -225,4 +225,4 @@ def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: P
         capture_output=True, text=True,
     )  # fmt: skip
     assert picture.returncode == 69
-    assert "pip install 'dltools[plots]'" in picture.stderr
+    assert "pip install matplotlib" in picture.stderr
