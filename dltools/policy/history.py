@@ -159,8 +159,9 @@ class Track:
     `arrived` is when it was first seen (it starts anew when the container restarts); `samples`
     are (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
     relative weight, None where unknown. `met_first` and `met_final` are the times of the first
-    points that met its targets; `epoch` and `step` the newest that it reported; `member` tells this
-    run of the container from its earlier ones.
+    points that met its targets; `epoch` and `step` the newest that it reported; `held` whether this
+    container has ever been granted a share, in an earlier run too; `member` tells this run of the
+    container from its earlier ones.
     """
 
     id: str
@@ -181,6 +182,7 @@ class Track:
     epoch: float | None = None
     step: int | None = None
     targets: Targets = NONE
+    held: bool = False
     member: str = ""
 
     def __post_init__(self) -> None:
@@ -306,6 +308,7 @@ def to_json(track: Track) -> dict[str, Any]:
     """Return a track as JSON values. NaN and the infinities become strings."""
     return {
         **{name: getattr(track, name) for name in _PLAIN},
+        "held": track.held,
         "labels": dict(track.labels),
         "samples": [list(sample) for sample in track.samples],
         "metrics": {name: _series_to_json(s) for name, s in sorted(track.metrics.items())},
@@ -328,7 +331,7 @@ def _series_to_json(series: Series) -> dict[str, Any]:
 
 def from_json(id_: str, data: Mapping[str, Any]) -> Track:
     """Return the track that `to_json` gave. Raises KeyError, TypeError or ValueError."""
-    track = Track(id_, **{name: data[name] for name in _PLAIN})
+    track = Track(id_, **{name: data[name] for name in _PLAIN}, held=bool(data.get("held")))
     track.label({str(key): str(value) for key, value in data["labels"].items()})
     track.samples = [(int(time), float(seconds)) for time, seconds in data["samples"]]
     track.metrics = {name: _series_from_json(saved) for name, saved in data["metrics"].items()}

@@ -111,6 +111,15 @@ class Job:
             return float(files["cpu.shares"])
         return int(files["cpu.weight"]) * 10.24
 
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds that the kernel has counted."""
+        directory = self.directory("cpuacct")
+        if (directory / "cpuacct.usage").exists():
+            return int((directory / "cpuacct.usage").read_text()) / 1e9
+        stat = (self.directory("cpu") / "cpu.stat").read_text()
+        return int(dict(line.split() for line in stat.splitlines())["usage_usec"]) / 1e6
+
     def stop(self) -> None:
         api().stop(self.id, timeout=0)
 
