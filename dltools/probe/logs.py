@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 from dltools.errors import DltoolsError
 from dltools.probe.engine import Container, Engine, Entries, Flow, GoneError, RefusedError
-from dltools.probe.progress import Extractor, Log
+from dltools.probe.progress import Extractor, Log, Pattern
 from dltools.probe.rows import progress_row
 from dltools.streams import Row
 
 _PARTING_S = 1.0
+
+_PATIENCE_S, _PATIENCE_S_PER_BYTE = 1.0, 1e-6
+"""CPU seconds that the pattern of one log may take in a sample: ten times what a usual one does."""
 
 
 class LogSource:
@@ -26,6 +30,7 @@ class LogSource:
         self._engine = engine
         self._container = container
         self._log = Log(extractor)
+        self._strange = isinstance(extractor, Pattern)  # what a line costs is not ours to say
         self._since = 0.0
         self._last: tuple[bytes, int] = (b"", 0)  # newest stamp, and how many entries bore it
         self._flow: Flow | None = None
@@ -98,7 +103,14 @@ class LogSource:
     def _rows(self, entries: list[bytes]) -> list[Row]:
         rows: list[Row] = []
         stamp, count = self._last
-        for entry in entries:
+        patience = _PATIENCE_S + _PATIENCE_S_PER_BYTE * sum(map(len, entries))
+        until = time.thread_time() + patience
+        for number, entry in enumerate(entries):
+            if self._strange and time.thread_time() > until:
+                stamp, count = entries[-1].partition(b" ")[0], 1
+                self.gap = (f"logs: {len(entries) - number} of {len(entries)} lines passed over: "
+                            "the pattern takes too long")  # fmt: skip
+                break
             found, _, text = entry.partition(b" ")
             points = self._log.feed(text)
             count = count + 1 if found == stamp else 1
@@ -106,11 +118,11 @@ class LogSource:
             if not points:
                 continue
             try:
-                time = _moment(found)
+                moment = _moment(found)
             except ValueError:
                 continue
             rows += [
-                progress_row(time, self._engine.host, self._container.id, self._container.name, p)
+                progress_row(moment, self._engine.host, self._container.id, self._container.name, p)
                 for p in points
             ]
         self._last = (stamp, count)
