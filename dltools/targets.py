@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dltools.errors import ConfigError
-from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, PROTECT, QOE, STEPS, TARGET
+from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, PROTECT, QOE, STEPS, TARGET, meant
 from dltools.policy.targets import parse
 
 _KEYS = {
@@ -40,7 +40,7 @@ def _labels(table: Any, where: str) -> dict[str, str]:
     labels = {}
     for key, value in table.items():
         if key not in _KEYS:
-            raise ConfigError(f"{where}: unknown key {key!r}; known: {', '.join(_KEYS)}")
+            raise ConfigError(f"{where}: unknown key {key!r}{meant(key, _KEYS)}")
         if not isinstance(value, str | int | float):
             raise ConfigError(f"{where}: {key} is a number or text, not {value!r}")
         labels[_KEYS[key]] = str(value)

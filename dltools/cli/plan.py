@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import hashlib
 import json
@@ -115,8 +116,10 @@ def plan(
     chosen = registry.get(policy, plugins())
     parameters = _parameters(chosen, params, set_ or [])
     saved = _load_state(state, save_state)
-    fold = Fold(chosen, parameters, choice_of(realize, quantum), saved, _targets(targets))
+    given = _targets(targets)
+    fold = Fold(chosen, parameters, choice_of(realize, quantum), saved, given)
     recording, source = opened(input_, context)
+    recording = _doubted(recording, [pattern for pattern, _ in given])
     last: Mapping[str, Any] = {}
     for last in _plans(fold, recording, source, every=every, explain=explain):
         if verbose:
@@ -152,6 +155,26 @@ def _plans(
             fold.add(table)
     if not recording.streaming or account.rows == 0:
         yield _emit(fold, account, explain)
+
+
+def _doubted(recording: Recording, patterns: list[str]) -> Recording:
+    """Complain, while a recording is read, of what in it and in the targets is probably a slip."""
+    from dltools.doubts import Doubts
+
+    doubts = Doubts(patterns)
+
+    def tables() -> Iterator[pa.Table]:
+        for table in recording.tables:
+            found = doubts.labels(table)
+            if recording.streaming:
+                found += doubts.targets(" so far")
+            for doubt in found:
+                complain(doubt)
+            yield table
+        for doubt in doubts.targets():
+            complain(doubt)
+
+    return dataclasses.replace(recording, tables=tables())
 
 
 def _emit(

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
-from dltools.labels import ENDPOINT, FILES, PATTERN
+from dltools.labels import ENDPOINT, FILES, PATTERN, doubts
 from dltools.probe import cgroup, node
 from dltools.probe.cgroup import Cgroup
 from dltools.probe.endpoints import where
@@ -231,7 +231,7 @@ class Sampler:
                 gap = "counters: its cgroup is not visible here"
         extractor, pattern_gap = self._extractor(container)
         source = self._logs.get(key) or LogSource(self._engine, container, extractor)
-        gaps = "; ".join(filter(None, (gap, pattern_gap)))
+        gaps = "; ".join(filter(None, (gap, pattern_gap, *doubts(container.dltools_labels))))
         return _Watched(
             container, found, source,
             self._files(container) if found is not None else None,
