@@ -35,7 +35,7 @@ def read(text: str | None) -> dict[str, str]:
 
 
 def doubts(names: Iterable[str]) -> list[str]:
-    """Return what there is to say of labels under our prefix that mean nothing here, a line each."""
+    """Return what there is to say of labels under our prefix that nobody knows, a line each."""
     unknown = (name for name in sorted(names) if name.startswith(PREFIX) and name not in KNOWN)
     return [f"unknown label {name}{meant(name, KNOWN, PREFIX)}" for name in unknown]
 
