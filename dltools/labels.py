@@ -31,7 +31,14 @@ def read(text: str | None) -> dict[str, str]:
         found = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return {}
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    return {_text(name): _text(value) for name, value in found.items()}
+
+
+def _text(value: object) -> str:
+    """Return a text that can be written: half of a surrogate pair cannot."""
+    return str(value).encode(errors="replace").decode()
 
 
 def doubts(names: Iterable[str]) -> list[str]:

@@ -29,7 +29,7 @@ def read(text: str, name: str) -> Given:
     """Read a targets file. Raises `ConfigError` with the file, the container and the fault."""
     try:
         tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}: {error}") from error
     return [(pattern, _labels(table, f"{name}: [{pattern}]")) for pattern, table in tables.items()]
 

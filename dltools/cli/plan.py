@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from dltools import bounded
 from dltools.cli import options
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
@@ -293,10 +294,7 @@ def _targets(file: Path | None) -> list[tuple[str, dict[str, str]]]:
 
     if file is None:
         return []
-    try:
-        return read(file.read_text(), str(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
+    return read(bounded.text(file), str(file))
 
 
 def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> Any:
@@ -307,9 +305,9 @@ def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> An
     given: dict[str, object] = {}
     if file is not None:
         try:
-            given |= tomllib.loads(file.read_text())
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
+            given |= tomllib.loads(bounded.text(file))
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{file}: {error}") from error
     given |= options.assigned(assignments)
     return build(policy.parameters, given)
 
@@ -320,12 +318,12 @@ def _load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any
     if state is None:
         return None
     try:
-        data = state.read_bytes()
+        with state.open("rb") as stream:
+            plans = list(load_plans(bounded.lines(stream, str(state)), str(state)))
     except FileNotFoundError:
         if state == save_state:
             return None  # the first run
         raise DataError(f"{state}: no such file") from None
-    plans = list(load_plans(data.splitlines(), str(state)))
     return plans[-1].state if plans else None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dltools import bounded
 from dltools.cli import options
 from dltools.cli.exits import complain
 from dltools.errors import DataError
@@ -35,7 +36,7 @@ def runs_of(inputs: Sequence[str], context: typer.Context) -> list[Run]:
             runs.append(_recorded(None, name, label or Path(name).name or name))
             continue
         stream, shown = options.open_input(name, context)
-        data = stream.read()
+        data = bounded.whole(stream, shown)
         kind = _kind(data)
         if kind == "jobs":
             runs += _tabled(data, shown, label)

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
+from dltools.bounded import LONGEST_LINE
+from dltools.errors import DataError
 from dltools.probe.progress import Extractor, Log, Point
 from dltools.probe.progress.stamps import Stamps
 from dltools.probe.rows import progress_row
@@ -35,7 +37,11 @@ def observations(
     """
     log, stamps, times = Log(extractor), Stamps(start), _Times(start)
     id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
+    without = 0
     while data := stream.read(_PIECE):
+        without = 0 if b"\n" in data or b"\r" in data else without + len(data)
+        if without > LONGEST_LINE:
+            raise DataError(f"{name}: {without >> 20} MiB without a line end: not a log")
         yield from _rows(log.by_line(data), stamps, times, id_, name)
     yield from _rows(log.by_line(b"", last=True), stamps, times, id_, name)
 
