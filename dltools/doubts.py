@@ -1,4 +1,4 @@
-"""What is probably a slip, in labels and in targets: each is told once, and stops nothing."""
+"""What is probably a slip, in labels, targets and sizes: each is told once, and stops nothing."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Doubts:
         self._patterns = dict.fromkeys(patterns)
         self._names: set[str] = set()
         self._read: set[tuple[str, str]] = set()
+        self._hosts: set[str] = set()
 
     def labels(self, table: pa.Table) -> list[str]:
         """Return what there is to say of the containers' labels that no table before had."""
@@ -30,6 +31,18 @@ class Doubts:
         for name, text in self._new(table):
             found += [f"{name}: {doubt}" for doubt in labels.doubts(labels.read(text))]
         return found
+
+    def sizes(self, table: pa.Table) -> list[str]:
+        """Return what there is to say of hosts that say to have no, less or endless CPUs."""
+        import pyarrow.compute as pc
+
+        sizes = table.column("cpu_count")
+        sound = pc.and_(pc.greater(sizes, 0), pc.less(sizes, float("inf")))
+        rows = table.select(["host", "cpu_count"]).filter(pc.invert(sound)).to_pylist()
+        found = {row["host"]: f"{row['cpu_count']:g}" for row in reversed(rows)}
+        fresh = sorted(found.keys() - self._hosts)
+        self._hosts.update(fresh)
+        return [f"{host}: a cpu_count of {found[host]} is passed over" for host in fresh]
 
     def _new(self, table: pa.Table) -> list[tuple[str, str]]:
         """Return the names and labels that come for the first time."""

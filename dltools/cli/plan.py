@@ -115,6 +115,7 @@ def plan(
     from dltools.policy import registry
 
     chosen = registry.get(policy, plugins())
+    complain_of_plugins()
     parameters = _parameters(chosen, params, set_ or [])
     saved = _load_state(state, save_state)
     given = _targets(targets)
@@ -166,7 +167,7 @@ def _doubted(recording: Recording, patterns: list[str]) -> Recording:
 
     def tables() -> Iterator[pa.Table]:
         for table in recording.tables:
-            found = doubts.labels(table)
+            found = doubts.labels(table) + doubts.sizes(table)
             if recording.streaming:
                 found += doubts.targets(" so far")
             for doubt in found:
@@ -274,6 +275,14 @@ def plugins() -> list[str] | None:
     return None if names is None else [name for name in names.split(",") if name]
 
 
+def complain_of_plugins() -> None:
+    """Say which plug-ins do not load; the others are none the worse for it."""
+    from dltools.policy import registry
+
+    for wrong in registry.faults(plugins()).values():
+        complain(f"{wrong}; left out")
+
+
 def choice_of(text: str, quantum: float = 2.0) -> Choice:
     """Return what --realize and --quantum ask for. Raises `ConfigError`."""
     from dltools.realize import Choice, Mode
@@ -339,6 +348,7 @@ def _list_policies() -> None:
     from dltools.policy import registry
     from dltools.policy.parameters import describe
 
+    complain_of_plugins()
     for name, found in sorted(registry.policies(plugins()).items()):
         print(f"{name}: {found.help}")
         for p in describe(found.parameters):

@@ -246,8 +246,10 @@ class Task:
 
 def _check(names: Sequence[str], assignments: Sequence[str], realize: str) -> None:
     """Complain of a wrong setting before anything runs."""
+    from dltools.cli.plan import complain_of_plugins
     from dltools.policy.parameters import describe
 
+    complain_of_plugins()
     known: set[str] = set()
     for name in names:
         policy, _, _ = _chosen(name, assignments, realize)

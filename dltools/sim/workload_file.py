@@ -284,7 +284,7 @@ def _value(value: Any, kind: str, where: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(f"{where} is a number, not {value!r}")
     if not abs(value) < _MOST_NUMBER:
-        raise DataError(f"{where} is a number that can be reckoned with, not {str(value)[:20]}")
+        raise DataError(f"{where} is a finite number of reason, not {str(value)[:20]}")
     if kind != "int":
         return float(value)
     if value != int(value):
