@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from dltools import labels
+from dltools.streams.table import is_one_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,14 +23,18 @@ class Doubts:
         """`patterns` are the names that a targets file is for, as in a shell."""
         self._patterns = dict.fromkeys(patterns)
         self._names: set[str] = set()
-        self._read: set[tuple[str, str]] = set()
+        self._told: set[tuple[str, str]] = set()
         self._hosts: set[str] = set()
 
     def labels(self, table: pa.Table) -> list[str]:
         """Return what there is to say of the containers' labels that no table before had."""
+        self._names.update(filter(None, table.column("container_name").unique().to_pylist()))
         found: list[str] = []
-        for name, text in self._new(table):
-            found += [f"{name}: {doubt}" for doubt in labels.doubts(labels.read(text))]
+        for text in table.column("labels").unique().to_pylist():
+            if doubts := labels.doubts(labels.read(text)):
+                fresh = {(name, text) for name in _of(table, text)} - self._told
+                self._told |= fresh
+                found += [f"{name}: {doubt}" for name, _ in sorted(fresh) for doubt in doubts]
         return found
 
     def sizes(self, table: pa.Table) -> list[str]:
@@ -44,21 +49,6 @@ class Doubts:
         self._hosts.update(fresh)
         return [f"{host}: a cpu_count of {found[host]} is passed over" for host in fresh]
 
-    def _new(self, table: pa.Table) -> list[tuple[str, str]]:
-        """Return the names and labels that come for the first time."""
-        rows = table.select(["container_name", "labels"]).group_by(
-            ["container_name", "labels"], use_threads=False
-        )
-        pairs = {
-            (row["container_name"], row["labels"] or "")
-            for row in rows.aggregate([]).to_pylist()
-            if row["container_name"]
-        }
-        fresh = sorted(pairs - self._read)
-        self._read |= pairs
-        self._names.update(name for name, _ in fresh)
-        return fresh
-
     def targets(self, when: str = "") -> list[str]:
         """Return what there is to say of names that no container has had, each once: `when` they
         were looked for. Before any container was seen there is nothing to say."""
@@ -71,3 +61,9 @@ class Doubts:
                 found.append(f"[{pattern}] matches no container{when}{near}")
             del self._patterns[pattern]
         return found
+
+
+def _of(table: pa.Table, text: str) -> set[str]:
+    """Return the names of the containers that bear these labels."""
+    rows = table.filter(is_one_of(table.column("labels"), (text,)))
+    return set(filter(None, rows.column("container_name").unique().to_pylist()))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from dltools.text import writable
+
 PREFIX = "dltools."
 METRIC = "dltools.metric"  # the evaluation metric
 PATTERN = "dltools.pattern"  # regular expression that finds progress in its log
@@ -33,12 +35,7 @@ def read(text: str | None) -> dict[str, str]:
         return {}
     if not isinstance(found, dict):
         return {}
-    return {_text(name): _text(value) for name, value in found.items()}
-
-
-def _text(value: object) -> str:
-    """Return a text that can be written: half of a surrogate pair cannot."""
-    return str(value).encode(errors="replace").decode()
+    return {writable(name): writable(value) for name, value in found.items()}
 
 
 def doubts(names: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from engine.tools import Tools
 from observing import container, node, point
@@ -45,6 +46,8 @@ def test_a_container_s_labels_are_told_once() -> None:
     assert made.labels(to_table([*rows(0, "a"), *rows(1, "a")])) == [said]
     assert made.labels(to_table(rows(2, "a", "b"))) == [said.replace("a:", "b:", 1)]
     assert made.labels(to_table([])) == []
+    joined = pa.concat_tables([to_table(rows(3, "c")), to_table(rows(4, "d"))])
+    assert [said[:2] for said in made.labels(joined)] == ["c:", "d:"]
 
 
 def test_names_that_match_nobody_are_told_once_and_only_where_somebody_was_seen() -> None:

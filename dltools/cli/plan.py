@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -123,9 +124,10 @@ def plan(
     recording, source = opened(input_, context)
     recording = _doubted(recording, [pattern for pattern, _ in given])
     last: Mapping[str, Any] = {}
-    for last in _plans(fold, recording, source, every=every, explain=explain):
-        if verbose:
-            complain(f"{last['rows']} rows up to {last['to'] or 'nothing'}")
+    with _from_state(state if saved else None):
+        for last in _plans(fold, recording, source, every=every, explain=explain):
+            if verbose:
+                complain(f"{last['rows']} rows up to {last['to'] or 'nothing'}")
     if save_state is not None:
         _save_state(save_state, fold, last)
 
@@ -334,6 +336,20 @@ def _load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any
             return None  # the first run
         raise DataError(f"{state}: no such file") from None
     return plans[-1].state if plans else None
+
+
+@contextmanager
+def _from_state(file: Path | None) -> Iterator[None]:
+    """Going on from a file, take what would be a bug without it for a damaged state: a state is
+    checked only as it is used."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
+        if file is None or isinstance(error, OSError):
+            raise
+        raise DataError(
+            f"{file}: damaged state: {type(error).__name__}: {error}; begin anew without it"
+        ) from error
 
 
 def _save_state(file: Path, fold: Fold, account: Mapping[str, Any]) -> None:

@@ -52,7 +52,8 @@ def generated(what: str, gap: float, nodes: list[NodeSpec], seed: int) -> Worklo
 
     kind, _, count = what.partition(":")
     if kind not in ARRIVALS or not count.isdecimal() or not 0 < int(count) <= 1_000_000:
-        raise ConfigError(f"--generate {what}: KIND:N, where KIND is {', '.join(ARRIVALS)}")
+        raise ConfigError(f"--generate {what}: KIND:N, where KIND is {', '.join(ARRIVALS)} and N "
+                          "from 1 to 1,000,000")  # fmt: skip
     return checked(trainings(int(count), kind, gap, seed), nodes, what)
 
 

@@ -88,6 +88,14 @@ class _Times:
 
     def of(self, stamp: datetime | None, points: Sequence[Point]) -> tuple[datetime, str | None]:
         """Return the time of a line's points, and what is amiss with it."""
+        try:
+            moment, gap = self._of(stamp, points)
+        except (OverflowError, ValueError):  # "elapsed" is no time, or the calendar is at its end
+            moment, gap = self._last or self._start, _UNKNOWN
+        self._last, self._fresh = moment, False
+        return moment, gap
+
+    def _of(self, stamp: datetime | None, points: Sequence[Point]) -> tuple[datetime, str | None]:
         elapsed = next((p.elapsed_s for p in points if p.elapsed_s is not None), None)
         gap = None
         if stamp is not None:
@@ -101,7 +109,6 @@ class _Times:
         else:
             moment = self._start if self._last is None else self._last + _APART
             gap = _UNKNOWN
-        self._last, self._fresh = moment, False
         return moment, gap
 
 

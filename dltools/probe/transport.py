@@ -85,6 +85,7 @@ _WHY = {
     "NameResolution": "no such host",
     "Name or service not known": "no such host",
     "SSL": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
+    "TLS": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
     "No such file": "no such socket; is dockerd running?",
     "Connection refused": "nobody listens there; is dockerd running?",
     "No route to host": "no route to this host",
