@@ -86,9 +86,7 @@ def apply(
     if offline and not dry_run:
         raise typer.BadParameter("--offline needs --dry-run")
     if undo and input_ != "-":
-        raise typer.BadParameter(
-            f"{input_}: --undo takes no plan"
-        )
+        raise typer.BadParameter(f"{input_}: --undo takes no plan")
     if undo and restore:
         raise typer.BadParameter("--undo and --restore exclude each other")
     printer = _Printer(format_)
