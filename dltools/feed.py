@@ -208,8 +208,9 @@ def _ticks(
     size_at: dict[int, float] = {}
     place_at = {times[i]: places[i] for i in starts}
     for time, place, size in zip(node_times, node_places, sizes, strict=True):
-        if size > 0 or time not in size_at:
-            size_at[time] = size if size > 0 else math.nan
+        sound = 0 < size < math.inf
+        if sound or time not in size_at:
+            size_at[time] = size if sound else math.nan
         place_at[time] = min(place, place_at.get(time, place))
     ticks = sorted(place_at)
     bounds, at = [], len(times)

@@ -177,6 +177,32 @@ def test_a_lock_held_by_another_process_is_an_error_to_try_again(
         pass
 
 
+def test_a_lock_names_its_holder(
+    tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
+) -> None:
+    path = tmp_path / "apply.lock"
+    holder = hold(path)
+    with (
+        pytest.raises(RetryError, match=rf"process {holder.pid}: .* \(it holds"),
+        locked(path, "test"),
+    ):
+        pytest.fail("the block must not run")
+
+
+def test_a_lock_holds_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    path = tmp_path / "apply.lock"
+    with (
+        locked(path, "test"),
+        pytest.raises(RetryError, match=r"another test is running \(it holds"),
+        locked(path, "test"),
+    ):
+        pytest.fail("the block must not run")
+
+
 def test_a_lock_is_free_once_its_holder_is_killed(
     tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
 ) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from dltools.bounded import Lines, lines
 from dltools.cli import options
 from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
@@ -84,6 +85,8 @@ def apply(
     """  # fmt: skip
     if offline and not dry_run:
         raise typer.BadParameter("--offline needs --dry-run")
+    if undo and input_ != "-":
+        raise typer.BadParameter(f"{input_}: --undo takes no plan")
     if undo and restore:
         raise typer.BadParameter("--undo and --restore exclude each other")
     printer = _Printer(format_)
@@ -96,7 +99,7 @@ def apply(
         from dltools.apply.docker import offline as as_planned
         from dltools.plans import load_plans
 
-        for plan in load_plans(stream, name):
+        for plan in load_plans(lines(stream, name), name):
             printer.show(partial(as_planned, plan))
         return
     with _actuator(dry_run) as actuator:
@@ -169,25 +172,23 @@ class _Run:
     def _apply(self, stream: BinaryIO, name: str) -> None:
         from dltools.plans import load_plans
 
-        for plan in load_plans(self._lines(stream), name):
+        for plan in load_plans(self._lines(stream, name), name):
             self.last = self._printer.show(partial(self._actuator.apply, plan))
             self.failed += [result for result in self.last if result.status == "failed"]
             if self._verbose:
                 complain(f"{plan.policy} at {plan.at}: {len(self.last)} actions")
 
-    def _lines(self, stream: BinaryIO) -> Iterator[bytes]:
+    def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, keep the turns going."""
-        begun = b""
+        found = Lines(name)
         while True:
             self._actuator.rotation.tick()
             if not select.select([stream], [], [], self._actuator.rotation.wait_s())[0]:
                 continue
             data = os.read(stream.fileno(), 1 << 16)
-            *lines, begun = (begun + data).split(b"\n")
-            yield from lines
+            yield from found.feed(data)
             if not data:
-                if begun:
-                    yield begun
+                yield from found.end()
                 return
 
     def _hold_on(self) -> None:

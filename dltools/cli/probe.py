@@ -172,9 +172,11 @@ def probe(
     streaming = interval is not None
     format_ = chosen(format_, output, streaming=streaming)
 
+    from dltools.expressions import compiled
     from dltools.probe.progress import Pattern
 
     regex = Pattern(pattern) if pattern else None
+    names = tuple(compiled(one, "--name") for one in name or ())
     if from_log:
         logs = _saved_logs(from_log, regex, options.moment(start) if start else None)
         if list_metrics:
@@ -190,7 +192,7 @@ def probe(
     from dltools.probe.sampler import Options, Sampler
 
     filters = {key: value for key, value in (("label", label), ("name", name)) if value}
-    sampler = Sampler(Engine(), Options(filters, since, regex, frozenset(metric or ())))
+    sampler = Sampler(Engine(), Options(filters, since, regex, frozenset(metric or ()), names))
     if list_metrics:
         _print_metrics(sampler.sample())
         return

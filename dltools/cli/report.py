@@ -16,6 +16,7 @@ from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
 from dltools.cli.outputs import records
 from dltools.errors import ConfigError
+from dltools.text import writable
 
 if TYPE_CHECKING:
     from dltools.report.run import Run
@@ -204,7 +205,7 @@ def _page(runs: Sequence[Run], kinds: Sequence[str], baseline: str, title: str) 
         if chosen := panels(runs, list(group), baseline):
             heading = "; ".join(panel.title for panel in chosen)
             pictures.append((heading, rendered(picture(chosen), "svg")))
-    return page(title or _title(runs), tables, pictures, f"dltools {__version__}")
+    return page(writable(title) or _title(runs), tables, pictures, f"dltools {__version__}")
 
 
 def _title(runs: Sequence[Run]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
-from dltools.labels import ENDPOINT, FILES, PATTERN
+from dltools.labels import ENDPOINT, FILES, PATTERN, doubts
 from dltools.probe import cgroup, node
 from dltools.probe.cgroup import Cgroup
 from dltools.probe.endpoints import where
@@ -37,12 +36,14 @@ _Answer = TypeVar("_Answer")
 @dataclass(frozen=True, slots=True)
 class Options:
     """What to measure: engine filters as `docker ps` knows them, seconds of log history, a regular
-    expression for progress lines, and which metrics to keep (none named: all)."""
+    expression for progress lines, which metrics to keep (none named: all), and the filter by name
+    as compiled expressions."""
 
     filters: Mapping[str, list[str]]
     since_s: float
     pattern: Pattern | None = None
     metrics: frozenset[str] = frozenset()
+    names: tuple[Any, ...] = ()
 
 
 @dataclass(slots=True)
@@ -230,7 +231,7 @@ class Sampler:
                 gap = "counters: its cgroup is not visible here"
         extractor, pattern_gap = self._extractor(container)
         source = self._logs.get(key) or LogSource(self._engine, container, extractor)
-        gaps = "; ".join(filter(None, (gap, pattern_gap)))
+        gaps = "; ".join(filter(None, (gap, pattern_gap, *doubts(container.dltools_labels))))
         return _Watched(
             container, found, source,
             self._files(container) if found is not None else None,
@@ -352,8 +353,8 @@ class Sampler:
             key, equals, value = label.partition("=")
             if key not in attributes or (equals and attributes[key] != value):
                 return None
-        names = filters.get("name", [])
-        if names and not any(re.search(name, attributes.get("name", "")) for name in names):
+        names = self._options.names
+        if names and not any(name.search(attributes.get("name", "")) for name in names):
             return None
         return event_row(raw, self._engine.host)
 

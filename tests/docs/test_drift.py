@@ -81,8 +81,9 @@ def test_every_column_is_described_with_its_type_and_unit() -> None:
 
 def test_labels_ops_statuses_and_settings_are_described() -> None:
     every = "".join(page(file.name) for file in (ROOT / "man").iterdir())
-    known = [value for name, value in vars(labels).items() if name.isupper() and name != "PREFIX"]
-    for label in known:
+    known = {value for name, value in vars(labels).items() if name.isupper()}
+    assert known - {labels.PREFIX, labels.KNOWN} == set(labels.KNOWN)
+    for label in labels.KNOWN:
         assert label in every
     text = page("dltools-plan.5")
     for word in (*Op, *Status, *SETTINGS):
