@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
@@ -21,8 +22,12 @@ from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 
 if TYPE_CHECKING:
-    from dltools.apply.docker import Actuator, Tell
+    from dltools.apply.docker import Actuator
+    from dltools.apply.rotation import Rotation
+    from dltools.apply.undoing import Tell
+    from dltools.errors import UnavailableError
     from dltools.plans import Result
+    from dltools.probe.engine import Engine
 
 
 class Output(StrEnum):
@@ -51,6 +56,13 @@ def apply(
         bool,
         typer.Option("--undo", help="Put every container back as it was found, and exit."),
     ] = False,
+    status: Annotated[
+        bool,
+        typer.Option(
+            "--status",
+            help="Print what is held: who was changed, since when and by which run, and exit.",
+        ),
+    ] = False,
     restore: Annotated[
         bool,
         typer.Option(
@@ -65,6 +77,23 @@ def apply(
             metavar="TIME",
             help="How long to go on taking turns when the input has ended; by default until "
             "nobody waits any more.",
+        ),
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            parser=options.seconds,
+            metavar="TIME",
+            envvar="DLTOOLS_PATIENCE",
+            help="How long to wait for an engine that restarts.",
+        ),
+    ] = "60",  # type: ignore[assignment]
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="DLTOOLS_STATE_DIR",
+            help="Keep the journal in DIR, and not where this user's is.",
         ),
     ] = None,
     format_: Annotated[
@@ -84,47 +113,116 @@ def apply(
     """  # fmt: skip
     if offline and not dry_run:
         raise typer.BadParameter("--offline needs --dry-run")
-    if undo and restore:
-        raise typer.BadParameter("--undo and --restore exclude each other")
+    if undo + restore + status > 1:
+        raise typer.BadParameter("--undo, --restore and --status exclude each other")
+    place = _Place(state_dir, patience)
     printer = _Printer(format_)
+    if status:
+        from dltools.cli.held import show
+
+        show(place.connected(), place.every(), table=printer.as_table)
+        return
     if undo:
-        with _actuator(dry_run) as actuator:
-            _finish(printer.show(lambda tell: actuator.undo(tell=tell)))
+        with place.actuator(dry_run) as actuator:
+            results = printer.show(lambda tell: actuator.undo(tell=tell))
+            if not results:
+                from dltools.cli.held import nothing_to_undo
+
+                complain(nothing_to_undo(actuator.engine, place.every()))
+            _finish(results)
         return
     stream, name = options.open_input(input_, context)
     if offline:
         from dltools.apply.docker import offline as as_planned
         from dltools.plans import load_plans
 
+        results: list[Result] = []
         for plan in load_plans(stream, name):
-            printer.show(partial(as_planned, plan))
+            results += printer.show(partial(as_planned, plan))
+        _finish(results)
         return
-    with _actuator(dry_run) as actuator:
+    with place.actuator(dry_run) as actuator:
         run = _Run(actuator, printer, hold, restore=restore, verbose=verbose)
         run.follow(stream, name)
     _finish([*run.failed, *run.last])
 
 
-@contextmanager
-def _actuator(dry_run: bool) -> Iterator[Actuator]:
-    """Connect, and keep every other dl-apply that would write away until the block ends.
+class _Place:
+    """Where this run's engine and state are."""
 
-    Whom an earlier run has left paused is let run first.
-    """
-    from dltools.apply.docker import Actuator
-    from dltools.apply.journal import Journal
-    from dltools.apply.rotation import Rotation
-    from dltools.files import locked, state_directory
-    from dltools.probe.engine import Engine
+    def __init__(self, asked: Path | None, patience: float) -> None:
+        self._asked = asked
+        self._patience = patience
+        self._rotation: Rotation | None = None
 
-    home = state_directory()
-    with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
-        engine = Engine()
-        rotation = Rotation(engine, home / "rotation")
-        if not dry_run:
-            for name in rotation.mend():
-                complain(f"{name}: left paused by a run that was killed; it runs again")
-        yield Actuator(engine, Journal(home / "journal"), rotation, dry_run=dry_run)
+    def every(self) -> list[Path]:
+        """Return the state directories to look into, the one in force first."""
+        from dltools import state
+
+        return state.places(self._asked)
+
+    def connected(self) -> Engine:
+        """Connect. Where no engine answers, the error says who is left paused."""
+        from dltools import holding
+        from dltools.apply.patience import Patient
+        from dltools.errors import UnavailableError
+        from dltools.probe.connect import connect
+        from dltools.probe.engine import Engine
+
+        try:
+            return Engine(Patient(connect(), self._patience, self._waiting))
+        except UnavailableError as error:
+            left = [note.name for note in holding.notes(self.every(), None).values()
+                    if not note.run.alive]  # fmt: skip
+            if not left:
+                raise
+            raise UnavailableError(f"{error} {holding.still_paused(left)}") from error
+
+    def _waiting(self, error: UnavailableError) -> None:
+        names = self._rotation.waiting() if self._rotation else []
+        paused = f"{', '.join(names[:5])} {'is' if len(names) == 1 else 'are'} paused; "
+        complain(f"{error} {paused if names else ''}asking again for {self._patience:g} s")
+
+    @contextmanager
+    def actuator(self, dry_run: bool) -> Iterator[Actuator]:
+        """Connect, and keep every other dl-apply that would write away until the block ends.
+
+        Whom an earlier run has left paused is let run first.
+        """
+        from dltools import state
+        from dltools.apply.docker import Actuator
+        from dltools.apply.journal import Journal
+        from dltools.apply.rotation import Rotation
+        from dltools.cli.held import left_paused
+        from dltools.files import locked
+        from dltools.holding import Run
+
+        home = state.directory(self._asked)
+        with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
+            if not dry_run and (earlier := state.earlier(self._asked)):
+                _adopt(home, earlier)
+            engine = self.connected()
+            run = Run.this(" ".join(["dl-apply", *sys.argv[1:]]))
+            rotation = self._rotation = Rotation(engine, home / "rotation", run)
+            if dry_run:
+                if left := left_paused(engine, self.every()):
+                    complain(left)
+            else:
+                _mend(rotation)
+            yield Actuator(engine, Journal(home / "journal"), rotation, dry_run=dry_run)
+
+
+def _adopt(home: Path, earlier: Path) -> None:
+    from dltools.apply.adoption import adopt
+
+    if count := adopt(home, earlier):
+        complain(f"{count} entries brought from {earlier} to {home}, where state is kept now")
+
+
+def _mend(rotation: Rotation) -> None:
+    for name, refusal in rotation.mend():
+        why = f"and stays so: {refusal}" if refusal else "it runs again"
+        complain(f"{name}: left paused by a run that was killed; {why}")
 
 
 class _Run:
@@ -162,9 +260,24 @@ class _Run:
                 signals.ignore()
         finally:  # a signal that came between the two lines above has been spent by now
             signals.ignore()
-            self._actuator.rotation.release()
-            if self._restore:
-                self._printer.show(partial(self._actuator.undo, self._actuator.touched))
+            try:
+                self._actuator.rotation.release()
+            finally:
+                if self._restore:
+                    self._put_back()
+
+    def _put_back(self) -> None:
+        """Put back what this run changed. An error that is on its way already says more."""
+        from dltools.errors import DltoolsError
+
+        on_its_way = isinstance(sys.exc_info()[1], DltoolsError)
+        try:
+            self._printer.show(partial(self._actuator.undo, self._actuator.touched))
+        except DltoolsError as error:
+            if not on_its_way:
+                raise type(error)(
+                    f"{error} What was changed stays so until dl-apply --undo"
+                ) from error
 
     def _apply(self, stream: BinaryIO, name: str) -> None:
         from dltools.plans import load_plans
@@ -193,7 +306,8 @@ class _Run:
     def _hold_on(self) -> None:
         """Keep the turns going after the last plan: until nobody waits, or the time is up."""
         until = None if self._hold is None else time.monotonic() + self._hold
-        while (wait := self._actuator.rotation.wait_s()) is not None:
+        while self._actuator.rotation.active:
+            wait = self._actuator.rotation.wait_s() or 0.0
             left = math.inf if until is None else until - time.monotonic()
             if left <= 0:
                 return
@@ -236,6 +350,7 @@ class _Printer:
     def __init__(self, format_: Output) -> None:
         auto = Output.TABLE if sys.stdout.isatty() else Output.JSONL
         self._format = auto if format_ is Output.AUTO else format_
+        self.as_table = self._format is Output.TABLE
 
     def show(self, work: Callable[[Tell], object]) -> list[Result]:
         """Do a piece of work and print each result as it tells of it; a table at its end."""

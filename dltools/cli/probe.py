@@ -138,6 +138,14 @@ def probe(
             metavar="DIR", help="Merge the small files of a directory of recordings, and stop."
         ),
     ] = None,
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="DLTOOLS_STATE_DIR",
+            help="Where dl-apply notes who takes turns, if not at its usual place.",
+        ),
+    ] = None,
     format_: Annotated[
         Output,
         typer.Option(
@@ -186,11 +194,13 @@ def probe(
 
     # The engine's answers take as long as importing Arrow: both at once.
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
+    from dltools import state
     from dltools.probe.engine import Engine
     from dltools.probe.sampler import Options, Sampler
 
     filters = {key: value for key, value in (("label", label), ("name", name)) if value}
-    sampler = Sampler(Engine(), Options(filters, since, regex, frozenset(metric or ())))
+    asked = Options(filters, since, regex, frozenset(metric or ()), state.places(state_dir))
+    sampler = Sampler(Engine(), asked)
     if list_metrics:
         _print_metrics(sampler.sample())
         return
@@ -248,7 +258,9 @@ def _once(sampler: Sampler, writer: Writer, window: float, verbose: bool) -> Non
     if window > 0:
         earlier = sampler.counters()
         time.sleep(window)
-    _write(writer, earlier + sampler.sample(), verbose)
+    rows = sampler.sample()
+    _tell_of_paused(sampler, set())
+    _write(writer, earlier + rows, verbose)
 
 
 def _stream(
@@ -263,8 +275,11 @@ def _stream(
     sampler.follow()
     begun = time.monotonic()
     taken = 0
+    told: set[str] = set()
     while True:
-        _write(writer, sampler.sample(), verbose)
+        rows = sampler.sample()
+        _tell_of_paused(sampler, told)
+        _write(writer, rows, verbose)
         taken += 1
         elapsed = time.monotonic() - begun
         following = (elapsed // interval + 1) * interval
@@ -273,6 +288,16 @@ def _stream(
         if duration is not None and following > duration:
             return
         time.sleep(max(0.0, begun + following - time.monotonic()))
+
+
+def _tell_of_paused(sampler: Sampler, told: set[str]) -> None:
+    """Say once of each container that it is left paused by a dl-apply that is gone."""
+    from dltools.holding import still_paused
+
+    names = [name for name in sampler.left_paused() if name not in told]
+    told.update(names)
+    if names:
+        complain(f"the dl-apply that paused them is gone: {still_paused(names)}")
 
 
 def _write(writer: Writer, rows: list[Row], verbose: bool) -> None:

@@ -6,12 +6,15 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dltools import holding
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
+from dltools.holding import Note
 from dltools.labels import ENDPOINT, FILES, PATTERN
 from dltools.probe import cgroup, node
 from dltools.probe.cgroup import Cgroup
@@ -37,12 +40,14 @@ _Answer = TypeVar("_Answer")
 @dataclass(frozen=True, slots=True)
 class Options:
     """What to measure: engine filters as `docker ps` knows them, seconds of log history, a regular
-    expression for progress lines, and which metrics to keep (none named: all)."""
+    expression for progress lines, which metrics to keep (none named: all), and the state
+    directories in which dl-apply notes who takes turns."""
 
     filters: Mapping[str, list[str]]
     since_s: float
     pattern: Pattern | None = None
     metrics: frozenset[str] = frozenset()
+    places: Sequence[Path] = ()
 
 
 @dataclass(slots=True)
@@ -76,6 +81,7 @@ class Sampler:
         self._bounds = node.bounds((), self._mounts)
         self._begun = time.time()
         self._gpus = Gpus()
+        self._turns: dict[str, Note] = {}
 
     def follow(self) -> None:
         """From now on watch events and read only new log lines: for a stream of samples."""
@@ -119,6 +125,16 @@ class Sampler:
         usage[0]["probe_cpu_seconds"] = time.process_time()
         usage[0]["probe_sample_seconds"] = time.perf_counter() - begun
         return rows + usage
+
+    def left_paused(self) -> list[str]:
+        """Return the names of those that a dl-apply has paused which ended without letting them go
+        on, as of the last sample."""
+        return [
+            watched.container.name
+            for key, note in sorted(self._turns.items())
+            if (watched := self._watched.get(key)) and watched.container.state == "paused"
+            and not note.run.alive
+        ]  # fmt: skip
 
     def _from_files(self, since: float) -> list[Row]:
         now, rows = time.monotonic(), []
@@ -276,6 +292,7 @@ class Sampler:
         groups = [w.cgroup for w in self._watched.values() if w.cgroup is not None]
         common = {"time": now, "host": self._engine.host}
         gpus = self._gpus.sample(time.monotonic())
+        self._turns = holding.notes(self._options.places, self._engine.id)
         first = {
             **common,
             "kind": "node",
@@ -315,6 +332,9 @@ class Sampler:
         )
         gap = "; ".join(filter(None, gaps)) or None
         row = container_row(watched.container, watched.cgroup, gap, first)
+        turn = self._turns.get(watched.container.id)
+        if turn is not None and turn.run.alive:
+            row["turn_seconds"] = turn.seconds
         if watched.cgroup is not None and row["cpu_seconds"] is None:
             self._stale = True  # it is going, or starting again
         return row
