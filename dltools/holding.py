@@ -32,7 +32,10 @@ class Run:
     @property
     def alive(self) -> bool:
         """Whether its process still runs; another with the same number is not it."""
-        return self.pid > 0 and _began(self.pid) == self.began
+        if self.pid <= 0:
+            return False
+        began = _began(self.pid)
+        return began == self.began if began else _exists(self.pid)
 
     @classmethod
     def this(cls, command: str) -> Run:
@@ -52,6 +55,17 @@ class Run:
 
 
 _NOBODY = Run()
+
+
+def _exists(pid: int) -> bool:
+    """Tell whether a process is there that /proc does not show."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False  # /proc would have shown it: it has ended just now
 
 
 def _began(pid: int) -> int:
@@ -112,9 +126,9 @@ def notes(places: Iterable[Path], engine: str | None) -> dict[str, Note]:
     return found
 
 
-def still_paused(names: Sequence[str]) -> str:
-    """Say who is paused, and how to free them."""
+def still_paused(names: Sequence[str], *, sure: bool = True) -> str:
+    """Say who is paused, or may be where that is not `sure`, and how to free them."""
     shown = " ".join(names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    verb = "stays" if len(names) == 1 else "stay"
+    verb = "may stay" if not sure else "stays" if len(names) == 1 else "stay"
     return f"{shown}{more} {verb} paused until dl-apply --undo, or docker unpause {shown}"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,7 +133,8 @@ class Rotation:
             time.sleep(wait)
             why = self._let_all_run()
         if self._leaving:
-            raise UnavailableError(f"{still_paused([turn.name for turn in self._leaving])}: {why}")
+            names = self.waiting() or [turn.name for turn in self._leaving]
+            raise UnavailableError(f"{still_paused(names)}: {why}")
 
     def _let_leave(self) -> None:
         """Let run for good who takes no more turns; whom the engine refuses to is tried again."""
@@ -210,9 +210,11 @@ class Rotation:
     def _pause(self, turn: Turn) -> None:
         if turn.container_id in self._paused:
             return
-        with suppress(GoneError, RefusedError):  # it has ended, or is paused already
+        self._paused.add(turn.container_id)  # even if the engine goes before it answers
+        try:
             self._engine.pause(turn.container_id)
-            self._paused.add(turn.container_id)
+        except (GoneError, RefusedError):  # it has ended, or is paused already
+            self._paused.discard(turn.container_id)
 
     def _unpause(self, container_id: str) -> None:
         """Let a container run; one that the engine refuses to is tried again at the next look."""

@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -20,14 +19,12 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
+from dltools.cli.place import Place
 
 if TYPE_CHECKING:
     from dltools.apply.docker import Actuator
-    from dltools.apply.rotation import Rotation
     from dltools.apply.undoing import Tell
-    from dltools.errors import UnavailableError
     from dltools.plans import Result
-    from dltools.probe.engine import Engine
 
 
 class Output(StrEnum):
@@ -115,7 +112,7 @@ def apply(
         raise typer.BadParameter("--offline needs --dry-run")
     if undo + restore + status > 1:
         raise typer.BadParameter("--undo, --restore and --status exclude each other")
-    place = _Place(state_dir, patience)
+    place = Place(state_dir, patience)
     printer = _Printer(format_)
     if status:
         from dltools.cli.held import show
@@ -125,7 +122,7 @@ def apply(
     if undo:
         with place.actuator(dry_run) as actuator:
             results = printer.show(lambda tell: actuator.undo(tell=tell))
-            if not results:
+            if not results and not place.mended:
                 from dltools.cli.held import nothing_to_undo
 
                 complain(nothing_to_undo(actuator.engine, place.every()))
@@ -145,84 +142,6 @@ def apply(
         run = _Run(actuator, printer, hold, restore=restore, verbose=verbose)
         run.follow(stream, name)
     _finish([*run.failed, *run.last])
-
-
-class _Place:
-    """Where this run's engine and state are."""
-
-    def __init__(self, asked: Path | None, patience: float) -> None:
-        self._asked = asked
-        self._patience = patience
-        self._rotation: Rotation | None = None
-
-    def every(self) -> list[Path]:
-        """Return the state directories to look into, the one in force first."""
-        from dltools import state
-
-        return state.places(self._asked)
-
-    def connected(self) -> Engine:
-        """Connect. Where no engine answers, the error says who is left paused."""
-        from dltools import holding
-        from dltools.apply.patience import Patient
-        from dltools.errors import UnavailableError
-        from dltools.probe.connect import connect
-        from dltools.probe.engine import Engine
-
-        try:
-            return Engine(Patient(connect(), self._patience, self._waiting))
-        except UnavailableError as error:
-            left = [note.name for note in holding.notes(self.every(), None).values()
-                    if not note.run.alive]  # fmt: skip
-            if not left:
-                raise
-            raise UnavailableError(f"{error} {holding.still_paused(left)}") from error
-
-    def _waiting(self, error: UnavailableError) -> None:
-        names = self._rotation.waiting() if self._rotation else []
-        paused = f"{', '.join(names[:5])} {'is' if len(names) == 1 else 'are'} paused; "
-        complain(f"{error} {paused if names else ''}asking again for {self._patience:g} s")
-
-    @contextmanager
-    def actuator(self, dry_run: bool) -> Iterator[Actuator]:
-        """Connect, and keep every other dl-apply that would write away until the block ends.
-
-        Whom an earlier run has left paused is let run first.
-        """
-        from dltools import state
-        from dltools.apply.docker import Actuator
-        from dltools.apply.journal import Journal
-        from dltools.apply.rotation import Rotation
-        from dltools.cli.held import left_paused
-        from dltools.files import locked
-        from dltools.holding import Run
-
-        home = state.directory(self._asked)
-        with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
-            if not dry_run and (earlier := state.earlier(self._asked)):
-                _adopt(home, earlier)
-            engine = self.connected()
-            run = Run.this(" ".join(["dl-apply", *sys.argv[1:]]))
-            rotation = self._rotation = Rotation(engine, home / "rotation", run)
-            if dry_run:
-                if left := left_paused(engine, self.every()):
-                    complain(left)
-            else:
-                _mend(rotation)
-            yield Actuator(engine, Journal(home / "journal"), rotation, dry_run=dry_run)
-
-
-def _adopt(home: Path, earlier: Path) -> None:
-    from dltools.apply.adoption import adopt
-
-    if count := adopt(home, earlier):
-        complain(f"{count} entries brought from {earlier} to {home}, where state is kept now")
-
-
-def _mend(rotation: Rotation) -> None:
-    for name, refusal in rotation.mend():
-        why = f"and stays so: {refusal}" if refusal else "it runs again"
-        complain(f"{name}: left paused by a run that was killed; {why}")
 
 
 class _Run:

@@ -181,7 +181,7 @@ def test_after_kill_9_the_next_run_mends(
     assert done.returncode == 0
     assert "left paused by a run that was killed" in complaint(done.stderr)
     assert [state(job) for job in jobs] == ["running"] * 2
-    assert tool("dl-apply", *mend, input=plan()).stderr == b""
+    assert b"left paused" not in tool("dl-apply", *mend, input=plan()).stderr
 
 
 def test_it_ends_by_itself_when_nobody_waits_any_more(run: Containers, tool: Tools) -> None:
