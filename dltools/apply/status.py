@@ -66,7 +66,8 @@ def _held(
     try:
         container = engine.inspect(key)
         where = limits.locate(engine, container, mounts)
-        now = {k: v for k, v in original.now(engine, where).items() if k in then}
+        now = original.now(engine, where)
+        then = {k: v for k, v in then.items() if k in now} if entry else dict(now)
         if turn is not None or (entry and entry.state):
             then["state"] = (entry and entry.state) or "running"
             now["state"] = container.state

@@ -133,10 +133,10 @@ def apply(
         from dltools.apply.docker import offline as as_planned
         from dltools.plans import load_plans
 
-        results: list[Result] = []
+        planned: list[Result] = []
         for plan in load_plans(stream, name):
-            results += printer.show(partial(as_planned, plan))
-        _finish(results)
+            planned += printer.show(partial(as_planned, plan))
+        _finish(planned)
         return
     with place.actuator(dry_run) as actuator:
         run = _Run(actuator, printer, hold, restore=restore, verbose=verbose)

@@ -29,6 +29,9 @@ _KEPT = 120
 _GAP = 3
 """Blanks between two columns."""
 
+_IN_LIMIT = ("running", "paused")
+"""States that the column LIMIT shows."""
+
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -172,7 +175,7 @@ class LiveTable:
 
 def _name(seen: _Seen) -> str:
     state = seen.row["state"]
-    return f"{seen.row['container_name']}{'' if state == 'running' else f' ({state})'}"
+    return f"{seen.row['container_name']}{f' ({state})' if state not in _IN_LIMIT else ''}"
 
 
 def _gpu(seen: _Seen) -> str:

@@ -1,4 +1,4 @@
-"""Where a run of dl-apply finds its engine and its state, and what it finds there of earlier runs."""
+"""Where dl-apply finds its engine and its state, and what earlier runs have left there."""
 
 from __future__ import annotations
 

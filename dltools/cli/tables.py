@@ -209,7 +209,7 @@ def verdicts_table(verdicts: Iterable[Verdict], *, wide: bool) -> Table:
             verdict.job_class,
             "-" if share is None else f"{share:.0%}",
             described(verdict.present, wanted),
-            described(_merged(verdict.present, wanted), wanted) if wanted else "as now",
+            _then(verdict.present, wanted) if wanted else "as now",
             *(more if wide else ()),
             verdict.reason,
             style=_CLASS_COLOURS.get(verdict.job_class, ""),
@@ -217,11 +217,10 @@ def verdicts_table(verdicts: Iterable[Verdict], *, wide: bool) -> Table:
     return _settled(table)
 
 
-def _merged(present: Settings, wanted: Settings) -> Settings:
-    """Return the settings after a change; who takes turns runs and waits by turns."""
-    turning = "turn_s" in wanted
-    kept = {k: v for k, v in present.items() if k not in ("state", "turn_s") or not turning}
-    return kept | wanted
+def _then(present: Settings, wanted: Settings) -> str:
+    """Return what is to be set; "no limit" only where nothing else holds the container then."""
+    whole = described(present | wanted)
+    return whole if whole == "no limit" else described(wanted, wanted, whole=False)
 
 
 def results_table(results: Iterable[Result]) -> Table:
@@ -247,16 +246,22 @@ def held_table(rows: Iterable[Held]) -> Table:
     """Return a row per container that is held: how it was found, how it is now, since when and by
     which run."""
     table = _table(
-        ("CONTAINER", "left"), ("FOUND", "left"), ("NOW", "left"), ("SINCE", "left"),
+        ("CONTAINER", "left"), ("FOUND", "wrap"), ("NOW", "wrap"), ("SINCE", "left"),
         ("BY", "wrap"),
     )  # fmt: skip
     for one in rows:
         found, now = _changed(one.found, {"state": "gone"} if one.now is None else one.now)
         run, ended = one.run, "" if one.run.alive else " (ended)"
-        by = f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-"
-        since = f"{one.since[:10]} {one.since[11:19]}" if one.since else "-"
-        table.add_row(one.name, found, now, since, by, style="" if one.run.alive else "yellow")
-    return _settled(table)
+        table.add_row(
+            one.name,
+            described(one.found) if found == "-" else found,
+            now,
+            f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-",
+            f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",
+            style="" if one.run.alive else "yellow",
+        )
+    table.columns[0].min_width, table.columns[3].min_width = 8, 14
+    return table
 
 
 def runs_table(rows: Iterable[Mapping[str, Any]]) -> Table:

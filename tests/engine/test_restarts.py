@@ -137,17 +137,16 @@ def test_an_engine_that_stays_away_is_said_with_who_is_paused_and_what_to_do(
     daemon: Daemon, tool: Tools, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DLTOOLS_PATIENCE", "1")
-    with rotating(tool, jobs, "--restore", "--patience", "1") as process:
-        with away(daemon):
-            _, stderr = process.communicate(timeout=30)
-            assert process.returncode == 69
-            waiting, last = stderr.decode().splitlines()
-            (name,) = (job.name for job in jobs if f"docker unpause {job.name}" in last)
-            assert name in waiting
-            assert "dl-apply --undo" in last
-            again = complaint(tool("dl-apply", "--undo").stderr)
-            assert "no Docker engine" in again
-            assert f"docker unpause {name}" in again or "unpause" in again
+    with rotating(tool, jobs, "--restore", "--patience", "1") as process, away(daemon):
+        _, stderr = process.communicate(timeout=30)
+        assert process.returncode == 69
+        waiting, last = stderr.decode().splitlines()
+        (name,) = (job.name for job in jobs if f"docker unpause {job.name}" in last)
+        assert name in waiting
+        assert "dl-apply --undo" in last
+        again = complaint(tool("dl-apply", "--undo").stderr)
+        assert "no Docker engine" in again
+        assert f"docker unpause {name}" in again or "unpause" in again
     stuck = [job.name for job in jobs if state(job) == "paused"]
     assert len(stuck) == 1
 
