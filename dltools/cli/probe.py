@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from dltools.probe.sampler import Sampler
     from dltools.streams import Row, Writer
 
+_AGAIN_S = 0.5
+"""How often an engine that is away is asked again."""
+
 
 @guarded
 def probe(
@@ -138,6 +141,15 @@ def probe(
             metavar="DIR", help="Merge the small files of a directory of recordings, and stop."
         ),
     ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            parser=seconds,
+            metavar="TIME",
+            envvar="DLTOOLS_PATIENCE",
+            help="How long to wait for an engine that restarts, in a stream.",
+        ),
+    ] = "60",  # type: ignore[assignment]
     state_dir: Annotated[
         Path | None,
         typer.Option(
@@ -208,7 +220,7 @@ def probe(
         if interval is None:
             _once(sampler, writer, window, verbose)
         else:
-            _stream(sampler, writer, interval, count, duration, verbose)
+            _stream(sampler, writer, interval, count, duration, patience, verbose)
 
 
 def _saved_logs(files: list[str], regex: Pattern | None, start: datetime | None) -> list[Row]:
@@ -269,6 +281,7 @@ def _stream(
     interval: float,
     count: int | None,
     duration: float | None,
+    patience: float,
     verbose: bool,
 ) -> None:
     """Sample at fixed times: a slow sample delays none but itself."""
@@ -277,7 +290,7 @@ def _stream(
     taken = 0
     told: set[str] = set()
     while True:
-        rows = sampler.sample()
+        rows = _sampled(sampler, patience)
         _tell_of_paused(sampler, told)
         _write(writer, rows, verbose)
         taken += 1
@@ -288,6 +301,27 @@ def _stream(
         if duration is not None and following > duration:
             return
         time.sleep(max(0.0, begun + following - time.monotonic()))
+
+
+def _sampled(sampler: Sampler, patience: float) -> list[Row]:
+    """Take a sample; of an engine that goes away, once it is back. Raises `UnavailableError` where
+    it stays away for longer than `patience` (s)."""
+    from dltools.errors import UnavailableError
+
+    until: float | None = None
+    while True:
+        try:
+            if until is not None:
+                sampler.resume()
+            return sampler.sample()
+        except UnavailableError as error:
+            now = time.monotonic()
+            if until is None and patience > 0:
+                complain(f"{error} asking again for {patience:g} s")
+            until = now + patience if until is None else until
+            if now >= until:
+                raise
+            time.sleep(min(_AGAIN_S, until - now))
 
 
 def _tell_of_paused(sampler: Sampler, told: set[str]) -> None:

@@ -21,6 +21,7 @@ complete -c dl-probe -l list-metrics -d 'Say what progress is found'
 complete -c dl-probe -s o -l output -r -d 'Write to a file, or add to recordings'
 complete -c dl-probe -l rotate -x -d 'Begin a new file this often'
 complete -c dl-probe -l compact -x -a '(__fish_complete_directories)' -d 'Merge the files of recordings'
+complete -c dl-probe -l patience -x -d 'How long to wait for an engine that restarts'
 complete -c dl-probe -l state-dir -x -a '(__fish_complete_directories)' -d 'Where dl-apply notes turns'
 complete -c dl-probe -l format -x -a 'auto table parquet arrow jsonl csv prom' -d 'How to write'
 

@@ -82,12 +82,32 @@ class Sampler:
         self._begun = time.time()
         self._gpus = Gpus()
         self._turns: dict[str, Note] = {}
+        self._pump: threading.Thread | None = None
 
     def follow(self) -> None:
         """From now on watch events and read only new log lines: for a stream of samples."""
         self._following = True
         cgroup.hold_files()
-        threading.Thread(target=self._pump_events, args=(self._begun,), daemon=True).start()
+        self._watch_events(self._begun)
+
+    def resume(self) -> None:
+        """Go on following after the engine was away; nothing is read twice.
+
+        Raises `UnavailableError` while it still is.
+        """
+        self._engine.containers()
+        self._stale = True
+        while not self._events.empty():
+            if not isinstance(item := self._events.get_nowait(), DltoolsError):
+                self._parting.append(item)
+        for source in self._logs.values():
+            source.follow()
+        self._watch_events(time.time())
+
+    def _watch_events(self, since: float) -> None:
+        if self._pump is None or not self._pump.is_alive():
+            self._pump = threading.Thread(target=self._pump_events, args=(since,), daemon=True)
+            self._pump.start()
 
     def counters(self) -> list[Row]:
         """Return a sample of counters and limits alone; the next one is of the time in between."""
@@ -388,5 +408,6 @@ class Sampler:
             except queue.Empty:
                 return rows
             if isinstance(item, DltoolsError):
+                self._parting += rows
                 raise item
             rows.append(item)

@@ -167,10 +167,10 @@ def test_an_engine_that_stays_away_is_said_with_who_is_paused_and_what_to_do(
     assert complaint(tool("dl-apply", "--status").stderr).startswith("dl-apply: nothing to undo")
 
 
-def test_the_pipe_outlives_a_restart_as_far_as_turns_go(
+def test_the_pipe_outlives_a_restart(
     daemon: Daemon, tool: Tools, run: Containers, tmp_path: Path
 ) -> None:
-    """dl-probe ends with its engine; whoever takes turns goes on, and in the end runs."""
+    """Turns go on, and plans come again."""
     script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
     jobs = [run(f"({SPIN}) & {script}", name=name) for name in ("a", "b")]
     line = (f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p fair --realize rotate --quantum 0.5"
@@ -182,8 +182,37 @@ def test_the_pipe_outlives_a_restart_as_far_as_turns_go(
     spent = [used(job) for job in jobs]
     going = lambda: all(used(j) > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
     assert eventually(going, 30)
+    third = run(f"({SPIN}) & {script}", name="c")  # only a new plan knows of it
+    assert eventually(lambda: state(third) == "paused", 30)
     for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
         if b"dltools.cli.apply" in Path(f"/proc/{child}/cmdline").read_bytes():
             subprocess.run(["kill", "-TERM", child], check=True)
     process.communicate(timeout=30)
-    assert [state(job) for job in jobs] == ["running"] * 2
+    assert [state(job) for job in (*jobs, third)] == ["running"] * 3
+
+
+def test_a_stream_of_samples_loses_and_doubles_nothing(
+    daemon: Daemon, tool: Tools, run: Containers
+) -> None:
+    job = run("i=0; while :; do i=$((i+1)); echo step $i loss: 0.5; usleep 100000; done")
+    process = tool.begin("dl-probe", "-i", "0.5", "--format", "jsonl", *run.only)
+    assert process.stdout is not None
+    steps: list[int] = []
+
+    def read_until(more: int) -> None:
+        while len(steps) < more:
+            row = json.loads(process.stdout.readline())  # type: ignore[union-attr]
+            if row["kind"] == "progress":
+                steps.append(row["step"])
+
+    read_until(10)
+    with away(daemon):
+        time.sleep(1)
+    before = len(steps)
+    read_until(before + 40)
+    process.terminate()
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert "asking again" in complaint(stderr)
+    assert steps == list(range(steps[0], steps[0] + len(steps)))
+    assert job.log().count(b"\n") >= len(steps)
