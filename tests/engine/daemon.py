@@ -23,7 +23,7 @@ class Daemon:
     """A dockerd with --live-restore: its containers run on while it is stopped."""
 
     def __init__(self) -> None:
-        if os.geteuid() != 0 or shutil.which("dockerd") is None:
+        if os.geteuid() != 0 or not all(map(shutil.which, ("dockerd", "unshare"))):
             raise DaemonError("a second dockerd takes root and dockerd itself")
         # Short: the path of a socket has 107 characters at most.
         self._home = Path(tempfile.mkdtemp(prefix="dl-"))
@@ -43,7 +43,8 @@ class Daemon:
         """Start it and wait until it answers. Raises `DaemonError`."""
         with (self._home / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                ["dockerd", "--live-restore", "--bridge=none", "--iptables=false",
+                # In a network of its own: with --bridge=none it would remove the host's docker0.
+                ["unshare", "--net", "dockerd", "--live-restore", "--bridge=none", "--iptables=false",
                  "--storage-driver=vfs", f"--data-root={self._home}/root",
                  f"--exec-root={self._home}/exec", f"--pidfile={self._home}/pid", "-H", self.url],
                 stdout=log, stderr=log, start_new_session=True,
