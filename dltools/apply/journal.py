@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,6 @@ class Entry:
     state: str | None = None
     since: str = ""
     run: Run = field(default_factory=Run)
-
-
-_NAMES = {one.name for one in fields(Entry)}
 
 
 class Journal:
@@ -90,7 +87,7 @@ class Journal:
             if data.pop("v") != VERSION:
                 raise ValueError("of another version")
             data["run"] = Run.read(data.get("run") or {})
-            entry = Entry(**{name: value for name, value in data.items() if name in _NAMES})
+            entry = Entry(**data)
             texts = (entry.engine, entry.container_id, entry.container_name, entry.since)
             tables = (entry.fields, entry.settings, entry.kernel)
             if entry.state not in (None, "running", "paused"):

@@ -81,8 +81,8 @@ def exactly(place: Place) -> dict[str, str]:
     found = place.cgroup.directory("cpu") if place.cgroup else None
     if found is None:
         return {}
-    directory, version = found
-    names = ("cpu.max", "cpu.weight") if version == 2 else _V1_FILES
+    directory, number = found
+    names = ("cpu.max", "cpu.weight") if number == 2 else _V1_FILES
     texts = {name: cgroup.read_text(directory / name).strip() for name in names}
     if at := place.cgroup and place.cgroup.directory("cpuset"):
         # By its effect: version 2 has no text for "all" at first, and the engine cannot set that.
@@ -109,12 +109,13 @@ def attainable(place: Place, wanted: Settings) -> Settings:
     cpus, weight = wanted.get("cpus"), wanted.get("cpu_weight")
     if cpus is not None and cpus >= place.cpus:
         found["cpus"] = None
-    if weight is not None and _version(place) == 2:
+    if weight is not None and version(place) == 2:
         found["cpu_weight"] = _steps(weight) * DEFAULT_CPU_WEIGHT / V2_DEFAULT_WEIGHT
     return found
 
 
-def _version(place: Place) -> int:
+def version(place: Place) -> int:
+    """Return the cgroup version that holds a container's CPU settings, 1 where that is unseen."""
     at = place.cgroup.directory("cpu") if place.cgroup else None
     return at[1] if at else 1
 
@@ -180,7 +181,7 @@ def weight_fields(place: Place, weight: float) -> list[dict[str, Any]]:
     Version 2 has a scale of its own, and runc has had two formulas to convert Docker's shares to
     it, so that only reading back tells which of two candidates is right.
     """
-    if _version(place) == 1:
+    if version(place) == 1:
         return [{"CpuShares": max(LEAST_SHARES, round(weight))}]
     kernel = _steps(weight)
     return [{"CpuShares": shares} for shares in (_linear(kernel), _quadratic(kernel))]

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from dltools import metrics
 from dltools.cli import options
-from dltools.cli.tables import cores, limited, node_cpus, size
+from dltools.cli.tables import cores, limited, size, widest_list
 from dltools.labels import METRIC, OBJECTIVE
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ class LiveTable:
         wide = width >= 120
         names = [_name(seen) for seen in shown]
         name_width = min(max(map(len, [*names, "CONTAINER"])), 40 if wide else 20)
-        cpus = node_cpus(self._node.get("cpu_count"), (seen.row for seen in shown))
-        limits = [limited(seen.row, cpus) for seen in shown]
+        cpus, listed = self._node.get("cpu_count"), widest_list(seen.row for seen in shown)
+        limits = [limited(seen.row, cpus, listed) for seen in shown]
         limit_width = max(map(len, [*limits, "LIMIT "]))
         fixed = name_width + 5 + limit_width + 8 + 4 * _GAP
         table.add_column("CONTAINER", width=name_width, no_wrap=True, overflow="ellipsis")

@@ -67,9 +67,7 @@ def containers_table(
             progress.setdefault(row["container_id"], {})[row["metric"]] = row["value"]
         elif row["kind"] == "node":
             nodes[row["host"]] = row
-    cpus = {host: node_cpus(node.get("cpu_count"), (row for row in newest.values()
-                                                    if row["host"] == host))
-            for host, node in nodes.items()}  # fmt: skip
+    listed = widest_list(newest.values())
     for key, row in newest.items():
         before = earlier.get(key)
         shown = {**(before or {}).get("progress", {}), **progress.get(key, {})}
@@ -77,7 +75,7 @@ def containers_table(
             row["container_name"],
             row["state"],
             cores(row, before),
-            limited(row, cpus.get(row["host"], 0.0)),
+            limited(row, (nodes.get(row["host"]) or {}).get("cpu_count"), listed),
             size(row["memory_working_set_bytes"]),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
             " ".join(f"{name}={value:.4g}" for name, value in shown.items()) or "-",
@@ -108,14 +106,14 @@ def metrics_table(rows: Iterable[Mapping[str, Any]], *, wide: bool) -> Table:
     return _settled(table)
 
 
-def node_cpus(counted: float | None, rows: Iterable[Mapping[str, Any]]) -> float:
-    """Return a node's CPUs: those counted, or those that its containers may run on."""
-    return max(counted or 0.0, len(parse_cpus(widest(None, (r.get("cpuset") for r in rows)) or "")))
+def widest_list(rows: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many CPUs the lists of containers hold together."""
+    return len(parse_cpus(widest(None, (row.get("cpuset") for row in rows)) or ""))
 
 
-def limited(row: Mapping[str, Any], cpus: float) -> str:
-    """Return what holds a container on a node with so many CPUs: 0.5, weight 10, CPUs 0-1, paused;
-    - for one that nothing holds."""
+def limited(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
+    """Return what holds a container: 0.5, weight 10, CPUs 0-1, paused; - for one that nothing
+    holds. Its node has so many `cpus`, and its neighbours' lists hold so many."""
     quota, weight, cpuset = row["cpu_limit_cores"], row.get("cpu_weight"), row.get("cpuset")
     words = ["paused"] if row["state"] == "paused" else []
     if row.get("turn_seconds"):
@@ -124,7 +122,7 @@ def limited(row: Mapping[str, Any], cpus: float) -> str:
         words.append(f"{quota:.3g}")
     if weight is not None and weight != DEFAULT_CPU_WEIGHT:
         words.append(f"weight {weight:g}")
-    if cpuset and len(parse_cpus(cpuset)) < cpus:
+    if cpuset and len(parse_cpus(cpuset)) < max(cpus or 0.0, listed):
         words.append(f"CPUs {cpuset}")
     return ", ".join(words) or "-"
 

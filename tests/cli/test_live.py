@@ -88,6 +88,13 @@ def test_a_paused_container_says_so() -> None:
     assert "job (restarting)" in drawn(80, 24, [sample(1, ["job"], state="restarting")])[3]
 
 
+def test_a_node_of_a_part_of_a_cpu_is_no_limit() -> None:
+    """All containers together are held to 1.5 of two CPUs: none has a quota of its own."""
+    rows = sample(1, ["job"], cpu_limit_cores=1.5, cpuset="0-1")
+    rows[0]["cpu_count"] = 1.5
+    assert drawn(80, 24, [rows])[3].endswith("        -    300 MiB")
+
+
 @pytest.mark.parametrize(
     ("settings", "shown"),
     [
