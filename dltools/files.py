@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, locks, and where state is kept."""
+"""Files that appear whole or not at all, and locks."""
 
 from __future__ import annotations
 
@@ -40,13 +40,6 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         Path(staged).unlink(missing_ok=True)
         raise
-
-
-def state_directory() -> Path:
-    """Return where dltools keeps state: $XDG_STATE_HOME/dltools, ~/.local/state/dltools."""
-    home = os.environ.get("XDG_STATE_HOME") or ""
-    base = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state"
-    return base / "dltools"
 
 
 @contextmanager

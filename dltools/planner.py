@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from dltools import feed as feeds
+from dltools.cpus import parse_cpus
 from dltools.errors import DataError
 from dltools.labels import read as read_labels
 from dltools.plans import Action, Op, Plan, Settings, differs
@@ -109,7 +110,8 @@ class Fold:
         for verdict, track, op in outcome._verdicts(realized):
             if verdict.setting is None:
                 continue
-            expect = {k: v for k, v in verdict.present.items() if k in verdict.setting}
+            expect = {k: v for k, v in verdict.present.items()
+                      if k in verdict.setting and op is Op.UPDATE}  # fmt: skip
             actions.append(
                 Action(len(actions) + 1, op, verdict.host, track.id, track.name,
                        verdict.setting, expect, verdict.reason)
@@ -309,7 +311,12 @@ def _present(track: Track, cpus: float, cpuset: str | None) -> Settings:
     if track.weight is not None and track.weight > 0:
         present["cpu_weight"] = track.weight
     if track.cpuset:
-        present["cpuset"] = None if track.cpuset == cpuset else track.cpuset
+        every = track.cpuset == cpuset and len(parse_cpus(track.cpuset)) >= cpus
+        present["cpuset"] = None if every else track.cpuset
+    if track.turn_s is not None:
+        present["turn_s"] = track.turn_s
+    if track.state == "paused":
+        present["state"] = track.state
     return present
 
 

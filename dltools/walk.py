@@ -135,6 +135,7 @@ class Walk(Site):
             track.state = rows["state"][last] or "running"
             track.cpus = _known(rows["cpu_limit_cores"][last])
             track.weight = _known(rows["cpu_weight"][last])
+            track.turn_s = _known(rows["turn_seconds"][last])
             track.threads = rows["thread_count"][last]
             track.cpuset = rows["cpuset"][last]
             track.add_samples(times, rows["cpu_seconds"][low + number : high : many])

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, locks that die with their holder, and state."""
+"""Files that appear whole or not at all, and locks that die with their holder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dltools.errors import OutputError, RetryError
-from dltools.files import atomic_file, locked, state_directory
+from dltools.files import atomic_file, locked
 
 
 @contextmanager
@@ -258,34 +258,3 @@ def test_a_lock_that_cannot_be_made_is_an_output_error(tmp_path: Path, name: str
     (tmp_path / "directory").mkdir()
     with pytest.raises(OutputError, match="cannot create"), locked(tmp_path / name, "test"):
         pytest.fail("the block must not run")
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("/var/state", "/var/state/dltools"),
-        ("/", "/dltools"),
-        (None, "/home/ada/.local/state/dltools"),
-        ("", "/home/ada/.local/state/dltools"),
-        ("state", "/home/ada/.local/state/dltools"),
-        ("./state", "/home/ada/.local/state/dltools"),
-        ("~/state", "/home/ada/.local/state/dltools"),
-    ],
-)
-def test_state_is_kept_where_xdg_says_unless_it_is_relative(
-    monkeypatch: pytest.MonkeyPatch, value: str | None, expected: str
-) -> None:
-    monkeypatch.setenv("HOME", "/home/ada")
-    if value is None:
-        monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    else:
-        monkeypatch.setenv("XDG_STATE_HOME", value)
-    assert state_directory() == Path(expected)
-
-
-def test_asking_for_the_state_directory_does_not_make_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    state_directory()
-    assert _names(tmp_path) == []

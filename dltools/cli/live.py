@@ -17,7 +17,7 @@ from rich.text import Text
 
 from dltools import metrics
 from dltools.cli import options
-from dltools.cli.tables import cores, size
+from dltools.cli.tables import cores, limited, size, widest_list
 from dltools.labels import METRIC, OBJECTIVE
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ _KEPT = 120
 
 _GAP = 3
 """Blanks between two columns."""
+
+_IN_LIMIT = ("running", "paused")
+"""States that the column LIMIT shows."""
 
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -131,11 +134,14 @@ class LiveTable:
         wide = width >= 120
         names = [_name(seen) for seen in shown]
         name_width = min(max(map(len, [*names, "CONTAINER"])), 40 if wide else 20)
-        fixed = name_width + 5 + 6 + 8 + 4 * _GAP
+        cpus, listed = self._node.get("cpu_count"), widest_list(seen.row for seen in shown)
+        limits = [limited(seen.row, cpus, listed) for seen in shown]
+        limit_width = max(map(len, [*limits, "LIMIT "]))
+        fixed = name_width + 5 + limit_width + 8 + 4 * _GAP
         table.add_column("CONTAINER", width=name_width, no_wrap=True, overflow="ellipsis")
         table.add_column("PROGRESS", no_wrap=True, overflow="ellipsis", ratio=1)
         table.add_column("CPU", justify="right", width=5)
-        table.add_column("LIMIT", justify="right", width=6)
+        table.add_column("LIMIT", justify="right", width=limit_width)
         table.add_column("MEMORY", justify="right", width=8)
         if gpus:
             table.add_column("GPU", justify="right", width=13)
@@ -150,12 +156,12 @@ class LiveTable:
                     default=0)  # fmt: skip
         plain = not self._console.encoding.startswith("utf")
         bars = 0 if plain else min(width - fixed - label - 1, 40 if wide else 16)
-        for seen, name, of in zip(shown, names, known, strict=True):
+        for seen, name, of, limit in zip(shown, names, known, limits, strict=True):
             cells: list[RenderableType] = [
                 name,
                 _progress(seen, of, label, bars, wide=wide),
                 cores(seen.row, seen.before),
-                self._limit(seen),
+                limit,
                 size(seen.row["memory_working_set_bytes"]),
             ]
             if gpus:
@@ -166,14 +172,10 @@ class LiveTable:
             table.add_row(*cells, style="dim" if seen.row["state"] != "running" else "")
         return table
 
-    def _limit(self, seen: _Seen) -> str:
-        limit = seen.row["cpu_limit_cores"]
-        return "-" if limit is None or limit == self._node.get("cpu_count") else f"{limit:.3g}"
-
 
 def _name(seen: _Seen) -> str:
     state = seen.row["state"]
-    return f"{seen.row['container_name']}{'' if state == 'running' else f' ({state})'}"
+    return f"{seen.row['container_name']}{f' ({state})' if state not in _IN_LIMIT else ''}"
 
 
 def _gpu(seen: _Seen) -> str:

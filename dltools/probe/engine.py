@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from dltools.labels import PREFIX
 from dltools.probe.connect import connect
-from dltools.probe.transport import Flow, GoneError, Params, RefusedError
+from dltools.probe.transport import Flow, GoneError, Params, RefusedError, Transport
 
 __all__ = [
     "LONGEST_ENTRY",
@@ -53,9 +53,9 @@ class Engine:
     """A connection to one engine. Methods raise the errors of `dltools.errors`, `GoneError` for a
     container that is gone and `RefusedError` for what the engine will not do."""
 
-    def __init__(self) -> None:
-        """Connect. Raises `UnavailableError` or `AccessError`."""
-        self._transport = connect()
+    def __init__(self, way: Transport | None = None) -> None:
+        """Take a way to the engine, or connect. Raises `UnavailableError` or `AccessError`."""
+        self._transport = way or connect()
         self.is_local = self._transport.is_local
         info = self._transport.json("GET", "/info")
         self.id: str = info.get("ID") or ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dltools.outcome import JobResult
+from dltools.plans import Settings
 
 Series = list[tuple[float, float]]
 """Pairs of seconds since the run began and a value."""
@@ -16,7 +17,8 @@ class Lane:
     """What was measured of one job: `limit`, the cores that its settings allow; `use`, the cores
     that it used; `classes`, pairs of a time and the class that a policy put it into; `metric`, the
     name of the one to go by, and `progress`, its finite values; `diverged`, whether its last value
-    was no number; `migrated`, when it came to another host."""
+    was no number; `migrated`, when it came to another host; `settings`, what limits it had when it
+    was last seen, defaults left out."""
 
     limit: Series = field(default_factory=list)
     use: Series = field(default_factory=list)
@@ -25,6 +27,7 @@ class Lane:
     progress: Series = field(default_factory=list)
     diverged: bool = False
     migrated: list[float] = field(default_factory=list)
+    settings: Settings = field(default_factory=dict)
 
 
 @dataclass(slots=True)

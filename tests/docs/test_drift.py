@@ -56,7 +56,7 @@ def test_every_environment_variable_of_an_option_is_in_its_page(tool: str) -> No
     command = typer.main.get_command(TOOLS[tool])
     section = page(f"dl-{tool}.1").partition(".Sh ENVIRONMENT")[2].partition(".Sh ")[0]
     real = {p.envvar for p in command.params if getattr(p, "envvar", None)}
-    shown = set(re.findall(r"DLTOOLS_[A-Z]+", section)) - {"DLTOOLS_DEBUG", "DLTOOLS_PLUGINS"}
+    shown = set(re.findall(r"DLTOOLS_[A-Z_]+", section)) - {"DLTOOLS_DEBUG", "DLTOOLS_PLUGINS"}
     assert shown == real
 
 

@@ -138,7 +138,9 @@ def test_each_gets_its_turn_and_never_two_at_once(run: Containers, tool: Tools) 
         together = 0
         for _ in range(60):
             time.sleep(0.1)
-            together += sum(state(job) == "running" for job in jobs) > 1
+            # In one answer: the group may change between two.
+            states = {one["Id"]: one["State"] for one in jobs[0].engine.containers()}
+            together += sum(states.get(job.id) == "running" for job in jobs) > 1
         spent = [job.cpu_seconds - before for job, before in zip(jobs, begun, strict=True)]
         process.terminate()
         assert process.wait(20) == 143
@@ -172,7 +174,7 @@ def test_after_kill_9_the_next_run_mends(
     assert done.returncode == 0
     assert "left paused by a run that was killed" in complaint(done.stderr)
     assert [state(job) for job in jobs] == ["running"] * 2
-    assert tool("dl-apply", *mend, input=plan()).stderr == b""
+    assert b"left paused" not in tool("dl-apply", *mend, input=plan()).stderr
 
 
 def test_it_ends_by_itself_when_nobody_waits_any_more(run: Containers, tool: Tools) -> None:
