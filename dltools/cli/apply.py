@@ -96,7 +96,7 @@ def apply(
         from dltools.apply.docker import offline as as_planned
         from dltools.plans import load_plans
 
-        for plan in load_plans(stream, name):
+        for plan in load_plans(stream, name, complain):
             printer.show(partial(as_planned, plan))
         return
     with _actuator(dry_run) as actuator:
@@ -169,7 +169,7 @@ class _Run:
     def _apply(self, stream: BinaryIO, name: str) -> None:
         from dltools.plans import load_plans
 
-        for plan in load_plans(self._lines(stream), name):
+        for plan in load_plans(self._lines(stream), name, complain):
             self.last = self._printer.show(partial(self._actuator.apply, plan))
             self.failed += [result for result in self.last if result.status == "failed"]
             if self._verbose:

@@ -6,7 +6,7 @@ import gc
 import hashlib
 import json
 import os
-import sys
+import stat
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from dltools.cli import options
+from dltools.cli import options, planned
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
+from dltools.cli.planned import Output
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from dltools.policy.base import Policy
     from dltools.realize import Choice
     from dltools.streams import Recording
-
-_WIDE = 120
-"""Columns from which --explain shows signals and predictions apart."""
 
 
 @guarded
@@ -84,16 +82,24 @@ def plan(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the state to FILE at the end. May be the file of "
-            "--state, which then need not exist at first.",
+            help="Write the state to FILE at the end, and with each plan of a stream. May be the "
+            "file of --state, which then need not exist at first.",
         ),
     ] = None,
     every: Annotated[
         bool, typer.Option("--every", help="Print a plan for every sample of a recording.")
     ] = False,
+    no_state: Annotated[
+        bool,
+        typer.Option("--no-state", help="Leave the state out of the plans that are printed."),
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print a table for people instead of the plan.")
     ] = False,
+    format_: Annotated[
+        Output,
+        typer.Option("--format", help="auto: a table on a terminal, else JSON Lines."),
+    ] = Output.AUTO,
     policies: Annotated[
         bool, typer.Option("--policies", help="List the policies and their parameters, and exit.")
     ] = False,
@@ -102,8 +108,9 @@ def plan(
 ) -> None:
     """Decide, from observations alone, what each container should get.
 
-    Reads what dl-probe writes, in any of its formats, and prints a plan as JSON Lines. A recording
-    gives one plan, for its last sample; an Arrow stream gives one per sample as it arrives.
+    Reads what dl-probe writes, in any of its formats, and prints a plan as JSON Lines, on a
+    terminal as a table. A recording gives one plan, for its last sample; an Arrow stream gives one
+    per sample as it arrives.
     The same input and parameters always give the same plan.
     """  # fmt: skip
     if policies:
@@ -112,66 +119,89 @@ def plan(
     from dltools.planner import Fold
     from dltools.policy import registry
 
+    format_ = planned.chosen(format_, explain=explain)
     chosen = registry.get(policy, plugins())
     parameters = _parameters(chosen, params, set_ or [])
-    saved = _load_state(state, save_state)
+    saved = planned.load_state(state, save_state)
     fold = Fold(chosen, parameters, choice_of(realize, quantum), saved, _targets(targets))
-    recording, source = opened(input_, context)
+    samples = _Samples(*opened(input_, context))
     last: Mapping[str, Any] = {}
-    for last in _plans(fold, recording, source, every=every, explain=explain):
+    for last in _plans(fold, samples, format_, every=every, no_state=no_state):
         if verbose:
             complain(f"{last['rows']} rows up to {last['to'] or 'nothing'}")
+        if save_state is not None and samples.live:
+            planned.save_state(save_state, fold, last)  # it may be killed before it ends
     if save_state is not None:
-        _save_state(save_state, fold, last)
+        planned.save_state(save_state, fold, last)
 
 
 def _plans(
-    fold: Fold, recording: Recording, source: _Hashed, *, every: bool, explain: bool
+    fold: Fold, samples: _Samples, format_: Output, *, every: bool, no_state: bool
 ) -> Iterator[Mapping[str, Any]]:
-    """Print plans as they come due, and yield the account of the input so far."""
+    """Print plans as they come due, and yield the account of the input so far.
+
+    The state is in the last plan alone, but for a live stream, of which any may be the last.
+    """
     from dltools import equal_shares
 
-    account = _Account(source)
-    if not recording.streaming:
+    account = _Account(samples.source.sha256)
+    recording = not samples.streaming
+
+    def show(*, last: bool, pending: bool = True) -> Mapping[str, Any]:
+        kept = not no_state and (last or (samples.live and not every))
+        planned.show(fold, account.to_json(), format_, pending=pending, state=kept)
+        return account.to_json()
+
+    if recording:
         gc.disable()  # a short life without cycles: looking for them takes a tenth of it
-    for table in recording.tables:
-        account.add(table)
-        if not recording.streaming:
+    for table, sha256, last in samples:
+        account.add(table, sha256)
+        if recording:
             table, assumed = equal_shares.assume(table)
             if assumed:
                 complain(f"{', '.join(assumed)}: nothing but progress is known: "
                          "equal shares of one CPU are assumed")  # fmt: skip
-        if recording.streaming:
+        if not recording:
             fold.add(table)
             fold.settle()
-            yield _emit(fold, account, explain)
+            yield show(last=last)
         elif every:
             for _ in fold.add_by_tick(table):
-                yield _emit(fold, account, explain, pending=False)
+                yield show(last=False, pending=False)
         else:
             fold.add(table)
-    if not recording.streaming or account.rows == 0:
-        yield _emit(fold, account, explain)
+    if recording or account.rows == 0:
+        yield show(last=True)
 
 
-def _emit(
-    fold: Fold, account: _Account, explain: bool, *, pending: bool = True
-) -> Mapping[str, Any]:
-    from dltools.plans import dump_plan
+class _Samples:
+    """The tables of a recording, each with the hash of the bytes up to its end, and whether it is
+    known to be the last of a stream: one sample is read ahead, but of a live stream."""
 
-    input_ = account.to_json()
-    if explain:
-        from dltools.cli.tables import verdicts_table
+    def __init__(self, recording: Recording, source: _Hashed) -> None:
+        self.streaming = recording.streaming
+        self.live = recording.streaming and not source.is_file
+        self.source = source
+        self._tables = recording.tables
 
-        console = options.console()
-        verdicts, lines = fold.explain(pending=pending)
-        console.print(verdicts_table(verdicts, wide=console.width >= _WIDE))
-        for line in lines:
-            console.print(line, soft_wrap=False)
-        return input_
-    sys.stdout.write(dump_plan(fold.plan(input_, pending=pending)))
-    sys.stdout.flush()
-    return input_
+    def __iter__(self) -> Iterator[tuple[pa.Table, str, bool]]:
+        if self.live or not self.streaming:
+            for table in self._tables:
+                yield table, self.source.sha256, False
+            return
+        held: tuple[pa.Table, str] | None = None
+        cut: DataError | None = None
+        try:
+            for table in self._tables:
+                if held is not None:
+                    yield *held, False
+                held = table, self.source.sha256
+        except DataError as error:
+            cut = error
+        if held is not None:
+            yield *held, True
+        if cut is not None:
+            raise cut
 
 
 def opened(name: str, context: typer.Context) -> tuple[Recording, _Hashed]:
@@ -211,6 +241,14 @@ class _Hashed:
         return data
 
     @property
+    def is_file(self) -> bool:
+        """Whether all there will be is there already."""
+        try:
+            return stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode)
+        except OSError:
+            return False
+
+    @property
     def sha256(self) -> str:
         return self._hash.hexdigest()
 
@@ -218,15 +256,16 @@ class _Hashed:
 class _Account:
     """What has been read so far: rows, the span of their times, and the hash of the bytes."""
 
-    def __init__(self, source: _Hashed) -> None:
-        self._source = source
+    def __init__(self, sha256: str) -> None:
+        self._sha256 = sha256
         self._from = self._to = ""
         self.rows = 0
 
-    def add(self, table: pa.Table) -> None:
+    def add(self, table: pa.Table, sha256: str) -> None:
         from dltools.planner import moment
         from dltools.streams import format_time
 
+        self._sha256 = sha256
         if table.num_rows == 0:
             return
         self.rows += table.num_rows
@@ -238,7 +277,7 @@ class _Account:
 
     def to_json(self) -> dict[str, Any]:
         return {"rows": self.rows, "from": self._from, "to": self._to,
-                "sha256": self._source.sha256}  # fmt: skip
+                "sha256": self._sha256}  # fmt: skip
 
 
 # Settings
@@ -289,29 +328,6 @@ def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> An
             raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
     given |= options.assigned(assignments)
     return build(policy.parameters, given)
-
-
-def _load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any] | None:
-    from dltools.plans import load_plans
-
-    if state is None:
-        return None
-    try:
-        data = state.read_bytes()
-    except FileNotFoundError:
-        if state == save_state:
-            return None  # the first run
-        raise DataError(f"{state}: no such file") from None
-    plans = list(load_plans(data.splitlines(), str(state)))
-    return plans[-1].state if plans else None
-
-
-def _save_state(file: Path, fold: Fold, account: Mapping[str, Any]) -> None:
-    from dltools.files import atomic_file
-    from dltools.plans import dump_plan
-
-    with atomic_file(file) as out:
-        out.write(dump_plan(fold.plan(account)).encode())
 
 
 def _list_policies() -> None:

@@ -1,0 +1,90 @@
+"""Plans on their way out: as JSON Lines or a table, and their states, in plans or in a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from dltools.cli import options
+from dltools.cli.exits import complain
+from dltools.errors import DataError
+
+if TYPE_CHECKING:
+    from dltools.planner import Fold
+
+_WIDE = 120
+"""Columns from which the table shows signals and predictions apart."""
+
+
+class Output(StrEnum):
+    """What --format may be."""
+
+    AUTO = "auto"
+    TABLE = "table"
+    JSONL = "jsonl"
+
+
+def chosen(wanted: Output, *, explain: bool) -> Output:
+    """Return the format to print in: by default a table on a terminal, else JSON Lines."""
+    if explain and wanted is Output.JSONL:
+        raise typer.BadParameter("--explain and --format jsonl exclude each other")
+    if wanted is not Output.AUTO:
+        return wanted
+    return Output.TABLE if explain or sys.stdout.isatty() else Output.JSONL
+
+
+def show(
+    fold: Fold, input_: Mapping[str, Any], format_: Output, *, pending: bool, state: bool
+) -> None:
+    """Print the newest plan; its state only where it is wanted, and never on a terminal."""
+    if format_ is Output.TABLE:
+        _show_table(fold, pending=pending)
+        return
+    from dltools.plans import dump_plan
+
+    plan = fold.plan(input_, pending=pending, state=state and not sys.stdout.isatty())
+    sys.stdout.write(dump_plan(plan))
+    sys.stdout.flush()
+
+
+def _show_table(fold: Fold, *, pending: bool) -> None:
+    from dltools.cli.tables import verdicts_table
+
+    console = options.console()
+    verdicts, lines = fold.explain(pending=pending)
+    console.print(verdicts_table(verdicts, wide=console.width >= _WIDE))
+    for line in lines:
+        console.print(line, soft_wrap=False)
+
+
+def load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any] | None:
+    """Return the state that the last plan of a file ends with; None where there is none to go on
+    from. Raises `DataError`."""
+    from dltools.plans import load_plans
+
+    if state is None:
+        return None
+    try:
+        data = state.read_bytes()
+    except FileNotFoundError:
+        if state == save_state:
+            return None  # the first run
+        raise DataError(f"{state}: no such file") from None
+    *_, last = load_plans(data.splitlines(), str(state), complain)
+    if not last.state:
+        raise DataError(f"{state}: its last plan has no state: write one with --save-state")
+    return last.state
+
+
+def save_state(file: Path, fold: Fold, input_: Mapping[str, Any]) -> None:
+    """Write the newest plan, with its state, whole or not at all."""
+    from dltools.files import atomic_file
+    from dltools.plans import dump_plan
+
+    with atomic_file(file) as out:
+        out.write(dump_plan(fold.plan(input_)).encode())
