@@ -155,6 +155,6 @@ def test_an_interrupted_pipe_leaves_no_limit_behind(
     assert pipe.stdout is not None
     assert json.loads(pipe.stdout.readline())["status"] == "applied"
     os.killpg(pipe.pid, signal.SIGINT)
-    _, stderr = pipe.communicate(timeout=20)  # until the last of the three has ended
+    _, stderr = pipe.communicate(timeout=120)  # until the last of the three has ended
     assert stderr == b""
     assert {name: job.kernel() for name, job in jobs.items()} == before
