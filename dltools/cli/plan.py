@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,11 +16,10 @@ from dltools.cli import options, planned
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 from dltools.cli.planned import Output
+from dltools.cli.reading import Account, Hashed, Samples
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from dltools.planner import Fold
     from dltools.policy.base import Policy
     from dltools.realize import Choice
@@ -124,7 +121,7 @@ def plan(
     parameters = _parameters(chosen, params, set_ or [])
     saved = planned.load_state(state, save_state)
     fold = Fold(chosen, parameters, choice_of(realize, quantum), saved, _targets(targets))
-    samples = _Samples(*opened(input_, context))
+    samples = Samples(*opened(input_, context))
     last: Mapping[str, Any] = {}
     for last in _plans(fold, samples, format_, every=every, no_state=no_state):
         if verbose:
@@ -136,7 +133,7 @@ def plan(
 
 
 def _plans(
-    fold: Fold, samples: _Samples, format_: Output, *, every: bool, no_state: bool
+    fold: Fold, samples: Samples, format_: Output, *, every: bool, no_state: bool
 ) -> Iterator[Mapping[str, Any]]:
     """Print plans as they come due, and yield the account of the input so far.
 
@@ -144,7 +141,7 @@ def _plans(
     """
     from dltools import equal_shares
 
-    account = _Account(samples.source.sha256)
+    account = Account(samples.source.sha256)
     recording = not samples.streaming
 
     def show(*, last: bool, pending: bool = True) -> Mapping[str, Any]:
@@ -174,44 +171,14 @@ def _plans(
         yield show(last=True)
 
 
-class _Samples:
-    """The tables of a recording, each with the hash of the bytes up to its end, and whether it is
-    known to be the last of a stream: one sample is read ahead, but of a live stream."""
-
-    def __init__(self, recording: Recording, source: _Hashed) -> None:
-        self.streaming = recording.streaming
-        self.live = recording.streaming and not source.is_file
-        self.source = source
-        self._tables = recording.tables
-
-    def __iter__(self) -> Iterator[tuple[pa.Table, str, bool]]:
-        if self.live or not self.streaming:
-            for table in self._tables:
-                yield table, self.source.sha256, False
-            return
-        held: tuple[pa.Table, str] | None = None
-        cut: DataError | None = None
-        try:
-            for table in self._tables:
-                if held is not None:
-                    yield *held, False
-                held = table, self.source.sha256
-        except DataError as error:
-            cut = error
-        if held is not None:
-            yield *held, True
-        if cut is not None:
-            raise cut
-
-
-def opened(name: str, context: typer.Context) -> tuple[Recording, _Hashed]:
+def opened(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
     """Open observations: a file, standard input, or a directory of recordings."""
     from dltools.feed import COLUMNS
     from dltools.streams import Recording, read
 
     if name == "-" or not Path(name).is_dir():
         stream, shown = options.open_input(name, context)
-        source = _Hashed(stream)
+        source = Hashed(stream)
         return read(source, shown, COLUMNS), source  # type: ignore[arg-type]
     from dltools.streams.dataset import Dataset
 
@@ -219,65 +186,10 @@ def opened(name: str, context: typer.Context) -> tuple[Recording, _Hashed]:
     table = dataset.read()
     if table.num_rows == 0:
         raise DataError(f"{name}: a directory without recordings")
-    source = _Hashed(BytesIO())
+    source = Hashed(BytesIO())
     for file in dataset.files():
         source.add(file.read_bytes())
     return Recording(False, iter([table])), source
-
-
-class _Hashed:
-    """A stream that hashes what is read from it."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._hash = hashlib.sha256()
-
-    def add(self, data: bytes) -> None:
-        self._hash.update(data)
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size)
-        self._hash.update(data)
-        return data
-
-    @property
-    def is_file(self) -> bool:
-        """Whether all there will be is there already."""
-        try:
-            return stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode)
-        except OSError:
-            return False
-
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
-
-
-class _Account:
-    """What has been read so far: rows, the span of their times, and the hash of the bytes."""
-
-    def __init__(self, sha256: str) -> None:
-        self._sha256 = sha256
-        self._from = self._to = ""
-        self.rows = 0
-
-    def add(self, table: pa.Table, sha256: str) -> None:
-        from dltools.planner import moment
-        from dltools.streams import format_time
-
-        self._sha256 = sha256
-        if table.num_rows == 0:
-            return
-        self.rows += table.num_rows
-        # As integers: Arrow imports pandas, where there is one, for a time.
-        times = table.column("time").cast("int64")
-        first, last = (format_time(moment(times[i].as_py())) for i in (0, -1))
-        self._from = min(self._from or first, first)
-        self._to = max(self._to, last)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"rows": self.rows, "from": self._from, "to": self._to,
-                "sha256": self._sha256}  # fmt: skip
 
 
 # Settings
