@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -33,37 +35,47 @@ def docker(*arguments: str) -> str:
     return done.stdout.strip()
 
 
+@contextmanager
+def piped(plan: str | None, label: str) -> Iterator[None]:
+    """Keep the pipe running over the containers with a label, with these options of dl-plan; none
+    without."""
+    if plan is None:
+        yield
+        return
+    line = (f"dl-probe -i 2 --label {label} | dl-plan {plan} "
+            "| dl-apply --restore --hold 0s >/dev/null")  # fmt: skip
+    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    pipe = subprocess.Popen(["bash", "-c", line], env=environment, start_new_session=True)
+    try:
+        time.sleep(1)
+        yield
+    finally:
+        os.killpg(pipe.pid, 15)
+        pipe.wait(30)
+
+
 def run(policy: str, mode: str | None, apart: float, jobs: list[str]) -> dict[str, float]:
     """Run the jobs under a policy; return the completion time of each in seconds, and the makespan
     as "makespan"."""
     label = f"dltools-live={uuid.uuid4().hex[:8]}"
-    pipe = None
-    if mode is not None:
-        line = (f"dl-probe -i 2 --label {label} | dl-plan -p {policy} --realize {mode} "
-                "| dl-apply --restore --hold 0s >/dev/null")  # fmt: skip
-        environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-        pipe = subprocess.Popen(["bash", "-c", line], env=environment, start_new_session=True)
-        time.sleep(1)
-    names, begun = {}, time.monotonic()
-    try:
-        for number, job in enumerate(jobs, 1):
-            if names and apart:
-                time.sleep(apart)
-            epochs = EPOCHS[job]
-            names[f"{number} {job}"] = docker(
-                "run", "-d", "--label", label, "--label", f"dltools.epochs={epochs}",
-                "dltools-torch", "--model", job, "--threads", "2", "--epochs", str(epochs),
-            )  # fmt: skip
-        docker("wait", *names.values())
-        makespan = time.monotonic() - begun
-        taken = {job: lasted(name) for job, name in names.items()}
-        return {**taken, "makespan": makespan}
-    finally:
-        if pipe is not None:
-            os.killpg(pipe.pid, 15)
-            pipe.wait(30)
-        for name in names.values():
-            docker("rm", "-f", name)
+    names: dict[str, str] = {}
+    with piped(None if mode is None else f"-p {policy} --realize {mode}", label):
+        begun = time.monotonic()
+        try:
+            for number, job in enumerate(jobs, 1):
+                if names and apart:
+                    time.sleep(apart)
+                epochs = EPOCHS[job]
+                names[f"{number} {job}"] = docker(
+                    "run", "-d", "--label", label, "--label", f"dltools.epochs={epochs}",
+                    "dltools-torch", "--model", job, "--threads", "2", "--epochs", str(epochs),
+                )  # fmt: skip
+            docker("wait", *names.values())
+            makespan = time.monotonic() - begun
+            return {**{job: lasted(name) for job, name in names.items()}, "makespan": makespan}
+        finally:
+            for name in names.values():
+                docker("rm", "-f", name)
 
 
 def lasted(name: str) -> float:
