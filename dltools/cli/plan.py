@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from dltools.cli import options
+from dltools.cli import destinations, options
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 from dltools.errors import ConfigError, DataError
@@ -112,6 +112,8 @@ def plan(
     from dltools.planner import Fold
     from dltools.policy import registry
 
+    if save_state is not None:
+        destinations.check(save_state)
     chosen = registry.get(policy, plugins())
     parameters = _parameters(chosen, params, set_ or [])
     saved = _load_state(state, save_state)
@@ -307,10 +309,9 @@ def _load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any
 
 
 def _save_state(file: Path, fold: Fold, account: Mapping[str, Any]) -> None:
-    from dltools.files import atomic_file
     from dltools.plans import dump_plan
 
-    with atomic_file(file) as out:
+    with destinations.output_file(file) as out:
         out.write(dump_plan(fold.plan(account)).encode())
 
 

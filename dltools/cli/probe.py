@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dltools.cli import options
+from dltools.cli.destinations import format_of
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Verbose, Version, seconds
-from dltools.cli.outputs import Output, chosen, opened
+from dltools.cli.outputs import SUFFIXES, Output, chosen, opened
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 @guarded
 def probe(
+    context: typer.Context,
     interval: Annotated[
         float | None,
         typer.Option(
@@ -143,7 +145,8 @@ def probe(
         typer.Option(
             "--format",
             envvar="DLTOOLS_FORMAT",
-            help="auto: a table on a terminal, else Parquet, or Arrow for a stream.",
+            help="auto: as the name of --output ends; else a table on a terminal, Parquet, or "
+            "Arrow for a stream.",
         ),
     ] = Output.AUTO,
     verbose: Verbose = False,
@@ -170,7 +173,7 @@ def probe(
     if list_metrics and (interval is not None or output is not None):
         raise typer.BadParameter("--list-metrics goes with neither --interval nor --output")
     streaming = interval is not None
-    format_ = chosen(format_, output, streaming=streaming)
+    format_ = chosen(_asked(format_, output, context), output, streaming=streaming)
 
     from dltools.probe.progress import Pattern
 
@@ -199,6 +202,15 @@ def probe(
             _once(sampler, writer, window, verbose)
         else:
             _stream(sampler, writer, interval, count, duration, verbose)
+
+
+def _asked(format_: Output, output: str | None, context: typer.Context) -> Output:
+    """Return what --format asks for; before DLTOOLS_FORMAT, a default, the name of a file goes."""
+    source = context.get_parameter_source("format_")
+    if output is None or source is None or source.name != "ENVIRONMENT":
+        return format_
+    by_name = format_of(Output.AUTO, Output.AUTO, output, SUFFIXES)
+    return format_ if by_name is Output.AUTO else by_name
 
 
 def _saved_logs(files: list[str], regex: Pattern | None, start: datetime | None) -> list[Row]:

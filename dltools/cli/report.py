@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dltools.cli import options
+from dltools.cli import destinations, options
 from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
 from dltools.cli.outputs import records
@@ -94,6 +94,8 @@ def report(
     """
     from dltools.cli.reported import runs_of
 
+    if output is not None:
+        destinations.check(output)
     shape = _shape(format_, output)
     kinds = _kinds(plot)
     if not 0.1 <= scale <= 10:
@@ -109,11 +111,10 @@ def report(
 
 
 def _shape(wanted: Output, output: Path | None) -> Output:
+    wanted = destinations.format_of(wanted, Output.AUTO, output, _SUFFIXES)
     if wanted is Output.AUTO and output is not None:
-        if output.suffix.lower() not in _SUFFIXES:
-            known = ", ".join(_SUFFIXES)
-            raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")
-        return _SUFFIXES[output.suffix.lower()]
+        known = ", ".join(_SUFFIXES)
+        raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")
     terminal = output is None and sys.stdout.isatty()
     if wanted is Output.AUTO:
         return Output.TABLE if terminal else Output.JSONL
@@ -221,9 +222,7 @@ def _write(data: bytes, output: Path | None) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    from dltools.files import atomic_file
-
-    with atomic_file(output) as out:
+    with destinations.output_file(output) as out:
         out.write(data)
 
 
