@@ -12,10 +12,10 @@ _HEADERS = {
     "makespan": "MAKESPAN", "mean_completion": "MEAN", "completion": "COMPLETION",
     "longest_completion": "LONGEST", "time_to_first": "TO TARGET", "first": "TARGET MET",
     "satisfied": "SATISFIED", "cpu": "CPU", "migrations": "MOVES", "unfinished": "UNFINISHED",
-    "actions": "ACTIONS",
+    "failed": "FAILED", "actions": "ACTIONS",
 }  # fmt: skip
 _TEXTS = ("run", "policy", "realize", "set", "name", "node", "actions")
-_COUNTS = ("satisfied", "migrations", "unfinished")
+_COUNTS = ("satisfied", "migrations", "unfinished", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class Cells:
 def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
     """Return rows of runs or jobs: seconds, and beside them ratios to the baseline. Columns in
     which nothing stands are left out."""
-    shown = [key for key in _HEADERS if any(row.get(key) not in (None, "", 0) for row in rows)]
+    known = [{**row, "finish": row.get("finish") or row.get("exit_code")} for row in rows]
+    shown = [key for key in _HEADERS if any(row.get(key) not in (None, "", 0) for row in known)]
     return Cells(
         tuple(_HEADERS[key] for key in shown),
         tuple(key not in _TEXTS for key in shown),
@@ -40,6 +41,8 @@ def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
 
 def _cell(row: Mapping[str, Any], key: str) -> str:
     value, ratio = row.get(key), row.get(f"{key}_ratio")
+    if key == "finish" and row.get("exit_code") is not None:
+        return f"failed ({row['exit_code']})"
     if value is None:
         return "-"
     if isinstance(value, str):
