@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dltools.printable import printable
+
 _HEADERS = {
     "run": "RUN", "policy": "POLICY", "realize": "REALIZE", "set": "SET", "name": "JOB",
     "node": "NODE", "arrival": "ARRIVAL", "finish": "FINISH",
@@ -46,8 +48,8 @@ def _cell(row: Mapping[str, Any], key: str) -> str:
     if value is None:
         return "-"
     if isinstance(value, str):
-        return value
-    text = f"{value:.4g}" if key in _COUNTS else f"{value:.1f} s"
+        return printable(value)
+    text = f"{value:.4g}" if key in _COUNTS else f"{value:z.1f} s"
     return text if ratio is None else f"{text} ({ratio:.2f})"
 
 
