@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from dltools.cli import options
+from dltools.cli.data import for_screen
 from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 
@@ -246,7 +247,7 @@ class _Printer:
 
             shown.append(result)
             if self._format is Output.JSONL:
-                sys.stdout.write(dump_result(result))
+                sys.stdout.write(for_screen(dump_result(result)))
                 sys.stdout.flush()
 
         try:

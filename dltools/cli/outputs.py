@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import typer
 
 from dltools.cli import destinations, options
+from dltools.cli.data import on_screen
 from dltools.cli.exits import complain
 from dltools.errors import OutputError
 
@@ -89,8 +90,13 @@ def opened(
     format_: Output, output: str | None, *, streaming: bool, rotate: float, since: float
 ) -> Iterator[Writer]:
     """Open the output; it is complete when the block ends, however it ends."""
-    if output is None:
-        yield from _to_stdout(format_, streaming=streaming)
+    if output is None and format_ is Output.TABLE and streaming and _is_live():
+        from dltools.cli.live import LiveTable
+
+        with LiveTable() as live:
+            yield live
+    elif output is None:
+        yield from _to_stdout(format_)
     elif is_dataset(output):
         yield from _to_dataset(Path(output), rotate if streaming else None, since)
     elif streaming and format_ is Output.PROM and destinations.is_replaceable(Path(output)):
@@ -109,20 +115,22 @@ def opened(
             made.close()
 
 
-def _writer(format_: Output, out: IO[bytes], *, streaming: bool = False) -> Writer:
-    if format_ is Output.TABLE:
-        if streaming and out.isatty() and options.console().is_terminal:
-            from dltools.cli.live import LiveTable
+def _is_live() -> bool:
+    """Tell whether standard output is a terminal on which a table can be drawn again."""
+    console = options.console()
+    return sys.stdout.isatty() and console.is_terminal and not console.is_dumb_terminal
 
-            return LiveTable()
+
+def _writer(format_: Output, out: IO[bytes]) -> Writer:
+    if format_ is Output.TABLE:
         return _TableWriter(out)
     from dltools.streams import Format, writer
 
-    return writer(Format(format_.value), out)  # type: ignore[arg-type]
+    return writer(Format(format_.value), on_screen(out))  # type: ignore[arg-type]
 
 
-def _to_stdout(format_: Output, *, streaming: bool) -> Iterator[Writer]:
-    made = _writer(format_, sys.stdout.buffer, streaming=streaming)
+def _to_stdout(format_: Output) -> Iterator[Writer]:
+    made = _writer(format_, sys.stdout.buffer)
     try:
         yield made
     except BrokenPipeError:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from dltools.cli import destinations, options
+from dltools.cli.data import for_screen
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 from dltools.errors import ConfigError, DataError
@@ -171,7 +172,7 @@ def _emit(
         for line in lines:
             console.print(line, soft_wrap=False)
         return input_
-    sys.stdout.write(dump_plan(fold.plan(input_, pending=pending)))
+    sys.stdout.write(for_screen(dump_plan(fold.plan(input_, pending=pending))))
     sys.stdout.flush()
     return input_
 

@@ -273,6 +273,7 @@ def _stream(
 ) -> None:
     """Sample at fixed times: a slow sample delays none but itself."""
     sampler.follow()
+    wait = getattr(writer, "wait", _sleep)  # a live table watches the keys meanwhile
     begun = time.monotonic()
     taken = 0
     while True:
@@ -284,7 +285,13 @@ def _stream(
             return
         if duration is not None and following > duration:
             return
-        time.sleep(max(0.0, begun + following - time.monotonic()))
+        if wait(max(0.0, begun + following - time.monotonic())):
+            return
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
 
 
 def _write(writer: Writer, rows: list[Row], verbose: bool) -> None:

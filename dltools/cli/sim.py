@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dltools.cli import destinations, options
+from dltools.cli.data import for_screen
 from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
 from dltools.cli.outputs import SUFFIXES, records
@@ -327,7 +328,7 @@ def _print(rows: Sequence[Mapping[str, Any]], shape: Output) -> None:
         if ranked:
             console.print(f"The best of {len(rows)}:  {rows[0]['command']}", soft_wrap=True)
     else:
-        sys.stdout.write(records(rows, as_csv=shape is Output.CSV))
+        sys.stdout.write(for_screen(records(rows, as_csv=shape is Output.CSV)))
 
 
 app = options.app(sim)

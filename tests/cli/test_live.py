@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from dltools.cli.live import LiveTable, sparkline
+from dltools.cli.live import LiveTable
+from dltools.cli.sparklines import sparkline
 from dltools.streams import Row, to_table
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
