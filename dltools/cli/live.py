@@ -169,7 +169,7 @@ class LiveTable:
             return width - name_width - _GAP - taken
 
         name_width = max(min(name_width, _SHORT_NAME), name_width + min(0, room() - need))
-        while len(numbers) > 1 and room() < need:
+        while numbers and room() < (need if numbers[1:] else need - _SHORT_NAME + 2):
             numbers.pop()  # a column less, rather than a part of a number
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
