@@ -24,7 +24,7 @@ CHUNK = 1 << 16
 """Rows that are lists at one time, so that memory does not grow with the recording."""
 
 _TEXTS = ("container_id", "container_name", "state", "labels", "cpuset")
-_REALS = ("cpu_seconds", "cpu_limit_cores", "cpu_weight")
+_REALS = ("cpu_seconds", "cpu_limit_cores", "cpu_weight", "turn_seconds")
 _INTEGERS = ("started_at", "thread_count")
 _ROWS = (*_TEXTS, *_REALS, *_INTEGERS)
 COLUMNS = ("time", "host", "kind", "cpu_count", "metric", "value", "step", "epoch", *_ROWS)
@@ -96,7 +96,9 @@ class Rest:
 
 def rest_from_json(data: Mapping[str, Any]) -> Rest:
     """Return the rest that was saved. Raises KeyError, TypeError, ValueError or IndexError."""
-    rows: Lists = {name: list(data["rows"][name]) for name in _ROWS}
+    unknown = [None] * len(data["rows"]["container_id"])
+    later = {"turn_seconds": unknown}  # a state saved before there was this column
+    rows: Lists = {name: list({**later, **data["rows"]}[name]) for name in _ROWS}
     for name in _REALS:
         rows[name] = [math.nan if v is None else float(v) for v in rows[name]]
     if len({len(column) for column in rows.values()}) > 1:
@@ -208,8 +210,9 @@ def _ticks(
     size_at: dict[int, float] = {}
     place_at = {times[i]: places[i] for i in starts}
     for time, place, size in zip(node_times, node_places, sizes, strict=True):
-        if size > 0 or time not in size_at:
-            size_at[time] = size if size > 0 else math.nan
+        sound = 0 < size < math.inf
+        if sound or time not in size_at:
+            size_at[time] = size if sound else math.nan
         place_at[time] = min(place, place_at.get(time, place))
     ticks = sorted(place_at)
     bounds, at = [], len(times)

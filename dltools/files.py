@@ -1,13 +1,15 @@
-"""Files that appear whole or not at all, locks, and where state is kept."""
+"""Files that appear whole or not at all, and locks."""
 
 from __future__ import annotations
 
 import fcntl
 import io
 import os
+import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -61,19 +63,12 @@ class _Named(io.FileIO):
             raise OSError(error.errno, error.strerror, self._path) from error
 
 
-def state_directory() -> Path:
-    """Return where dltools keeps state: $XDG_STATE_HOME/dltools, ~/.local/state/dltools."""
-    home = os.environ.get("XDG_STATE_HOME") or ""
-    base = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state"
-    return base / "dltools"
-
-
 @contextmanager
 def locked(path: Path, who: str) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which is made if need be.
+    """Hold an exclusive lock on a file, which is made if need be and says who holds it.
 
-    Raises `RetryError` where another process holds it, saying that another `who` is running; the
-    kernel frees it when a process dies.
+    Raises `RetryError` where another process holds it, naming that; the kernel frees it when a
+    process dies.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +79,23 @@ def locked(path: Path, who: str) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise RetryError(f"another {who} is running (it holds {path}); try again") from error
+            holder = os.pread(handle, _LONGEST_HOLDER, 0).decode(errors="replace").strip()
+            raise RetryError(
+                f"another {who} is running{holder and f', {holder}'} (it holds {path}); try again"
+            ) from error
+        with suppress(OSError):  # a full disk: the lock holds all the same
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, _myself().encode(errors="replace")[:_LONGEST_HOLDER], 0)
         yield
     finally:
         os.close(handle)
+
+
+_LONGEST_HOLDER = 200
+"""Bytes that a lock says of who holds it."""
+
+
+def _myself() -> str:
+    """Return this process's number and command line."""
+    name, *arguments = sys.argv
+    return f"process {os.getpid()}: {shlex.join([Path(name).name, *arguments])}\n"

@@ -18,12 +18,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from dltools import feed as feeds
+from dltools.cpus import parse_cpus
 from dltools.errors import DataError
 from dltools.labels import read as read_labels
 from dltools.plans import Action, Op, Plan, Settings, differs
 from dltools.policy.base import Cluster, Deed, Grant, Needs, Policy, State
 from dltools.policy.history import Track
-from dltools.realize import Choice, Realized, choose, realize
+from dltools.realize import Choice, Realized, realize_host
 from dltools.streams import format_time
 from dltools.walk import Walk
 
@@ -109,7 +110,8 @@ class Fold:
         for verdict, track, op in outcome._verdicts(realized):
             if verdict.setting is None:
                 continue
-            expect = {k: v for k, v in verdict.present.items() if k in verdict.setting}
+            expect = {k: v for k, v in verdict.present.items()
+                      if k in verdict.setting and op is Op.UPDATE}  # fmt: skip
             actions.append(
                 Action(len(actions) + 1, op, verdict.host, track.id, track.name,
                        verdict.setting, expect, verdict.reason)
@@ -189,8 +191,12 @@ class Fold:
             return
         met = host.take(self._needs)
         jobs = host.open_round(self._needs, met=met)
-        if not jobs:
-            return
+        if jobs:
+            self._decide(host, jobs)
+        if jobs or host.line.is_due(host.settled or 0):
+            host.line = realize_host(host, self._choice).line
+
+    def _decide(self, host: Walk, jobs: tuple[Track, ...]) -> None:
         nodes = {host.name: host.node(jobs)}
         if self._needs.cluster:
             for name, other in sorted(self._hosts.items()):
@@ -224,8 +230,7 @@ class Fold:
 
     def _realized(self) -> dict[str, Realized]:
         return {
-            name: realize(choose(self._choice, host.node()), host.node(), host.cpuset)
-            for name, host in sorted(self._hosts.items())
+            name: realize_host(host, self._choice) for name, host in sorted(self._hosts.items())
         }
 
     def _verdicts(self, realized: Mapping[str, Realized]) -> Iterator[tuple[Verdict, Track, Op]]:
@@ -236,10 +241,12 @@ class Fold:
                 grant, setting = host.grants.get(track.id), found.settings.get(track.id)
                 if setting is not None and found.op is Op.UPDATE:
                     setting = setting if differs(setting, present, host.cpus) else None
+                note = found.notes.get(track.id, "")
                 if grant is None:
-                    why = "protected" if track.protected else "no progress seen: left alone"
-                    grant = Grant(None, "-", why)
-                notes = [grant.reason, found.notes.get(track.id, ""), *track.targets.faults]
+                    note = note if setting is not None else "left alone"
+                    why = "protected" if track.protected else f"no progress seen: {note}"
+                    grant, note = Grant(None, "-", why), ""
+                notes = [grant.reason, note, *track.targets.faults]
                 reason = "; ".join(note for note in notes if note)
                 yield Verdict(name, track.name, grant, present, setting, reason), track, found.op
 
@@ -304,7 +311,12 @@ def _present(track: Track, cpus: float, cpuset: str | None) -> Settings:
     if track.weight is not None and track.weight > 0:
         present["cpu_weight"] = track.weight
     if track.cpuset:
-        present["cpuset"] = None if track.cpuset == cpuset else track.cpuset
+        every = track.cpuset == cpuset and len(parse_cpus(track.cpuset)) >= cpus
+        present["cpuset"] = None if every else track.cpuset
+    if track.turn_s is not None:
+        present["turn_s"] = track.turn_s
+    if track.state == "paused":
+        present["state"] = track.state
     return present
 
 

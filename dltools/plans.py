@@ -210,6 +210,8 @@ def load_plans(lines: Iterable[bytes], name: str) -> Iterator[Plan]:
 def _parse(line: bytes, where: str) -> dict[str, Any]:
     try:
         record = json.loads(line, parse_constant=_no_constant)
+        if b"\\u" in line:
+            json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON: {str(error)[:120]}") from error
     if not isinstance(record, dict):

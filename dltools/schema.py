@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "1.1"
+VERSION = "1.2"
 """Version of the table. A minor version adds nullable columns, a major one renames."""
 
 VERSION_KEY = b"dltools.schema"
@@ -100,6 +100,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("cpu_weight", _F, (_C,), _GA, "1", "",
            "Relative CPU weight in force, in Docker's shares (default 1024)."),
     Column("cpuset", _S, (_C,), _A, "", "", "CPUs it may run on, as a list such as 0-3,6."),
+    Column("turn_seconds", _F, (_C,), _GA, "s", "",
+           "Length of its turn, where dl-apply makes containers take turns."),
     Column("thread_count", _I, (_C,), _GA, "{thread}", "", "Threads alive in it."),
     Column("memory_total_bytes", _I, (_N,), _GA, "By", "system.memory.limit", "Memory installed."),
     Column("memory_available_bytes", _I, (_N,), _GA, "By", "system.linux.memory.available",

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dltools import line as lines
+from dltools.line import Line
 from dltools.policy import history, rounds
 from dltools.policy.base import Decision, Deed, Grant, Needs, Node, Order
 from dltools.policy.history import MICRO, Track
@@ -19,7 +21,7 @@ from dltools.policy.rounds import Rounds
 class Site:
     """One host. `cpuset` is the most CPUs that its containers were ever seen to have, `settled` the
     time of its newest sample (microseconds), `orders` those of that sample, `gain` the last
-    round's.
+    round's, `line` who runs first and who waits.
     """
 
     name: str
@@ -31,11 +33,17 @@ class Site:
     grants: dict[str, Grant] = field(default_factory=dict)
     orders: tuple[Order, ...] = ()
     gain: str = ""
+    line: Line = field(default_factory=Line)
 
     def jobs(self) -> tuple[Track, ...]:
         """Return the running, unprotected containers that have reported progress, by name."""
         jobs = [t for t in self.tracks.values() if t.metrics and not t.protected and self.cpus > 0]
         return tuple(sorted(jobs, key=lambda job: (job.name, job.id)))
+
+    def silent(self) -> tuple[Track, ...]:
+        """Return the running, unprotected containers that have reported nothing yet, by name."""
+        silent = [t for t in self.tracks.values() if not t.metrics and not t.protected]
+        return tuple(sorted(silent, key=lambda job: (job.name, job.id)))
 
     def node(self, jobs: tuple[Track, ...] | None = None) -> Node:
         """Return the host for a policy."""
@@ -59,6 +67,9 @@ class Site:
     def close_round(self, decision: Decision, needs: Needs, jobs: Iterable[Track]) -> None:
         """Take on what has been decided, and forget what no later round needs."""
         self.grants = dict(decision.grants)
+        for key, grant in self.grants.items():
+            if grant.share is not None and key in self.tracks:
+                self.tracks[key].held = True
         self.orders, self.gain = decision.orders, decision.gain
         self.rounds = self.rounds.ran(self.settled or 0, decision.pace, needs)
         self._forget(needs, jobs)
@@ -90,11 +101,12 @@ class Site:
             "tracks": {key: history.to_json(t) for key, t in sorted(self.tracks.items())},
             "rounds": self.rounds.to_json(),
             "grants": {
-                key: [g.share, g.job_class, g.reason, g.signal, g.prediction]
+                key: [g.share, g.job_class, g.reason, g.signal, g.prediction, g.free, g.rank]
                 for key, g in sorted(self.grants.items())
             },
             "orders": [[o.deed.value, o.job_id, o.reason, o.to] for o in self.orders],
             "gain": self.gain,
+            "line": self.line.to_json(),
         }
 
     def load(self, saved: Mapping[str, Any]) -> None:
@@ -107,3 +119,4 @@ class Site:
         self.grants = {key: Grant(*data) for key, data in saved["grants"].items()}
         self.orders = tuple(Order(Deed(o[0]), o[1], o[2], o[3]) for o in saved["orders"])
         self.gain = saved["gain"]
+        self.line = lines.from_json(saved["line"]) if "line" in saved else Line()

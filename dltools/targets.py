@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dltools.errors import ConfigError
-from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, PROTECT, QOE, STEPS, TARGET
+from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, PROTECT, QOE, STEPS, TARGET, meant
 from dltools.policy.targets import parse
 
 _KEYS = {
@@ -29,7 +29,7 @@ def read(text: str, name: str) -> Given:
     """Read a targets file. Raises `ConfigError` with the file, the container and the fault."""
     try:
         tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}: {error}") from error
     return [(pattern, _labels(table, f"{name}: [{pattern}]")) for pattern, table in tables.items()]
 
@@ -40,7 +40,7 @@ def _labels(table: Any, where: str) -> dict[str, str]:
     labels = {}
     for key, value in table.items():
         if key not in _KEYS:
-            raise ConfigError(f"{where}: unknown key {key!r}; known: {', '.join(_KEYS)}")
+            raise ConfigError(f"{where}: unknown key {key!r}{meant(key, _KEYS)}")
         if not isinstance(value, str | int | float):
             raise ConfigError(f"{where}: {key} is a number or text, not {value!r}")
         labels[_KEYS[key]] = str(value)

@@ -88,6 +88,7 @@ class Walk(Site):
             or any(time <= now for time in self.alarms.values())
             or (self.cpus == 0 and self.feed.sizes[tick] > 0)
             or (self.rounds.members and self.rounds.due(now))
+            or self.line.is_due(now)
         )
 
     def _arrive(self, tick: int, layout: Any, needs: Needs, labels: Labels) -> None:
@@ -97,9 +98,9 @@ class Walk(Site):
             track = self.tracks.get(key)
             known = track is not None
             if track is None or (started and track.started and started != track.started):
-                known = False
+                known, held = False, track is not None and track.held
                 title = feed.rows["container_name"][at] or key[:12]
-                track = Track(key, title, self.name, arrived=feed.times[tick])
+                track = Track(key, title, self.name, arrived=feed.times[tick], held=held)
                 self.grants.pop(key, None)
                 self.alarms.pop(key, None)
                 if tick > 0:  # what it said while it was not seen to run is nobody's
@@ -134,6 +135,7 @@ class Walk(Site):
             track.state = rows["state"][last] or "running"
             track.cpus = _known(rows["cpu_limit_cores"][last])
             track.weight = _known(rows["cpu_weight"][last])
+            track.turn_s = _known(rows["turn_seconds"][last])
             track.threads = rows["thread_count"][last]
             track.cpuset = rows["cpuset"][last]
             track.add_samples(times, rows["cpu_seconds"][low + number : high : many])

@@ -11,9 +11,13 @@ import pytest
 from engine.containers import IMAGE, Containers, ImageError, build_image
 from engine.fake import FakeEngine
 from engine.tools import Tools
+from hypothesis import settings
 
 from dltools.errors import DltoolsError
 from dltools.probe.engine import Engine
+
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 ENGINE_TESTS = Path(__file__).parent / "engine"
 

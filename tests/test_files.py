@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, locks that die with their holder, and state."""
+"""Files that appear whole or not at all, and locks that die with their holder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dltools.errors import OutputError, RetryError
-from dltools.files import atomic_file, locked, state_directory
+from dltools.files import atomic_file, locked
 
 
 @contextmanager
@@ -177,6 +177,32 @@ def test_a_lock_held_by_another_process_is_an_error_to_try_again(
         pass
 
 
+def test_a_lock_names_its_holder(
+    tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
+) -> None:
+    path = tmp_path / "apply.lock"
+    holder = hold(path)
+    with (
+        pytest.raises(RetryError, match=rf"process {holder.pid}: .* \(it holds"),
+        locked(path, "test"),
+    ):
+        pytest.fail("the block must not run")
+
+
+def test_a_lock_holds_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    path = tmp_path / "apply.lock"
+    with (
+        locked(path, "test"),
+        pytest.raises(RetryError, match=r"another test is running \(it holds"),
+        locked(path, "test"),
+    ):
+        pytest.fail("the block must not run")
+
+
 def test_a_lock_is_free_once_its_holder_is_killed(
     tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
 ) -> None:
@@ -232,34 +258,3 @@ def test_a_lock_that_cannot_be_made_is_an_output_error(tmp_path: Path, name: str
     (tmp_path / "directory").mkdir()
     with pytest.raises(OutputError, match="cannot create"), locked(tmp_path / name, "test"):
         pytest.fail("the block must not run")
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("/var/state", "/var/state/dltools"),
-        ("/", "/dltools"),
-        (None, "/home/ada/.local/state/dltools"),
-        ("", "/home/ada/.local/state/dltools"),
-        ("state", "/home/ada/.local/state/dltools"),
-        ("./state", "/home/ada/.local/state/dltools"),
-        ("~/state", "/home/ada/.local/state/dltools"),
-    ],
-)
-def test_state_is_kept_where_xdg_says_unless_it_is_relative(
-    monkeypatch: pytest.MonkeyPatch, value: str | None, expected: str
-) -> None:
-    monkeypatch.setenv("HOME", "/home/ada")
-    if value is None:
-        monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    else:
-        monkeypatch.setenv("XDG_STATE_HOME", value)
-    assert state_directory() == Path(expected)
-
-
-def test_asking_for_the_state_directory_does_not_make_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    state_directory()
-    assert _names(tmp_path) == []

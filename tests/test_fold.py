@@ -21,6 +21,7 @@ from dltools.schema import COLUMNS, Kind, Type
 from dltools.streams import Row, to_table
 
 POLICIES = sorted(registry.policies([]))
+MODES = (None, Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY)
 
 
 LABELS = (
@@ -85,22 +86,24 @@ def test_two_halves_with_the_state_handed_on_give_the_plan_of_one_fold(
     name: str, rows: list[Row], data: st.DataObject
 ) -> None:
     cut = data.draw(st.integers(0, len(rows)))
-    first = reread(final(name, rows[:cut]))
-    assert dump_plan(final(name, rows[cut:], first.state)) == dump_plan(final(name, rows))
+    mode = data.draw(st.sampled_from(MODES))
+    first = reread(final(name, rows[:cut], mode=mode))
+    whole = final(name, rows, mode=mode)
+    assert dump_plan(final(name, rows[cut:], first.state, mode)) == dump_plan(whole)
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=25, deadline=None)
-@given(rows=recordings(), chunk=st.integers(1, 20))
+@given(rows=recordings(), chunk=st.integers(1, 20), mode=st.sampled_from(MODES))
 def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
-    name: str, rows: list[Row], chunk: int
+    name: str, rows: list[Row], chunk: int, mode: Mode | None
 ) -> None:
-    slowly = begin(name)
+    slowly = begin(name, mode=mode)
     for _ in slowly.add_by_tick(to_table(rows)):
         pass
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feed, "CHUNK", chunk)
-        assert dump_plan(final(name, rows)) == dump_plan(slowly.plan({}))
+        assert dump_plan(final(name, rows, mode=mode)) == dump_plan(slowly.plan({}))
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.cpus import format_cpus, parse_cpus, widest
+from dltools.line import Line, patience_s
 from dltools.plans import Op
 from dltools.policy.base import Grant, Node
 from dltools.policy.history import Series, Track
@@ -81,10 +84,125 @@ def test_who_fits_beside_the_first_runs_with_them() -> None:
     assert weights == {"a": 1024, "b": 10, "c": 1024}
 
 
-def test_among_equals_who_came_first_is_first() -> None:
-    jobs = [job("a", 2, arrived=9), job("b", 2, arrived=1)]
-    found = settings(Mode.PRIORITY, node(*jobs, shares={"a": 0.5, "b": 0.5}))
-    assert found == {"a": {"cpu_weight": 10}, "b": {"cpu_weight": 1024}}
+def test_equals_take_turns_beginning_with_who_came_first() -> None:
+    jobs = [job("a", 2, arrived=9), job("b", 2, arrived=1), job("c", 2, arrived=10)]
+    found = node(*jobs, shares=dict.fromkeys("abc", 1 / 3))
+    assert list(fronts(found, [0, 2, 5, 7, 10, 15, 20])) == ["b", "b", "a", "a", "c", "b", "a"]
+
+
+def fronts(found: Node, seconds: list[int]) -> Iterator[str]:
+    """Yield the names of those at the first level at these times."""
+    line = Line()
+    for now in seconds:
+        made = realize(Chosen(Mode.PRIORITY, ""), found, line=line, now=now * 1_000_000)
+        line = made.line
+        yield "".join(sorted(k for k, v in made.settings.items() if v["cpu_weight"] == 1024))
+
+
+def test_two_of_three_equals_run_at_a_time_and_each_as_often() -> None:
+    jobs = [job(name, 2) for name in "abc"]
+    found = node(*jobs, cpus=4.0, shares=dict.fromkeys("abc", 1 / 3))
+    first = list(fronts(found, list(range(0, 300, 5))))
+    assert all(len(names) == 2 for names in first)
+    assert [sum(name in names for names in first) for name in "abc"] == [40, 40, 40]
+
+
+def test_who_waits_gets_a_turn_within_its_bound() -> None:
+    # Three groups: a minute's patience, in steps of 2 s. Without turns a alone would be first.
+    jobs = [job(name, 2) for name in "abc"]
+    found = node(*jobs, shares={"a": 0.9, "b": 0.06, "c": 0.04})
+    seconds = list(range(0, 600, 2))
+    first = list(fronts(found, seconds))
+    assert first[:29] == ["a"] * 29
+    assert first[29:36] == ["b", "b", "b", "c", "c", "c", "a"]
+    for name in "bc":
+        turns = [at for at, names in zip(seconds, first, strict=True) if name in names]
+        assert max(b - a for a, b in pairwise([0, *turns, 600])) <= patience_s(3) + 2 * 5 + 2
+    assert first.count("a") > 0.8 * len(first)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.floats(0.001, 1), st.integers(0, 2)),
+             min_size=1, max_size=6),
+    st.integers(1, 6), st.integers(1, 10),
+)  # fmt: skip
+@pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.WEIGHT, Mode.QUOTA])
+def test_nobody_waits_longer_than_the_bound(
+    mode: Mode, given_: list[tuple[int, float, int]], cpus: int, every: int
+) -> None:
+    jobs = tuple(job(str(number), threads) for number, (threads, *_) in enumerate(given_))
+    grants = {str(k): Grant(share, "-", "", rank=rank) for k, (_, share, rank) in enumerate(given_)}
+    found, line, waits = Node("h", float(cpus), jobs, grants), Line(), dict.fromkeys(grants, 0)
+    for now in range(0, 900, every):
+        made = realize(Chosen(mode, ""), found, line=line, now=now * 1_000_000)
+        line = made.line
+        for key in waits:
+            place = line.places[f"{key}@0"]
+            waits[key] = 0 if place.first else waits[key] + every
+            assert waits[key] <= patience_s(len(jobs)) + (5 + every) * len(jobs)
+
+
+def test_free_jobs_take_turns_with_the_first_and_the_converged_stand_behind() -> None:
+    jobs = tuple(job(name, 2) for name in ("known", "flat", "new"))
+    grants = {"known": Grant(0.4, "-", ""), "flat": Grant(0.6, "-", "", rank=2),
+              "new": Grant(1.0, "-", "", free=True)}  # fmt: skip
+    found = Node("h", 2.0, jobs, grants)
+    assert list(fronts(found, [0, 5, 10, 15])) == ["known", "new", "known", "new"]
+    assert settings(Mode.QUOTA, found)["new"] == {"cpus": None}
+    assert settings(Mode.WEIGHT, found)["new"] == {"cpu_weight": 1024}
+    # An equal share of turns: 2 s * 3 / (0.4 + 0.6 + 1/3) of it.
+    turn = pytest.approx(2 * 3 / 3 / (1 + 1 / 3), abs=1e-3)
+    assert settings(Mode.ROTATE, found)["new"]["turn_s"] == turn
+
+
+def test_equal_shares_are_equal_whatever_the_threads() -> None:
+    # On 4 CPUs: five equal shares; the wide one is not behind the narrow ones.
+    jobs = (*(job(name, 1) for name in "abcd"), job("wide", 2))
+    found = node(*jobs, cpus=4.0, shares=dict.fromkeys((*"abcd", "wide"), 0.2))
+    first = list(fronts(found, [0, 5, 10, 15]))
+    assert any("wide" in names for names in first[:2])
+
+
+def test_a_low_weight_gets_its_turn_too() -> None:
+    jobs = (job("a", 2), job("b", 2))
+    found, weights, line = node(*jobs, shares={"a": 0.99, "b": 0.01}), [], Line()
+    for now in (0, 30, 57, 60, 63):
+        made = realize(Chosen(Mode.WEIGHT, ""), found, line=line, now=now * 1_000_000)
+        line = made.line
+        weights.append(made.settings["b"]["cpu_weight"])
+    assert weights == [20, 20, 2028, 2028, 20]
+
+
+@pytest.mark.parametrize(
+    ("mode", "setting"),
+    [
+        (Mode.QUOTA, {"cpus": None}),
+        (Mode.WEIGHT, {"cpu_weight": 1024}),
+        (Mode.PRIORITY, {"cpu_weight": 1024}),
+        (Mode.CORES, {"cpuset": None}),
+        (Mode.ROTATE, None),
+    ],
+)
+def test_a_restarted_container_begins_as_containers_do(
+    mode: Mode, setting: dict[str, Any] | None
+) -> None:
+    again = Track("again", "again", "h", 0, held=True)
+    stranger = Track("stranger", "stranger", "h", 0, weight=512.0)
+    found = realize(Chosen(mode, ""), node(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
+                    "0-1", (again, stranger))  # fmt: skip
+    assert found.settings.get("again") == setting
+    assert "stranger" not in found.settings
+    # Nobody else runs, and it is seen to all the same.
+    assert realize(Chosen(mode, ""), node(), "0-1", (again,)).settings.get("again") == setting
+
+
+def test_who_says_nothing_and_has_the_weight_of_a_waiting_job_gets_the_default() -> None:
+    left = Track("left", "left", "h", 0, weight=2.0)
+    acting = node(job("a"), shares={"a": 1.0})
+    found = realize(Chosen(Mode.PRIORITY, ""), acting, silent=(left,))
+    assert found.settings["left"] == {"cpu_weight": 1024}
+    idle = node(job("a"), shares={"a": None})
+    assert realize(Chosen(Mode.PRIORITY, ""), idle, silent=(left,)).settings == {}
 
 
 def test_serving_containers_never_stand_in_line() -> None:

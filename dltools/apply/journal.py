@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dltools.errors import DataError, OutputError
 from dltools.files import atomic_file
+from dltools.holding import Run
 from dltools.plans import Settings
 
 VERSION = 1
@@ -23,7 +24,8 @@ VERSION = 1
 class Entry:
     """One container as it was found: the engine's own fields, the settings in force, the texts of
     the kernel's files ({} where these were out of sight), and its state, running or paused, once
-    that has been changed (None before)."""
+    that has been changed (None before); when that was (RFC 3339) and by which run, both empty in
+    entries of earlier versions."""
 
     engine: str
     container_id: str
@@ -32,6 +34,8 @@ class Entry:
     settings: Settings
     kernel: Mapping[str, str]
     state: str | None = None
+    since: str = ""
+    run: Run = field(default_factory=Run)
 
 
 class Journal:
@@ -41,14 +45,20 @@ class Journal:
         """The directory is made when the first entry is."""
         self._directory = directory
 
-    def add(self, entry: Entry) -> None:
-        """Record a container unless it is recorded already; its state, if it is given now and was
-        not before. Raises `OutputError`."""
+    @property
+    def directory(self) -> Path:
+        """Where the entries are."""
+        return self._directory
+
+    def add(self, entry: Entry) -> bool:
+        """Record a container unless it is recorded already, and tell whether it was not; its state,
+        if it is given now and was not before. Raises `OutputError`."""
         path = self._path(entry.container_id)
-        if path.exists():
+        new = not path.exists()
+        if not new:
             known = self._load(path)
             if entry.state is None or known.state is not None:
-                return
+                return False
             entry = replace(known, state=entry.state)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -56,6 +66,7 @@ class Journal:
             raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
         with atomic_file(path) as file:
             file.write(json.dumps({"v": VERSION, **asdict(entry)}).encode())
+        return new
 
     def entries(self, engine: str) -> list[Entry]:
         """Return the containers of one engine that are recorded, by name."""
@@ -75,8 +86,9 @@ class Journal:
             data = json.loads(path.read_bytes())
             if data.pop("v") != VERSION:
                 raise ValueError("of another version")
+            data["run"] = Run.read(data.get("run") or {})
             entry = Entry(**data)
-            texts = (entry.engine, entry.container_id, entry.container_name)
+            texts = (entry.engine, entry.container_id, entry.container_name, entry.since)
             tables = (entry.fields, entry.settings, entry.kernel)
             if entry.state not in (None, "running", "paused"):
                 raise ValueError("a state is neither running nor paused")

@@ -7,6 +7,7 @@ shows -1, 1024 or "0-1" where it showed 0, 0 and "" at first.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,13 @@ PERIOD_US = 100_000
 """The kernel's default CPU period."""
 
 LEAST_QUOTA_US = 1000
+LEAST_CPUS = LEAST_QUOTA_US / PERIOD_US
+"""Smallest quota in cores."""
 
-_CPUSET = "cpuset.cpus"
+LEAST_SHARES, MOST_SHARES = 2, 262_144
+"""Bounds of a weight, in Docker's shares."""
+
+CPUSET = "cpuset.cpus"
 _V1_FILES = ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.shares")
 
 
@@ -59,7 +65,7 @@ def in_force(place: Place) -> Settings:
     """Return the CPU settings in force: from the kernel, else from the engine's fields."""
     found = place.cgroup.directory("cpu") if place.cgroup else None
     if found is None:
-        return _by_fields(place)
+        return recorded(place.container.host_config, place)
     cores, weight = cgroup.quota_cores(*found), cgroup.weight(*found)
     settings: Settings = {"cpus": None if cores is None or cores >= place.cpus else cores}
     if weight is not None:
@@ -75,17 +81,18 @@ def exactly(place: Place) -> dict[str, str]:
     found = place.cgroup.directory("cpu") if place.cgroup else None
     if found is None:
         return {}
-    directory, version = found
-    names = ("cpu.max", "cpu.weight") if version == 2 else _V1_FILES
+    directory, number = found
+    names = ("cpu.max", "cpu.weight") if number == 2 else _V1_FILES
     texts = {name: cgroup.read_text(directory / name).strip() for name in names}
     if at := place.cgroup and place.cgroup.directory("cpuset"):
         # By its effect: version 2 has no text for "all" at first, and the engine cannot set that.
-        texts[_CPUSET] = cgroup.cpuset(*at) or ""
+        texts[CPUSET] = cgroup.cpuset(*at) or ""
     return texts
 
 
-def _by_fields(place: Place) -> Settings:
-    config = place.container.host_config
+def recorded(config: Mapping[str, Any], place: Place) -> Settings:
+    """Return the CPU settings that the engine's own fields stand for, by their effect: what a
+    restart of the container would bring about."""
     nano, quota = config.get("NanoCpus") or 0, config.get("CpuQuota") or 0
     cores = nano / 1e9 if nano > 0 else quota / (config.get("CpuPeriod") or PERIOD_US)
     return {
@@ -93,6 +100,29 @@ def _by_fields(place: Place) -> Settings:
         "cpu_weight": float(config.get("CpuShares") or DEFAULT_CPU_WEIGHT),
         "cpuset": _normal(config.get("CpusetCpus"), place.cpuset),
     }
+
+
+def attainable(place: Place, wanted: Settings) -> Settings:
+    """Return settings as the kernel can hold them: no quota for one of all CPUs or more, and on
+    version 2 the nearest weight of its own scale."""
+    found = dict(wanted)
+    cpus, weight = wanted.get("cpus"), wanted.get("cpu_weight")
+    if cpus is not None and cpus >= place.cpus:
+        found["cpus"] = None
+    if weight is not None and version(place) == 2:
+        found["cpu_weight"] = _steps(weight) * DEFAULT_CPU_WEIGHT / V2_DEFAULT_WEIGHT
+    return found
+
+
+def version(place: Place) -> int:
+    """Return the cgroup version that holds a container's CPU settings, 1 where that is unseen."""
+    at = place.cgroup.directory("cpu") if place.cgroup else None
+    return at[1] if at else 1
+
+
+def _steps(weight: float) -> int:
+    """Return a weight in Docker's shares on the scale of version 2."""
+    return min(10_000, max(1, round(weight * V2_DEFAULT_WEIGHT / DEFAULT_CPU_WEIGHT)))
 
 
 def _normal(cpus: str | None, every: str) -> str | None:
@@ -126,7 +156,7 @@ def cpuset_fields(place: Place, cpuset: str | None) -> dict[str, Any]:
     return {"CpusetCpus": cpuset or place.cpuset}
 
 
-def original_cpu_fields(fields: dict[str, Any]) -> dict[str, Any]:
+def original_cpu_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that put a quota back as the container was started with it."""
     if fields.get("NanoCpus"):
         return {"NanoCpus": fields["NanoCpus"]}
@@ -136,18 +166,24 @@ def original_cpu_fields(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def stuck_cpu_fields(place: Place, fields: Mapping[str, Any], engine_cpus: int) -> dict[str, Any]:
+    """Return the field that comes to the same as an original quota where a change that failed has
+    left NanoCpus on record, {} where it has not: the engine takes no other field beside it."""
+    if fields.get("NanoCpus") or (place.container.host_config.get("NanoCpus") or 0) <= 0:
+        return {}
+    cores = recorded(fields, place)["cpus"]
+    return {"NanoCpus": round((engine_cpus if cores is None else cores) * 1e9)}
+
+
 def weight_fields(place: Place, weight: float) -> list[dict[str, Any]]:
     """Return the fields that set a weight, the likeliest first.
 
     Version 2 has a scale of its own, and runc has had two formulas to convert Docker's shares to
     it, so that only reading back tells which of two candidates is right.
     """
-    version = 1
-    if place.cgroup and (found := place.cgroup.directory("cpu")):
-        version = found[1]
-    if version == 1:
-        return [{"CpuShares": max(2, round(weight))}]
-    kernel = min(10_000, max(1, round(weight * V2_DEFAULT_WEIGHT / DEFAULT_CPU_WEIGHT)))
+    if version(place) == 1:
+        return [{"CpuShares": max(LEAST_SHARES, round(weight))}]
+    kernel = _steps(weight)
     return [{"CpuShares": shares} for shares in (_linear(kernel), _quadratic(kernel))]
 
 
@@ -160,7 +196,7 @@ def _quadratic(kernel: int) -> int:
     """Invert runc's second formula (1.3.2): log10(weight) = (l^2 + 125 l) / 612 - 7/34, rounded
     up, with l = log2(shares)."""
     level = (-125 + math.sqrt(125**2 + 4 * 612 * (math.log10(kernel) + 7 / 34))) / 2
-    return min(262144, max(2, math.floor(2**level)))
+    return min(MOST_SHARES, max(LEAST_SHARES, math.floor(2**level)))
 
 
 # Direct writing
@@ -177,10 +213,9 @@ def write_directly(place: Place, settings: Settings) -> None:
     if "cpu_weight" in settings:
         weight = settings["cpu_weight"]
         if version == 1:
-            (directory / "cpu.shares").write_text(str(max(2, round(weight))))
+            (directory / "cpu.shares").write_text(str(max(LEAST_SHARES, round(weight))))
         else:
-            kernel = round(weight * V2_DEFAULT_WEIGHT / DEFAULT_CPU_WEIGHT)
-            (directory / "cpu.weight").write_text(str(min(10_000, max(1, kernel))))
+            (directory / "cpu.weight").write_text(str(_steps(weight)))
     if "cpuset" in settings:
         _write_cpuset(place, settings["cpuset"] or place.cpuset)
 
@@ -194,17 +229,17 @@ def write_back(place: Place, kernel: dict[str, str]) -> None:
     if version == 1:  # a period alone could be too short for the quota in force
         (directory / "cpu.cfs_quota_us").write_text("-1")
     for name, text in sorted(kernel.items(), key=lambda item: item[0] == "cpu.cfs_quota_us"):
-        if name != _CPUSET:
+        if name != CPUSET:
             (directory / name).write_text(text)
-    if kernel.get(_CPUSET):
-        _write_cpuset(place, kernel[_CPUSET])
+    if kernel.get(CPUSET):
+        _write_cpuset(place, kernel[CPUSET])
 
 
 def _write_cpuset(place: Place, cpus: str) -> None:
     found = place.cgroup.directory("cpuset") if place.cgroup else None
     if found is None:
         raise FileNotFoundError("its cpuset is not visible here")
-    (found[0] / _CPUSET).write_text(cpus)
+    (found[0] / CPUSET).write_text(cpus)
 
 
 def _write_quota(directory: Path, version: int, cpus: float | None) -> None:

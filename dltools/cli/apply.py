@@ -9,20 +9,23 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from dltools.bounded import Lines, lines
 from dltools.cli import options
 from dltools.cli.data import for_screen
 from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
+from dltools.cli.place import Place
 
 if TYPE_CHECKING:
-    from dltools.apply.docker import Actuator, Tell
+    from dltools.apply.docker import Actuator
+    from dltools.apply.undoing import Tell
     from dltools.plans import Result
 
 
@@ -52,6 +55,13 @@ def apply(
         bool,
         typer.Option("--undo", help="Put every container back as it was found, and exit."),
     ] = False,
+    status: Annotated[
+        bool,
+        typer.Option(
+            "--status",
+            help="Print what is held: who was changed, since when and by which run, and exit.",
+        ),
+    ] = False,
     restore: Annotated[
         bool,
         typer.Option(
@@ -66,6 +76,23 @@ def apply(
             metavar="TIME",
             help="How long to go on taking turns when the input has ended; by default until "
             "nobody waits any more.",
+        ),
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            parser=options.seconds,
+            metavar="TIME",
+            envvar="DLTOOLS_PATIENCE",
+            help="How long to wait for an engine that restarts.",
+        ),
+    ] = "60",  # type: ignore[assignment]
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="DLTOOLS_STATE_DIR",
+            help="Keep the journal in DIR, and not where this user's is.",
         ),
     ] = None,
     format_: Annotated[
@@ -85,47 +112,40 @@ def apply(
     """  # fmt: skip
     if offline and not dry_run:
         raise typer.BadParameter("--offline needs --dry-run")
-    if undo and restore:
-        raise typer.BadParameter("--undo and --restore exclude each other")
+    if undo and input_ != "-":
+        raise typer.BadParameter(f"{input_}: --undo takes no plan")
+    if undo + restore + status > 1:
+        raise typer.BadParameter("--undo, --restore and --status exclude each other")
+    place = Place(state_dir, patience)
     printer = _Printer(format_)
+    if status:
+        from dltools.cli.held import show
+
+        show(place.connected(), place.every(), table=printer.as_table)
+        return
     if undo:
-        with _actuator(dry_run) as actuator:
-            _finish(printer.show(lambda tell: actuator.undo(tell=tell)))
+        with place.actuator(dry_run) as actuator:
+            results = printer.show(lambda tell: actuator.undo(tell=tell))
+            if not results and not place.mended:
+                from dltools.cli.held import nothing_to_undo
+
+                complain(nothing_to_undo(actuator.engine, place.every()))
+            _finish(results)
         return
     stream, name = options.open_input(input_, context)
     if offline:
         from dltools.apply.docker import offline as as_planned
         from dltools.plans import load_plans
 
-        for plan in load_plans(stream, name):
-            printer.show(partial(as_planned, plan))
+        planned: list[Result] = []
+        for plan in load_plans(lines(stream, name), name):
+            planned += printer.show(partial(as_planned, plan))
+        _finish(planned)
         return
-    with _actuator(dry_run) as actuator:
+    with place.actuator(dry_run) as actuator:
         run = _Run(actuator, printer, hold, restore=restore, verbose=verbose)
         run.follow(stream, name)
     _finish([*run.failed, *run.last])
-
-
-@contextmanager
-def _actuator(dry_run: bool) -> Iterator[Actuator]:
-    """Connect, and keep every other dl-apply that would write away until the block ends.
-
-    Whom an earlier run has left paused is let run first.
-    """
-    from dltools.apply.docker import Actuator
-    from dltools.apply.journal import Journal
-    from dltools.apply.rotation import Rotation
-    from dltools.files import locked, state_directory
-    from dltools.probe.engine import Engine
-
-    home = state_directory()
-    with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
-        engine = Engine()
-        rotation = Rotation(engine, home / "rotation")
-        if not dry_run:
-            for name in rotation.mend():
-                complain(f"{name}: left paused by a run that was killed; it runs again")
-        yield Actuator(engine, Journal(home / "journal"), rotation, dry_run=dry_run)
 
 
 class _Run:
@@ -163,38 +183,52 @@ class _Run:
                 signals.ignore()
         finally:  # a signal that came between the two lines above has been spent by now
             signals.ignore()
-            self._actuator.rotation.release()
-            if self._restore:
-                self._printer.show(partial(self._actuator.undo, self._actuator.touched))
+            try:
+                self._actuator.rotation.release()
+            finally:
+                if self._restore:
+                    self._put_back()
+
+    def _put_back(self) -> None:
+        """Put back what this run changed. An error that is on its way already says more."""
+        from dltools.errors import DltoolsError
+
+        on_its_way = isinstance(sys.exc_info()[1], DltoolsError)
+        try:
+            self._printer.show(partial(self._actuator.undo, self._actuator.touched))
+        except DltoolsError as error:
+            if not on_its_way:
+                raise type(error)(
+                    f"{error} What was changed stays so until dl-apply --undo"
+                ) from error
 
     def _apply(self, stream: BinaryIO, name: str) -> None:
         from dltools.plans import load_plans
 
-        for plan in load_plans(self._lines(stream), name):
+        for plan in load_plans(self._lines(stream, name), name):
             self.last = self._printer.show(partial(self._actuator.apply, plan))
             self.failed += [result for result in self.last if result.status == "failed"]
             if self._verbose:
                 complain(f"{plan.policy} at {plan.at}: {len(self.last)} actions")
 
-    def _lines(self, stream: BinaryIO) -> Iterator[bytes]:
+    def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, keep the turns going."""
-        begun = b""
+        found = Lines(name)
         while True:
             self._actuator.rotation.tick()
             if not select.select([stream], [], [], self._actuator.rotation.wait_s())[0]:
                 continue
             data = os.read(stream.fileno(), 1 << 16)
-            *lines, begun = (begun + data).split(b"\n")
-            yield from lines
+            yield from found.feed(data)
             if not data:
-                if begun:
-                    yield begun
+                yield from found.end()
                 return
 
     def _hold_on(self) -> None:
         """Keep the turns going after the last plan: until nobody waits, or the time is up."""
         until = None if self._hold is None else time.monotonic() + self._hold
-        while (wait := self._actuator.rotation.wait_s()) is not None:
+        while self._actuator.rotation.active:
+            wait = self._actuator.rotation.wait_s() or 0.0
             left = math.inf if until is None else until - time.monotonic()
             if left <= 0:
                 return
@@ -237,6 +271,7 @@ class _Printer:
     def __init__(self, format_: Output) -> None:
         auto = Output.TABLE if sys.stdout.isatty() else Output.JSONL
         self._format = auto if format_ is Output.AUTO else format_
+        self.as_table = self._format is Output.TABLE
 
     def show(self, work: Callable[[Tell], object]) -> list[Result]:
         """Do a piece of work and print each result as it tells of it; a table at its end."""

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from enum import IntEnum
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
@@ -51,6 +52,8 @@ def run(app: Callable[[], None]) -> None:
     if sys.stdout is None:
         complain("standard output is closed")
         sys.exit(Exit.IO)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as JSON has it, and no reason to fail
     try:
         try:
             app()
@@ -97,6 +100,9 @@ def fail(error: Exception) -> NoReturn:
     if isinstance(error, errors.DltoolsError):
         code = next((c for kind, c in CODES.items() if isinstance(error, kind)), Exit.UNAVAILABLE)
         complain(str(error))
+    elif isinstance(error, MemoryError):
+        code = Exit.DATA
+        complain("the input does not fit into the memory there is")
     elif isinstance(error, PermissionError):
         code = Exit.PERMISSION
         complain(f"{error.filename or 'output'}: permission denied")

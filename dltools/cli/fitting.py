@@ -19,7 +19,7 @@ _TEXT = 24
 """Columns that a text for reading keeps as long as names and values can give way."""
 _LONGEST_WORD = 30
 
-_BREAKS = {"left": r"(?<=,) ", "right": r" (?=\(\d+\.)", "wrap": r" "}
+_BREAKS = {"left": r"(?<=,) ", "right": r"(?<=,) | (?=\(\d+\.)", "wrap": r" "}
 """Where a cell may go on in its next line: between settings, before a ratio, between words."""
 
 

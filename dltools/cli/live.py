@@ -17,7 +17,7 @@ from dltools import metrics
 from dltools.cli import options
 from dltools.cli.screen import Screen
 from dltools.cli.sparklines import sparkline, trend
-from dltools.cli.tables import clipped, cores, size
+from dltools.cli.tables import clipped, cores, limited, size, widest_list
 from dltools.labels import METRIC, OBJECTIVE
 from dltools.printable import printable
 
@@ -35,6 +35,9 @@ _SHORT_NAME = 8
 
 _HOST = 32
 """Columns of a host's name at most."""
+
+_IN_LIMIT = ("running", "paused")
+"""States that the column LIMIT shows."""
 
 
 @dataclass(slots=True)
@@ -192,9 +195,10 @@ class LiveTable:
 
     def _numbers(self, shown: list[_Seen], *, wide: bool) -> list[_Numbers]:
         """Return the columns of numbers; on a narrow screen the last ones go first."""
+        cpus, listed = self._node.get("cpu_count"), widest_list(seen.row for seen in shown)
         found = [
             _Numbers("CPU", 5, [cores(seen.row, seen.before) for seen in shown]),
-            _Numbers("LIMIT", 6, [self._limit(seen) for seen in shown]),
+            _Numbers("LIMIT", 6, [limited(seen.row, cpus, listed) for seen in shown]),
             _Numbers("MEMORY", 8, [size(seen.row["memory_working_set_bytes"]) for seen in shown]),
         ]
         if any(seen.gpu for seen in shown):
@@ -205,14 +209,10 @@ class LiveTable:
             found.append(_Numbers("HELD BACK", 9, [_held_back(seen) for seen in shown]))
         return found
 
-    def _limit(self, seen: _Seen) -> str:
-        limit = seen.row["cpu_limit_cores"]
-        return "-" if limit is None or limit == self._node.get("cpu_count") else f"{limit:.3g}"
-
 
 def _name(seen: _Seen) -> str:
     state = seen.row["state"]
-    return printable(f"{seen.row['container_name']}{'' if state == 'running' else f' ({state})'}")
+    return printable(f"{seen.row['container_name']}{'' if state in _IN_LIMIT else f' ({state})'}")
 
 
 def _gpu(seen: _Seen) -> str:

@@ -19,6 +19,8 @@ from dltools.printable import printable_lines
 if TYPE_CHECKING:
     from datetime import datetime
 
+_LONGEST_S = 1e9
+
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -55,7 +57,10 @@ def seconds(text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(s|m|h|d)?", text.strip())
     if not match:
         raise typer.BadParameter(f"{text!r} is not a duration such as 30, 1.5s, 10m or 2h")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"]
+    found = float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"]
+    if found > _LONGEST_S:
+        raise typer.BadParameter(f"{text!r} is longer than thirty years")
+    return found
 
 
 def assigned(assignments: Iterable[str]) -> dict[str, object]:
@@ -77,7 +82,10 @@ def moment(text: str) -> datetime:
         found = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a moment such as 2026-01-31T12:00Z") from error
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    try:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except OverflowError as error:
+        raise typer.BadParameter(f"{text!r} is at the end of the calendar") from error
 
 
 @contextmanager

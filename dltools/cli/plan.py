@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import hashlib
 import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from dltools import bounded
 from dltools.cli import destinations, options
 from dltools.cli.data import for_screen
 from dltools.cli.exits import complain, guarded, run
@@ -116,14 +119,18 @@ def plan(
     if save_state is not None:
         destinations.check(save_state)
     chosen = registry.get(policy, plugins())
+    complain_of_plugins()
     parameters = _parameters(chosen, params, set_ or [])
     saved = _load_state(state, save_state)
-    fold = Fold(chosen, parameters, choice_of(realize, quantum), saved, _targets(targets))
+    given = _targets(targets)
+    fold = Fold(chosen, parameters, choice_of(realize, quantum), saved, given)
     recording, source = opened(input_, context)
+    recording = _doubted(recording, [pattern for pattern, _ in given])
     last: Mapping[str, Any] = {}
-    for last in _plans(fold, recording, source, every=every, explain=explain):
-        if verbose:
-            complain(f"{last['rows']} rows up to {last['to'] or 'nothing'}")
+    with _from_state(state if saved else None):
+        for last in _plans(fold, recording, source, every=every, explain=explain):
+            if verbose:
+                complain(f"{last['rows']} rows up to {last['to'] or 'nothing'}")
     if save_state is not None:
         _save_state(save_state, fold, last)
 
@@ -155,6 +162,26 @@ def _plans(
             fold.add(table)
     if not recording.streaming or account.rows == 0:
         yield _emit(fold, account, explain)
+
+
+def _doubted(recording: Recording, patterns: list[str]) -> Recording:
+    """Complain, while a recording is read, of what in it and in the targets is probably a slip."""
+    from dltools.doubts import Doubts
+
+    doubts = Doubts(patterns)
+
+    def tables() -> Iterator[pa.Table]:
+        for table in recording.tables:
+            found = doubts.labels(table) + doubts.sizes(table)
+            if recording.streaming:
+                found += doubts.targets(" so far")
+            for doubt in found:
+                complain(doubt)
+            yield table
+        for doubt in doubts.targets():
+            complain(doubt)
+
+    return dataclasses.replace(recording, tables=tables())
 
 
 def _emit(
@@ -253,6 +280,14 @@ def plugins() -> list[str] | None:
     return None if names is None else [name for name in names.split(",") if name]
 
 
+def complain_of_plugins() -> None:
+    """Say which plug-ins do not load; the others are none the worse for it."""
+    from dltools.policy import registry
+
+    for wrong in registry.faults(plugins()).values():
+        complain(f"{wrong}; left out")
+
+
 def choice_of(text: str, quantum: float = 2.0) -> Choice:
     """Return what --realize and --quantum ask for. Raises `ConfigError`."""
     from dltools.realize import Choice, Mode
@@ -273,10 +308,7 @@ def _targets(file: Path | None) -> list[tuple[str, dict[str, str]]]:
 
     if file is None:
         return []
-    try:
-        return read(file.read_text(), str(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
+    return read(bounded.text(file), str(file))
 
 
 def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> Any:
@@ -287,9 +319,9 @@ def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> An
     given: dict[str, object] = {}
     if file is not None:
         try:
-            given |= tomllib.loads(file.read_text())
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
+            given |= tomllib.loads(bounded.text(file))
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{file}: {error}") from error
     given |= options.assigned(assignments)
     return build(policy.parameters, given)
 
@@ -300,13 +332,27 @@ def _load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any
     if state is None:
         return None
     try:
-        data = state.read_bytes()
+        with state.open("rb") as stream:
+            plans = list(load_plans(bounded.lines(stream, str(state)), str(state)))
     except FileNotFoundError:
         if state == save_state:
             return None  # the first run
         raise DataError(f"{state}: no such file") from None
-    plans = list(load_plans(data.splitlines(), str(state)))
     return plans[-1].state if plans else None
+
+
+@contextmanager
+def _from_state(file: Path | None) -> Iterator[None]:
+    """Going on from a file, take what would be a bug without it for a damaged state: a state is
+    checked only as it is used."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
+        if file is None or isinstance(error, OSError):
+            raise
+        raise DataError(
+            f"{file}: damaged state: {type(error).__name__}: {error}; begin anew without it"
+        ) from error
 
 
 def _save_state(file: Path, fold: Fold, account: Mapping[str, Any]) -> None:
@@ -320,6 +366,7 @@ def _list_policies() -> None:
     from dltools.policy import registry
     from dltools.policy.parameters import describe
 
+    complain_of_plugins()
     for name, found in sorted(registry.policies(plugins()).items()):
         print(f"{name}: {found.help}")
         for p in describe(found.parameters):

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from dltools.probe.sampler import Sampler
     from dltools.streams import Row, Writer
 
+_AGAIN_S = 0.5
+"""How often an engine that is away is asked again."""
+
 
 @guarded
 def probe(
@@ -140,6 +143,23 @@ def probe(
             metavar="DIR", help="Merge the small files of a directory of recordings, and stop."
         ),
     ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            parser=seconds,
+            metavar="TIME",
+            envvar="DLTOOLS_PATIENCE",
+            help="How long to wait for an engine that restarts, in a stream.",
+        ),
+    ] = "60",  # type: ignore[assignment]
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="DLTOOLS_STATE_DIR",
+            help="Where dl-apply notes who takes turns, if not at its usual place.",
+        ),
+    ] = None,
     format_: Annotated[
         Output,
         typer.Option(
@@ -175,9 +195,11 @@ def probe(
     streaming = interval is not None
     format_ = chosen(_asked(format_, output, context), output, streaming=streaming)
 
+    from dltools.expressions import compiled
     from dltools.probe.progress import Pattern
 
     regex = Pattern(pattern) if pattern else None
+    names = tuple(compiled(one, "--name") for one in name or ())
     if from_log:
         logs = _saved_logs(from_log, regex, options.moment(start) if start else None)
         if list_metrics:
@@ -189,11 +211,14 @@ def probe(
 
     # The engine's answers take as long as importing Arrow: both at once.
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
+    from dltools import state
     from dltools.probe.engine import Engine
     from dltools.probe.sampler import Options, Sampler
 
     filters = {key: value for key, value in (("label", label), ("name", name)) if value}
-    sampler = Sampler(Engine(), Options(filters, since, regex, frozenset(metric or ())))
+    asked = Options(filters, since, regex, frozenset(metric or ()), names,
+                    state.places(state_dir))  # fmt: skip
+    sampler = Sampler(Engine(), asked)
     if list_metrics:
         _print_metrics(sampler.sample())
         return
@@ -201,7 +226,7 @@ def probe(
         if interval is None:
             _once(sampler, writer, window, verbose)
         else:
-            _stream(sampler, writer, interval, count, duration, verbose)
+            _stream(sampler, writer, interval, count, duration, patience, verbose)
 
 
 def _asked(format_: Output, output: str | None, context: typer.Context) -> Output:
@@ -260,7 +285,9 @@ def _once(sampler: Sampler, writer: Writer, window: float, verbose: bool) -> Non
     if window > 0:
         earlier = sampler.counters()
         time.sleep(window)
-    _write(writer, earlier + sampler.sample(), verbose)
+    rows = sampler.sample()
+    _tell_of_paused(sampler, set())
+    _write(writer, earlier + rows, verbose)
 
 
 def _stream(
@@ -269,6 +296,7 @@ def _stream(
     interval: float,
     count: int | None,
     duration: float | None,
+    patience: float,
     verbose: bool,
 ) -> None:
     """Sample at fixed times: a slow sample delays none but itself."""
@@ -276,8 +304,11 @@ def _stream(
     wait = getattr(writer, "wait", _sleep)  # a live table watches the keys meanwhile
     begun = time.monotonic()
     taken = 0
+    told: set[str] = set()
     while True:
-        _write(writer, sampler.sample(), verbose)
+        rows = _sampled(sampler, patience)
+        _tell_of_paused(sampler, told)
+        _write(writer, rows, verbose)
         taken += 1
         elapsed = time.monotonic() - begun
         following = (elapsed // interval + 1) * interval
@@ -292,6 +323,37 @@ def _stream(
 def _sleep(seconds: float) -> bool:
     time.sleep(seconds)
     return False
+
+
+def _sampled(sampler: Sampler, patience: float) -> list[Row]:
+    """Take a sample; of an engine that goes away, once it is back. Raises `UnavailableError` where
+    it stays away for longer than `patience` (s)."""
+    from dltools.errors import UnavailableError
+
+    until: float | None = None
+    while True:
+        try:
+            if until is not None:
+                sampler.resume()
+            return sampler.sample()
+        except UnavailableError as error:
+            now = time.monotonic()
+            if until is None and patience > 0:
+                complain(f"{error} asking again for {patience:g} s")
+            until = now + patience if until is None else until
+            if now >= until:
+                raise
+            time.sleep(min(_AGAIN_S, until - now))
+
+
+def _tell_of_paused(sampler: Sampler, told: set[str]) -> None:
+    """Say once of each container that it is left paused by a dl-apply that is gone."""
+    from dltools.holding import still_paused
+
+    names = [name for name in sampler.left_paused() if name not in told]
+    told.update(names)
+    if names:
+        complain(f"the dl-apply that paused them is gone: {still_paused(names)}")
 
 
 def _write(writer: Writer, rows: list[Row], verbose: bool) -> None:

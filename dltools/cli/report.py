@@ -18,6 +18,7 @@ from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
 from dltools.cli.outputs import records
 from dltools.errors import ConfigError
+from dltools.text import writable
 
 if TYPE_CHECKING:
     from dltools.report.run import Run
@@ -146,8 +147,24 @@ def _rows(runs: Sequence[Run], baseline: str, *, jobs: bool) -> list[dict[str, A
 
     if jobs or len(runs) == 1:
         longest = max(len(one.repeats) for one in runs)
-        return by_job({one.label: one.repeats for one in runs}, range(longest), "run")
+        rows = by_job({one.label: one.repeats for one in runs}, range(longest), "run")
+        return _with_limits(rows, runs)
     return _summaries(runs, baseline)
+
+
+def _with_limits(rows: list[dict[str, Any]], runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Add the limits that a job had when it was last seen, where some job had any."""
+    from dltools.cli.tables import described
+
+    lanes = {(one.label, name): lane.settings for one in runs for name, lane in one.lanes.items()}
+    if not any(lanes.values()):
+        return rows
+
+    def told(row: Mapping[str, Any]) -> str | None:
+        settings = lanes.get((row["run"], row["name"]))
+        return None if settings is None else described(settings) if settings else "no limit"
+
+    return [row | {"limits": told(row)} for row in rows]
 
 
 def _summaries(runs: Sequence[Run], baseline: str) -> list[dict[str, Any]]:
@@ -207,7 +224,7 @@ def _page(runs: Sequence[Run], kinds: Sequence[str], baseline: str, title: str) 
         if chosen := panels(runs, list(group), baseline):
             heading = "; ".join(panel.title for panel in chosen)
             pictures.append((heading, rendered(picture(chosen), "svg")))
-    return page(title or _title(runs), tables, pictures, f"dltools {__version__}")
+    return page(writable(title) or _title(runs), tables, pictures, f"dltools {__version__}")
 
 
 def _title(runs: Sequence[Run]) -> str:

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dltools import bounded
 from dltools.cli import options
 from dltools.cli.exits import complain
 from dltools.errors import DataError
 from dltools.outcome import JobResult
 from dltools.report.run import Run
+from dltools.text import writable
 
 if TYPE_CHECKING:
     import typer
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _JOB = tuple(field.name for field in dataclasses.fields(JobResult))
 _WHOLE = ("migrations", "exit_code")
 _WORDS = ("name", "node")
+_LONGEST_S = 1e12
 _Part = TypeVar("_Part")
 
 
@@ -32,10 +35,10 @@ def runs_of(inputs: Sequence[str], context: typer.Context) -> list[Run]:
     for given in inputs:
         label, name = _named(given)
         if name != "-" and Path(name).is_dir():
-            runs.append(_recorded(None, name, label or Path(name).name or name))
+            runs.append(_recorded(None, name, label or writable(Path(name).name or name)))
             continue
         stream, shown = options.open_input(name, context)
-        data = stream.read()
+        data = bounded.whole(stream, shown)
         kind = _kind(data)
         if kind == "jobs":
             runs += _tabled(data, shown, label)
@@ -58,12 +61,12 @@ def _named(given: str) -> tuple[str, str]:
     """Return the name that NAME=FILE gives, and the file; a file of that very name has none."""
     label, equals, name = given.partition("=")
     if equals and label and not Path(given).exists():
-        return label, name
+        return writable(label), name
     return "", given
 
 
 def _stem(name: str) -> str:
-    return "standard input" if name == "-" else Path(name).stem
+    return "standard input" if name == "-" else writable(Path(name).stem)
 
 
 def _tell_apart(runs: Sequence[Run]) -> None:
@@ -114,7 +117,7 @@ def _tabled(data: bytes, name: str, label: str) -> list[Run]:
     found: dict[str, dict[str, list[JobResult]]] = {}
     for number, row in enumerate(_rows(data, name), 1):
         where = f"{name}: row {number}"
-        policy = str(row.get("policy") or row.get("run") or "")
+        policy = writable(row.get("policy") or row.get("run") or "")
         seed = str(row.get("seed") or 0)
         found.setdefault(policy, {}).setdefault(seed, []).append(_job(row, where))
     if not found:
@@ -133,7 +136,10 @@ def _rows(data: bytes, name: str) -> Iterator[Mapping[str, Any]]:
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: {error}") from error
     if not text.lstrip("\ufeff \n\r\t").startswith("{"):
-        yield from csv.DictReader(io.StringIO(text))
+        try:
+            yield from csv.DictReader(io.StringIO(text))
+        except csv.Error as error:
+            raise DataError(f"{name}: {error}") from error
         return
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
@@ -153,10 +159,12 @@ def _job(row: Mapping[str, Any], where: str) -> JobResult:
         if value in (None, ""):
             continue
         try:
-            values[key] = (str(value) if key in _WORDS else
+            values[key] = (writable(value) if key in _WORDS else
                            int(value) if key in _WHOLE else float(value))  # fmt: skip
         except (ValueError, TypeError, OverflowError) as error:
             raise DataError(f"{where}: {key}: {error}") from error
+        if key not in _WORDS and not abs(values[key]) <= _LONGEST_S:
+            raise DataError(f"{where}: {key} is no number of seconds or jobs: {str(value)[:30]}")
     if lacking := [key for key in ("name", "arrival") if key not in values]:
         raise DataError(f"{where}: no {lacking[0]}")
     return JobResult(**{"node": "", **values})

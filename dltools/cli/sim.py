@@ -170,8 +170,10 @@ def sim(
     """  # fmt: skip
     if sum(map(bool, (from_, generate, trace))) > 1:
         raise typer.BadParameter("--from, --generate and --trace exclude each other")
+    if input_ != "-" and (from_ or generate or trace):
+        raise typer.BadParameter(f"{input_}: --from, --generate and --trace are instead of a FILE")
     if not 0 < repeat <= 100_000:
-        raise ConfigError("--repeat is more than 0")
+        raise ConfigError("--repeat is from 1 to 100,000")
     if hosts and not (generate or trace):
         raise typer.BadParameter("--hosts goes with --generate or --trace")
     if throughputs and not trace.startswith("gavel:"):
@@ -247,8 +249,10 @@ class Task:
 
 def _check(names: Sequence[str], assignments: Sequence[str], realize: str) -> None:
     """Complain of a wrong setting before anything runs."""
+    from dltools.cli.plan import complain_of_plugins
     from dltools.policy.parameters import describe
 
+    complain_of_plugins()
     known: set[str] = set()
     for name in names:
         policy, _, _ = _chosen(name, assignments, realize)

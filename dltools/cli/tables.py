@@ -10,9 +10,12 @@ from rich.table import Table
 
 from dltools import metrics
 from dltools.cli.fitting import Fitted
+from dltools.cpus import parse_cpus, widest
 from dltools.printable import printable
+from dltools.schema import DEFAULT_CPU_WEIGHT
 
 if TYPE_CHECKING:
+    from dltools.apply.status import Held
     from dltools.planner import Verdict
     from dltools.plans import Result, Settings
 
@@ -20,7 +23,7 @@ _CLASS_COLOURS = {
     "NL": "green", "WL": "yellow", "CL": "cyan", "PC": "green", "WC": "yellow", "CC": "cyan",
     "P1": "green", "P3": "cyan", "S": "green", "G": "cyan", "B": "red",
 }  # fmt: skip
-_LOOKS = {"REALIZE": "left", "SET": "wrap", "ACTIONS": "left"}
+_LOOKS = {"REALIZE": "left", "SET": "wrap", "ACTIONS": "left", "LIMITS": "left"}
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
 
 
@@ -46,16 +49,15 @@ def containers_table(
             progress.setdefault(row["container_id"], {})[row["metric"]] = row["value"]
         elif row["kind"] == "node":
             nodes[row["host"]] = row
+    listed = widest_list(newest.values())
     for key, row in newest.items():
         before = earlier.get(key)
         shown = {**(before or {}).get("progress", {}), **progress.get(key, {})}
-        whole = (nodes.get(row["host"]) or {}).get("cpu_count")
-        limit = row["cpu_limit_cores"]
         table.add_row(
             row["container_name"],
             row["state"],
             cores(row, before),
-            "-" if limit is None or limit == whole else f"{limit:.3g}",
+            limited(row, (nodes.get(row["host"]) or {}).get("cpu_count"), listed),
             size(row["memory_working_set_bytes"]),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
             " ".join(f"{clipped(name, 18)}={value:.4g}" for name, value in shown.items()) or "-",
@@ -92,6 +94,27 @@ def clipped(name: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)) + "…"
 
 
+def widest_list(rows: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many CPUs the lists of containers hold together."""
+    return len(parse_cpus(widest(None, (row.get("cpuset") for row in rows)) or ""))
+
+
+def limited(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
+    """Return what holds a container: 0.5, weight 10, CPUs 0-1, paused; - for one that nothing
+    holds. Its node has so many `cpus`, and its neighbours' lists hold so many."""
+    quota, weight, cpuset = row["cpu_limit_cores"], row.get("cpu_weight"), row.get("cpuset")
+    words = ["paused"] if row["state"] == "paused" else []
+    if row.get("turn_seconds"):
+        words.append(f"turns {row['turn_seconds']:g} s")
+    if quota is not None and quota != cpus:
+        words.append(f"{quota:.3g}")
+    if weight is not None and weight != DEFAULT_CPU_WEIGHT:
+        words.append(f"weight {weight:g}")
+    if cpuset and len(parse_cpus(cpuset)) < max(cpus or 0.0, listed):
+        words.append(f"CPUs {cpuset}")
+    return ", ".join(words) or "-"
+
+
 def cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
     """Return the cores that a row's subject has used since the row before, else since its start."""
     used, start = row["cpu_seconds"], row.get("started_at")
@@ -115,24 +138,44 @@ def size(count: int | None) -> str:
     return f"{amount:.3g} {unit}"
 
 
-def _settings(settings: Settings) -> str:
-    """Return settings as people say them: 1.5 cpus, weight 300, no limit."""
-    words = []
-    if "cpus" in settings:
-        cpus = settings["cpus"]
-        words.append("no limit" if cpus is None else f"{cpus:g} cpus")
-    if settings.get("cpu_weight") is not None:
-        words.append(f"weight {settings['cpu_weight']:g}")
-    if "cpuset" in settings:
-        words.append(f"on CPUs {settings['cpuset'] or 'all'}")
-    if "state" in settings:
-        words.append(str(settings["state"]))
-    if "turn_s" in settings:
-        words.append(f"turn {settings['group'] + 1}, {settings['turn_s']:g} s")
-    if "memory" in settings:
-        words.append("no memory limit" if settings["memory"] is None
-                     else size(settings["memory"]))  # fmt: skip
+def described(settings: Settings, named: Iterable[str] = (), *, whole: bool = True) -> str:
+    """Return settings as people say them: 1.5 cpus, weight 300, paused.
+
+    Defaults are left out, but of those that are `named`; "no limit" is said where nothing else is
+    to be said of the `whole` of a container's settings.
+    """
+    words = [str(settings["state"])] if settings.get("state", "running") != "running" else []
+    if settings.get("turn_s"):
+        place = f"turn {settings['group'] + 1}," if "group" in settings else "turns of"
+        words.append(f"{place} {settings['turn_s']:g} s")
+    if settings.get("cpus") is not None:
+        words.append(f"{settings['cpus']:g} cpus")
+    weight = settings.get("cpu_weight")
+    if weight is not None and (weight != DEFAULT_CPU_WEIGHT or "cpu_weight" in named):
+        words.append(f"weight {weight:g}")
+    if settings.get("cpuset"):
+        words.append(f"on CPUs {settings['cpuset']}")
+    if settings.get("memory") is not None:
+        words.append(size(settings["memory"]))
+    if whole:
+        return ", ".join(words) or ("no limit" if settings else "-")
+    defaults = {"state": "running", "cpus": "no quota", "cpuset": "on all CPUs",
+                "memory": "no memory limit"}  # fmt: skip
+    words += [word for name, word in defaults.items()
+              if name in named and settings.get(name) in (None, word)]  # fmt: skip
     return ", ".join(words) or "-"
+
+
+def _changed(before: Settings, after: Settings) -> tuple[str, str]:
+    """Return what differs between settings before and after; where nothing does, all of them."""
+    names = [name for name in {**before, **after}
+             if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)]  # fmt: skip
+    names = names or [*before]
+    told = [{name: found[name] for name in names if name in found} for found in (before, after)]
+    return tuple(described(one, one, whole=False) for one in told)  # type: ignore[return-value]
+
+
+_UNKNOWN = object()
 
 
 def verdicts_table(verdicts: Iterable[Verdict], *, wide: bool) -> Table:
@@ -145,21 +188,25 @@ def verdicts_table(verdicts: Iterable[Verdict], *, wide: bool) -> Table:
     )  # fmt: skip
     for verdict in verdicts:
         wanted = verdict.setting or {}
-        shown = {"cpu_weight", "cpuset"} & set(wanted) or {"cpus"}
-        present = {k: v for k, v in verdict.present.items() if k in shown}
         share = verdict.grant.share
         more = (verdict.grant.signal or "-", verdict.grant.prediction or "-")
         table.add_row(
             verdict.name,
             verdict.job_class,
             "-" if share is None else f"{share:.0%}",
-            _settings(present),
-            _settings(wanted) if wanted else "as now",
+            described(verdict.present, wanted),
+            _then(verdict.present, wanted) if wanted else "as now",
             *(more if wide else ()),
             verdict.reason,
             style=_CLASS_COLOURS.get(verdict.job_class, ""),
         )
     return table
+
+
+def _then(present: Settings, wanted: Settings) -> str:
+    """Return what is to be set; "no limit" only where nothing else holds the container then."""
+    whole = described(present | wanted)
+    return whole if whole == "no limit" else described(wanted, wanted, whole=False)
 
 
 def results_table(results: Iterable[Result]) -> Table:
@@ -169,13 +216,35 @@ def results_table(results: Iterable[Result]) -> Table:
         ("NOTE", "wrap"),
     )  # fmt: skip
     for result in results:
+        before, after = _changed(result.before, result.after)
         table.add_row(
             result.container_name,
             result.status.value,
-            _settings(result.before),
-            _settings(result.after),
+            before,
+            after,
             result.error or "",
             style=_STATUS_COLOURS.get(result.status.value, ""),
+        )
+    return table
+
+
+def held_table(rows: Iterable[Held]) -> Table:
+    """Return a row per container that is held: how it was found, how it is now, since when and by
+    which run."""
+    table = Fitted(
+        ("CONTAINER", "left"), ("FOUND", "left"), ("NOW", "left"), ("SINCE", "left"),
+        ("BY", "wrap"),
+    )  # fmt: skip
+    for one in rows:
+        found, now = _changed(one.found, {"state": "gone"} if one.now is None else one.now)
+        run, ended = one.run, "" if one.run.alive else " (ended)"
+        table.add_row(
+            one.name,
+            described(one.found) if found == "-" else found,
+            now,
+            f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-",
+            f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",
+            style="" if one.run.alive else "yellow",
         )
     return table
 

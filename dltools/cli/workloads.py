@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dltools import bounded
 from dltools.cli import options
 from dltools.errors import ConfigError, DataError
 
@@ -23,11 +24,15 @@ def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[W
 
     stream, shown = options.open_input(name, context)
     try:
-        text = stream.read().decode()
+        text = bounded.small(stream, shown).decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{shown}: not a workload file: {error}") from error
     folder = Path() if name == "-" else Path(name).parent
-    return [read(text, shown, seed, lambda file: _text(folder / file)) for seed in seeds]
+
+    def load(file: str) -> str:
+        return bounded.text(folder / file, DataError)
+
+    return [read(text, shown, seed, load) for seed in seeds]
 
 
 def recorded(name: str, context: typer.Context) -> Workload:
@@ -47,7 +52,8 @@ def generated(what: str, gap: float, nodes: list[NodeSpec], seed: int) -> Worklo
 
     kind, _, count = what.partition(":")
     if kind not in ARRIVALS or not count.isdecimal() or not 0 < int(count) <= 1_000_000:
-        raise ConfigError(f"--generate {what}: KIND:N, where KIND is {', '.join(ARRIVALS)}")
+        raise ConfigError(f"--generate {what}: KIND:N, where KIND is {', '.join(ARRIVALS)} and N "
+                          "from 1 to 1,000,000")  # fmt: skip
     return checked(trainings(int(count), kind, gap, seed), nodes, what)
 
 
@@ -61,7 +67,7 @@ def traced(
     kind, _, name = what.partition(":")
     if kind not in traces.KINDS or not name:
         raise ConfigError(f"--trace {what}: KIND:FILE, where KIND is {', '.join(traces.KINDS)}")
-    text = _text(Path(name))
+    text = bounded.text(Path(name), DataError)
     if kind == "alibaba":
         return checked(traces.alibaba(text, name), nodes, name)
     if kind == "pollux":
@@ -71,7 +77,7 @@ def traced(
     if throughputs is None:
         raise ConfigError("--trace gavel needs --throughputs: how fast its jobs are is not in it")
     try:
-        table = json.loads(_text(throughputs))
+        table = json.loads(bounded.text(throughputs, DataError))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{throughputs}: {error}") from error
     if not isinstance(table, dict):
@@ -83,7 +89,7 @@ def listed(file: Path) -> list[NodeSpec]:
     """Read a list of machines."""
     from dltools.sim.traces import machines
 
-    found = machines(_text(file), str(file))
+    found = machines(bounded.text(file, DataError), str(file))
     if not found:
         raise DataError(f"{file}: no machines")
     return found
@@ -103,10 +109,3 @@ def machines(cpus: float, nodes: int) -> list[NodeSpec]:
     if not 0 < cpus < 1e6 or not 0 < nodes <= 100_000:
         raise ConfigError("--cpus and --nodes are more than 0")
     return [NodeSpec(f"node-{k + 1}", cpus) for k in range(nodes)]
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file}: {getattr(error, 'strerror', None) or error}") from error

@@ -5,11 +5,11 @@ _dl_probe() {
     case $before in
         --format) COMPREPLY=($(compgen -W "auto table parquet arrow jsonl csv prom" -- "$word")); return ;;
         -o|--output|--from-log) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --compact) COMPREPLY=($(compgen -d -- "$word")); return ;;
-        -i|--interval|-n|--count|--duration|--since|--window|--label|--name|--pattern|--metric|--start|--rotate) return ;;
+        --compact|--state-dir) COMPREPLY=($(compgen -d -- "$word")); return ;;
+        -i|--interval|-n|--count|--duration|--since|--window|--label|--name|--pattern|--metric|--start|--rotate|--patience) return ;;
     esac
     if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W "--interval --count --duration --since --window --label --name --pattern --metric --from-log --start --list-metrics --output --rotate --compact --format --verbose --version --help" -- "$word"))
+        COMPREPLY=($(compgen -W "--interval --count --duration --since --window --label --name --pattern --metric --from-log --start --list-metrics --output --rotate --compact --patience --state-dir --format --verbose --version --help" -- "$word"))
     else
         COMPREPLY=($(compgen -f -- "$word"))
     fi

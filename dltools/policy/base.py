@@ -36,7 +36,10 @@ class Grant:
     """What a job gets: a share of its node, its class and the reason, with the numbers.
 
     `share` is in (0, 1]; 1 takes the limit off; None leaves the setting as it is. `signal` and
-    `prediction` are what it was judged by, in a few words, for people.
+    `prediction` are what it was judged by, in a few words, for people. A job of which too little is
+    known to judge it is `free`: no limit and the default weight, whatever its share. Where jobs
+    stand in line, those of a higher `rank` stand behind, whatever their shares: who has converged
+    stands behind who still grows.
     """
 
     share: float | None
@@ -44,6 +47,8 @@ class Grant:
     reason: str
     signal: str = ""
     prediction: str = ""
+    free: bool = False
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)

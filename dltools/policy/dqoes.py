@@ -99,9 +99,7 @@ class Dqoes:
         models = _models(node, cluster.now, cluster.itval_s, parameters)
         classes = {model.job.id: model.job_class for model in models}
         shares, told = _moved(models, parameters)
-        grants = {
-            job.id: Grant(None, "-", "no response-time target: left alone") for job in node.jobs
-        }
+        grants = {job.id: Grant(None, "-", _bystander(job)) for job in node.jobs}
         for model in models:
             share = shares[model.job.id]
             signal = "" if model.latency is None else f"{model.metric} {model.latency:.3g}"
@@ -131,7 +129,7 @@ def classify(target: float, latency: float | None, alpha: float) -> str:
 
 
 def _models(node: Node, now: int, itval_s: float, parameters: Parameters) -> list[_Model]:
-    jobs = [job for job in node.jobs if job.targets.qoe_s is not None]
+    jobs = [job for job in node.jobs if job.targets.qoe_s is not None and _names(job)]
     shares = _present_shares(node, jobs)
     models = []
     for job in jobs:
@@ -156,32 +154,42 @@ def _present_shares(node: Node, jobs: Sequence[Track]) -> dict[str, float]:
     return {key: share / total for key, share in shares.items()}
 
 
-def _latency(job: Track, now: int, itval_s: float, quantile: float) -> tuple[str, float | None]:
-    """Return the metric that a model is judged by and its value over the window (seconds).
+def _names(job: Track) -> list[str]:
+    """Return what a model may be judged by, of what it has reported, best first.
 
-    The label `dltools.metric`; else `latency_seconds`; else the first latency by name, in the order
-    of a person: without a quantile first.
+    The label `dltools.metric`; else `latency_seconds`; else the latencies by name, in the order of
+    a person: without a quantile first.
     """
     wanted = job.labels.get(METRIC)
-    names = (
-        [wanted]
-        if wanted
-        else sorted(
-            (name for name in job.metrics if name.startswith("latency")),
-            key=lambda name: (name != "latency_seconds", metrics.rank(name)),
-        )
+    if wanted:
+        return [wanted] if wanted in job.metrics else []
+    return sorted(
+        (name for name in job.metrics if name.startswith("latency")),
+        key=lambda name: (name != "latency_seconds", metrics.rank(name)),
     )
+
+
+def _latency(job: Track, now: int, itval_s: float, quantile: float) -> tuple[str, float | None]:
+    """Return the metric that a model is judged by and its value over the window (seconds), that of
+    the first of its names which has one."""
+    names = _names(job)
     for name in names:
-        series = job.metrics.get(name)
-        if series is None:
-            continue
-        window = series.window(now - round(itval_s * MICRO), now)
+        window = job.metrics[name].window(now - round(itval_s * MICRO), now)
         values = sorted(value for value in window if math.isfinite(value) and value >= 0)
         if values:
             if quantile > 0:
                 return name, values[min(len(values) - 1, int(quantile * len(values)))]
             return name, math.fsum(values) / len(values)
-    return names[0] if names else "latency_seconds", None
+    return names[0], None
+
+
+def _bystander(job: Track) -> str:
+    """Return why a job is left alone."""
+    if job.targets.qoe_s is None:
+        return "no response-time target: left alone"
+    reported = ", ".join(sorted(job.metrics))
+    wanted = job.labels.get(METRIC) or "latency"
+    return f"no {wanted} yet, only {reported}: left alone until it reports one"
 
 
 def _moved(models: Sequence[_Model], parameters: Parameters) -> tuple[dict[str, float], str]:

@@ -2,9 +2,12 @@
 
 Zheng, Tynes, Gorelick, Mao, Cheng, Hou: FlowCon: Elastic Flow Configuration for Containerized
 Deep Learning Applications, ICPP 2019. Classes, transitions, limits, back-off and listeners follow
-the authors' published code, with these exceptions, which are ours: a job whose growth is unknown
-keeps its class and limit instead of counting as converged; limits are not truncated to whole CPUs;
-`signed`, `backoff=false` and `itval_max` are additions.
+the authors' published code, with these exceptions, which are ours. Limits are not truncated to
+whole CPUs. A job whose growth is unknown does not count as converged: a new one has no limit; one
+that was found slow keeps its class and limit for four intervals, and is new again after that. While
+any growth is unknown, G/S says too much, and completing jobs get no more than the floor. No growing
+job gets less than the floor either (`floor`). `signed`, `backoff=false` and `itval_max` are
+additions.
 """
 
 from __future__ import annotations
@@ -13,11 +16,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dltools.policy.base import Cluster, Decision, Grant, Needs, Pace, State
+from dltools.policy.base import Cluster, Decision, Grant, Needs, Node, Pace, State
+from dltools.policy.history import MICRO
 from dltools.policy.parameters import parameter
 from dltools.policy.signals import Growth, growth, signal_of
 
 NEW, WATCHING, COMPLETING = "NL", "WL", "CL"
+_FORGET = 4
+"""Intervals for which a slow job of unknown growth keeps its class (ours)."""
+
+_RANKS = {NEW: 0, WATCHING: 1, COMPLETING: 2}
 _WORDS = {NEW: "growing", WATCHING: "watching", COMPLETING: "completing"}
 
 
@@ -42,10 +50,13 @@ class Parameters:
         source="ours",
     )
     signed: bool = parameter(False, "count only change for the better as growth", source="ours")
+    floor: bool = parameter(
+        True, "give a growing job no less than a completing one gets at the least", source="ours"
+    )
 
 
 class FlowCon:
-    """The policy object; it holds no state of its own."""
+    """The policy object. Its memory is since when the growth of slow jobs has been unknown."""
 
     name = "flowcon"
     help = "elastic CPU limits by growth efficiency: completing jobs make room (FlowCon, ICPP 2019)"
@@ -63,42 +74,78 @@ class FlowCon:
             job.id: growth(job, cluster.now, cluster.itval_s, node.cpus, signed=parameters.signed)
             for job in node.jobs
         }
-        before = {key: node.last[key].job_class if key in node.last else NEW for key in growths}
+        last = {key: node.last[key].job_class if key in node.last else NEW for key in growths}
+        unknown = _unknown(cluster, growths, state)
+        before = {
+            job.id: NEW if _is_forgotten(cluster, unknown.get(job.member)) else last[job.id]
+            for job in node.jobs
+        }
         classes = {
             key: transition(before[key], found.efficiency, parameters.alpha)
             for key, found in growths.items()
         }
+        memory = {**state, node.host: unknown}
         if all(job_class == COMPLETING for job_class in classes.values()):
             grants = {
                 key: Grant(1.0, COMPLETING, f"all completing: limits off; {_numbers(found)}",
-                           signal_of(found))
+                           signal_of(found), free=True)
                 for key, found in growths.items()
             }  # fmt: skip
-            return Decision(grants, state, Pace.DOUBLE, gain="none: every job is completing")
-        total = math.fsum(g.efficiency for g in growths.values() if g.efficiency is not None)
-        grants = {}
-        for key, job_class in classes.items():
-            found = growths[key]
-            share = limit(job_class, found.efficiency, total, len(classes))
-            reason = _reason(before[key], job_class, found, parameters.alpha, share)
-            if share is None and key in node.last:
-                share = node.last[key].share
-            grants[key] = Grant(share, job_class, reason, signal_of(found))
-        return Decision(grants, state, gain=_gain(grants))
+            return Decision(grants, memory, Pace.DOUBLE, gain="none: every job is completing")
+        grants = {
+            key: _grant(key, job_class, before[key], growths, node, parameters)
+            for key, job_class in classes.items()
+        }
+        return Decision(grants, memory, gain=_gain(grants))
 
 
 FLOWCON = FlowCon()
 
 
+def _grant(
+    key: str,
+    job_class: str,
+    before: str,
+    growths: Mapping[str, Growth],
+    node: Node,
+    parameters: Parameters,
+) -> Grant:
+    found, old = growths[key], node.last.get(key)
+    known = [g.efficiency for g in growths.values() if g.efficiency is not None]
+    least = limit(COMPLETING, 0.0, 1.0, len(growths))
+    share = limit(job_class, found.efficiency, math.fsum(known), len(growths))
+    if share is not None and least is not None:
+        if job_class == COMPLETING and len(known) < len(growths):
+            share = least
+        elif job_class == NEW and parameters.floor:
+            share = max(share, least)
+    reason = _reason(before, job_class, found, parameters.alpha, share)
+    free = False
+    if share is None:
+        free = old is None or old.free or (job_class == NEW and found.efficiency is None)
+        share = 1.0 if old is None or free else old.share
+    return Grant(share, job_class, reason, signal_of(found), free=free, rank=_RANKS[job_class])
+
+
+def _unknown(cluster: Cluster, growths: Mapping[str, Growth], state: State) -> dict[str, int]:
+    """Return since when (microseconds) the growth of each job has been unknown."""
+    node = cluster.node
+    before = state.get(node.host) or {}
+    return {job.member: int(before.get(job.member, cluster.now))
+            for job in node.jobs if growths[job.id].efficiency is None}  # fmt: skip
+
+
+def _is_forgotten(cluster: Cluster, since: int | None) -> bool:
+    """Tell whether growth has been unknown for so long that its class says nothing any more."""
+    return since is not None and cluster.now - since >= _FORGET * cluster.itval_s * MICRO
+
+
 def _gain(grants: Mapping[str, Grant]) -> str:
-    """Say how much of the node the growing jobs get, against equal shares."""
-    growing = [grant for grant in grants.values() if grant.job_class == NEW]
-    if not growing or len(growing) == len(grants):
+    """Say for how many jobs the others make room."""
+    growing = sum(grant.job_class == NEW for grant in grants.values())
+    if not growing or growing == len(grants):
         return "none yet: no job makes room for another"
-    shares = math.fsum(grant.share or 1 / len(grants) for grant in growing)
-    equal = len(growing) / len(grants)
-    return (f"{len(growing)} growing of {len(grants)} jobs get {min(1.0, shares):.0%} of the node, "
-            f"{equal:.0%} in free competition")  # fmt: skip
+    return f"{len(grants) - growing} of {len(grants)} jobs make room for {growing} that grow"
 
 
 def transition(job_class: str, efficiency: float | None, alpha: float) -> str:
@@ -128,7 +175,8 @@ def limit(job_class: str, efficiency: float | None, total: float, n: int) -> flo
 def _reason(before: str, after: str, found: Growth, alpha: float, share: float | None) -> str:
     word = _WORDS[after]
     if found.efficiency is None:
-        return f"{word}: growth efficiency unknown ({found.note}); limit kept"
+        kept = "no limit" if after == NEW else "limit kept"
+        return f"{word}: growth efficiency unknown ({found.note}); {kept}"
     relation = "<" if found.efficiency < alpha else ">="
     moved = f" ({before} to {after})" if before != after else ""
     kept = "; limit kept" if share is None else ""

@@ -158,9 +158,11 @@ class Track:
 
     `arrived` is when it was first seen (it starts anew when the container restarts); `samples`
     are (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
-    relative weight, None where unknown. `met_first` and `met_final` are the times of the first
-    points that met its targets; `epoch` and `step` the newest that it reported; `member` tells this
-    run of the container from its earlier ones.
+    relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
+    none. `met_first` and `met_final` are the times of the first points that met its targets;
+    `epoch` and `step` the newest that it reported; `held` whether this container has ever been
+    granted a share, in an earlier run too; `member` tells this run of the container from its
+    earlier ones.
     """
 
     id: str
@@ -172,6 +174,7 @@ class Track:
     labels: Mapping[str, str] = field(default_factory=dict)
     cpus: float | None = None
     weight: float | None = None
+    turn_s: float | None = None
     threads: int | None = None
     cpuset: str | None = None
     samples: list[tuple[int, float]] = field(default_factory=list)
@@ -181,6 +184,7 @@ class Track:
     epoch: float | None = None
     step: int | None = None
     targets: Targets = NONE
+    held: bool = False
     member: str = ""
 
     def __post_init__(self) -> None:
@@ -305,7 +309,7 @@ _PLAIN = ("name", "host", "arrived", "started", "state", "cpus", "weight", "thre
 def to_json(track: Track) -> dict[str, Any]:
     """Return a track as JSON values. NaN and the infinities become strings."""
     return {
-        **{name: getattr(track, name) for name in _PLAIN},
+        **{name: getattr(track, name) for name in (*_PLAIN, "turn_s", "held")},
         "labels": dict(track.labels),
         "samples": [list(sample) for sample in track.samples],
         "metrics": {name: _series_to_json(s) for name, s in sorted(track.metrics.items())},
@@ -328,7 +332,8 @@ def _series_to_json(series: Series) -> dict[str, Any]:
 
 def from_json(id_: str, data: Mapping[str, Any]) -> Track:
     """Return the track that `to_json` gave. Raises KeyError, TypeError or ValueError."""
-    track = Track(id_, **{name: data[name] for name in _PLAIN})
+    track = Track(id_, **{name: data[name] for name in _PLAIN}, turn_s=data.get("turn_s"),
+                  held=bool(data.get("held")))  # fmt: skip
     track.label({str(key): str(value) for key, value in data["labels"].items()})
     track.samples = [(int(time), float(seconds)) for time, seconds in data["samples"]]
     track.metrics = {name: _series_from_json(saved) for name, saved in data["metrics"].items()}

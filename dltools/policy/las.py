@@ -1,9 +1,9 @@
 """Least attained service: who has had least CPU goes first.
 
 Gu et al.: Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, discretised:
-attained service puts a job into one of a few queues, within which it is first come, first served.
-Tiresias counts GPU seconds; here it is CPU seconds of the container, and the queues' borders are
-ours.
+attained service puts a job into one of a few queues. Tiresias counts GPU seconds, and serves a
+queue in order of arrival. Here it is CPU seconds of the container. The queues' borders are ours; so
+is the order within a queue: least attained service first there too, so that equals take turns.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Las:
         return Needs(parameters.itval)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
-        """Line the jobs up by queue, then by arrival."""
+        """Line the jobs up by queue, then by what they have had."""
         node = cluster.node
         queues = {job.id: queue(job.attained, parameters) for job in node.jobs}
-        order = sorted(node.jobs, key=lambda j: (queues[j.id], j.arrived, j.name, j.id))
+        order = sorted(node.jobs, key=lambda j: (queues[j.id], j.attained, j.arrived, j.name, j.id))
         shares = in_line(order, node.cpus, parameters.floor / max(1, len(order)))
         grants = {}
         for number, job in enumerate(order, 1):

@@ -197,11 +197,12 @@ def metric_of(track: Track) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The CPU seconds that a job still needs (infinite: it will not get there; None: unknown), and
-    how that is known."""
+    """The CPU seconds that a job still needs (infinite: it will not get there; None: unknown), how
+    that is known, and whether it has converged and goes on for nothing."""
 
     seconds: float | None
     note: str
+    converged: bool = False
 
 
 def to_target(track: Track, target: float) -> Remaining:
@@ -267,7 +268,7 @@ def _to_convergence(track: Track) -> Remaining:
         return Remaining(None, "too few points to predict")
     end, seconds = found.asymptote(), found.convergence(_CONVERGED)
     if found.flat or seconds <= track.attained - found.last:
-        return Remaining(math.inf, f"{metric} has converged, yet it goes on")
+        return Remaining(math.inf, f"{metric} has converged, yet it goes on", converged=True)
     if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
     seconds -= track.attained - found.last

@@ -3,7 +3,8 @@
 Zhang, Stafman, Or, Freedman: SLAQ: Quality-Driven Scheduling for Distributed Machine Learning,
 SoCC 2017: the node is cut into small parts, and each goes to the job whose loss, normalised by the
 largest change it has shown, falls most for it in the next interval. The curves are ours
-(dltools.policy.curves), and so is what a job of unknown curve gets: an equal share.
+(dltools.policy.curves). Ours too: a job of unknown curve counts for an equal share, and is not
+limited; those that gain nothing any more share alike what the others leave.
 """
 
 from __future__ import annotations
@@ -60,15 +61,20 @@ class Slaq:
         for job in node.jobs:
             share, ahead = shares[job.id], quality[job.id]
             if ahead is None:
-                grants[job.id] = Grant(share, "-", f"equal share of {n}: too few points to predict")
+                grants[job.id] = Grant(share, "-", "no limit: too few points to predict", free=True)
                 continue
             gain = ahead(share * budget)
             note = f"{metric_of(job)} gains {gain:.2%} of its way in {share * budget:.3g} CPU s"
-            grants[job.id] = Grant(share, "-", note, f"{job.attained:.3g} CPU s attained", note)
+            grants[job.id] = Grant(share, "-", note, f"{job.attained:.3g} CPU s attained", note,
+                                   rank=int(ahead(budget) < _NOTHING))  # fmt: skip
         return Decision(grants, state, gain=_gain(node.jobs, quality, shares, budget))
 
 
 SLAQ = Slaq()
+
+_NOTHING = 1e-3
+"""Part of its way that a job gains with the whole node in an interval when it counts as converged
+(ours)."""
 
 Quality = Callable[[float], float]
 """From CPU seconds to the part of its whole way so far that a job's metric gains by them."""
@@ -100,6 +106,7 @@ def _greedy(
     floor = parameters.floor * total / len(known)
     part = (total - floor * len(known)) / (max(1, int(parameters.parts)) * len(known))
     reached: dict[str, float] = {}
+    flat: list[Track] = []
     heap: list[tuple[float, int, str, str]] = []
     jobs = {job.id: job for job in known}
 
@@ -116,7 +123,10 @@ def _greedy(
         ahead = quality[job.id]
         assert ahead is not None
         reached[job.id] = ahead(floor * budget)
-        offer(job)
+        if ahead(budget) < _NOTHING:
+            flat.append(job)
+        else:
+            offer(job)
     for _ in range(max(1, int(parameters.parts)) * len(known)):
         if not heap:
             break
@@ -125,7 +135,11 @@ def _greedy(
         reached[key] -= gain
         offer(jobs[key])
     left = total - sum(shares[job.id] for job in known)
-    if left > 1e-9:  # all have what their threads can use: limit nobody
+    if left <= 1e-9:
+        return
+    for job in flat:
+        shares[job.id] += left / len(flat)
+    if not flat:  # all have what their threads can use: limit nobody
         for job in known:
             shares[job.id] = min(1.0, shares[job.id] + left)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dltools.policy.base import Cluster, Decision, Deed, Grant, Needs, Node, Order, Policy, State
@@ -108,7 +108,9 @@ class Specon:
             peak = max(peak, found.efficiency or 0.0)
             known[job.member] = [peak, job_class, found.efficiency]
             reason = _reason(job_class, found, peak, parameters.alpha)
-            grants[job.id] = Grant(shares.get(job.id), job_class, reason, signal_of(found))
+            own = shares.get(job.id, Grant(None, "-", ""))
+            grants[job.id] = replace(own, job_class=job_class, reason=reason,
+                                     signal=signal_of(found), prediction="")  # fmt: skip
         best[node.host] = known
         known_moves: dict[str, Any] = dict(state.get("moved") or {})
         moved = _came_about(known_moves, cluster, parameters.cooldown)
@@ -130,12 +132,11 @@ class Specon:
 SPECON = Specon()
 
 
-def _within(cluster: Cluster, parameters: Parameters) -> Mapping[str, float | None]:
+def _within(cluster: Cluster, parameters: Parameters) -> Mapping[str, Grant]:
     if parameters.within == "none":
         return {}
     policy: Policy = SRTF if parameters.within == "srtf" else SLAQ
-    found = policy.decide(cluster, policy.parameters(), {})
-    return {key: grant.share for key, grant in found.grants.items()}
+    return policy.decide(cluster, policy.parameters(), {}).grants
 
 
 def transition(job_class: str, efficiency: float | None, best: float, alpha: float) -> str:

@@ -3,7 +3,8 @@
 The classic that is best for the mean completion time where remaining times are known (Schrage
 1968). Here they are predicted: from epochs or steps where labels give their number, from the
 learning curve and the target else. A job of which nothing is known yet goes before all others until
-it has had `explore` CPU seconds: that is how it becomes known. All of it ours.
+it has had `explore` CPU seconds: that is how it becomes known. After that it is taken to need as
+much as it has had. All of it ours.
 """
 
 from __future__ import annotations
@@ -60,33 +61,43 @@ class Srtf:
         if leader in ranks and ranks[leader][0] == 1:
             ranks[leader] = (1, ranks[leader][1] * (1 - parameters.hysteresis))
         order = sorted(node.jobs, key=lambda j: (*ranks[j.id], j.arrived, j.name, j.id))
-        shares = in_line(order, node.cpus, parameters.floor / max(1, len(order)))
+        known = [job for job in order if ranks[job.id][0] > 0]
+        shares = in_line(known, node.cpus, parameters.floor / max(1, len(order)))
         grants = {}
         for number, job in enumerate(order, 1):
             note = found[job.id].note
-            job_class = ("new", "known", "endless")[ranks[job.id][0]]
+            rank = ranks[job.id][0]
+            job_class = "guessed" if rank == 1 and found[job.id].seconds is None else _CLASSES[rank]
             reason = f"{number}. of {len(order)}: {note}"
+            if job_class == "guessed":
+                reason += f"; taken to need the {job.attained:.3g} CPU s that it has had once more"
             signal = f"{job.attained:.3g} CPU s attained"
-            grants[job.id] = Grant(shares[job.id], job_class, reason, signal, note)
+            grants[job.id] = Grant(shares.get(job.id, 1.0), job_class, reason, signal, note,
+                                   free=rank == 0, rank=max(0, rank - 1))  # fmt: skip
         return Decision(grants, state, gain=_gain(order, found, node.cpus))
 
 
 SRTF = Srtf()
 
 
+_CLASSES = ("new", "known", "endless", "endless")
+
+
 def _rank(job: Track, found: Remaining, parameters: Parameters) -> tuple[int, float]:
-    """Return what a job is sorted by: the unknown that is still explored; the known by what they
-    need; then who has no end in sight, by what it has had."""
+    """Return what a job is sorted by: the unknown that is still explored; the others by what they
+    need; then who has no end in sight, and who has converged and yet goes on, by what they have
+    had."""
     if found.seconds is None:
-        return (0 if job.attained < parameters.explore else 2), job.attained
+        return (0 if job.attained < parameters.explore else 1), job.attained
     if math.isinf(found.seconds):
-        return 2, job.attained
+        return (3 if found.converged else 2), job.attained
     return 1, found.seconds
 
 
 def _leader(last: object) -> str:
-    """Return who had the largest share in the round before, "" where there was none."""
-    grants: dict[str, Grant] = dict(last)  # type: ignore[call-overload]
+    """Return the known job with the largest share of the round before, "" where there is none."""
+    every: dict[str, Grant] = dict(last)  # type: ignore[call-overload]
+    grants = {key: grant for key, grant in every.items() if not grant.free}
     return max(sorted(grants), key=lambda key: grants[key].share or 0.0, default="")
 
 

@@ -6,7 +6,8 @@ reconstruction. A job is in phase 1 (P1) until its metric first meets the label
 `dltools.target`, in phase 2 (P2) until it meets `dltools.target.final`, in phase 3 (P3) after
 that; it never goes back. Meeting the first orders one delivery: the model can go to its clients
 while training goes on. Phase 1 comes first, weighted by the CPU seconds that its learning curves
-still ask for; phase 2 shares what is left; phase 3 has the floor.
+still ask for; phase 2 shares what is left; phase 3 has the floor. A job whose metric has not
+appeared in `explore` CPU seconds competes as phase 2 until it does: its label may be misspelt.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ class Parameters:
         choices=("nearest", "farthest"),
         source="ours",
     )
+    explore: float = parameter(
+        10.0, "CPU seconds for which a job whose metric has not appeared stays in phase 1", low=0.0,
+        source="ours",
+    )  # fmt: skip
     backoff: bool = parameter(
         True, "double the interval while every job is past its targets", source="ours"
     )
@@ -65,7 +70,7 @@ class Tradl:
         """Put each job into its phase and share the node among the phases."""
         node = cluster.node
         refit(node.jobs)
-        found = {job.id: _remaining(job) for job in node.jobs}
+        found = {job.id: _remaining(job, parameters.explore) for job in node.jobs}
         phases = {job.id: phase(job, found[job.id]) for job in node.jobs}
         shares = _shares(node, phases, found, parameters)
         grants = {
@@ -90,8 +95,8 @@ TRADL = Tradl()
 
 
 def phase(job: Track, found: Remaining) -> str:
-    """Return a job's phase. One without a target, or whose curve ends short of its first, competes
-    as phase 2; one past its only target is in phase 3."""
+    """Return a job's phase. One without a target, whose curve ends short of its first or whose
+    metric does not appear competes as phase 2; one past its only target is in phase 3."""
     targets = job.targets
     if targets.first is None:
         return SECOND
@@ -102,10 +107,13 @@ def phase(job: Track, found: Remaining) -> str:
     return SECOND if found.seconds is not None and math.isinf(found.seconds) else FIRST
 
 
-def _remaining(job: Track) -> Remaining:
+def _remaining(job: Track, explore: float) -> Remaining:
     targets = job.targets
     if targets.first is None:
         return Remaining(None, "")
+    if targets.metric not in job.metrics and job.attained >= explore:
+        return Remaining(math.inf, f"no {targets.metric} in {job.attained:.3g} CPU s, "
+                         f"only {', '.join(sorted(job.metrics))}")  # fmt: skip
     if job.met_first is None:
         return to_target(job, targets.first)
     if targets.final is not None and job.met_final is None:
@@ -186,6 +194,8 @@ def _reason(job: Track, found: Remaining) -> str:
         return "no target: shares what phase 1 leaves"
     if job.met_first is None:
         if found.seconds is not None and math.isinf(found.seconds):
+            if targets.metric not in job.metrics:
+                return f"{found.note}: competes as phase 2 until it appears"
             return f"out of reach: {found.note}; competes as phase 2"
         return f"on its way to {_target(job)}: {found.note}"
     if targets.final is None or job.met_final is not None:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from dltools.labels import PREFIX
 from dltools.probe.connect import connect
-from dltools.probe.transport import Flow, GoneError, Params, RefusedError
+from dltools.probe.transport import Flow, GoneError, Params, RefusedError, Transport
 
 __all__ = [
     "LONGEST_ENTRY",
@@ -53,9 +53,9 @@ class Engine:
     """A connection to one engine. Methods raise the errors of `dltools.errors`, `GoneError` for a
     container that is gone and `RefusedError` for what the engine will not do."""
 
-    def __init__(self) -> None:
-        """Connect. Raises `UnavailableError` or `AccessError`."""
-        self._transport = connect()
+    def __init__(self, way: Transport | None = None) -> None:
+        """Take a way to the engine, or connect. Raises `UnavailableError` or `AccessError`."""
+        self._transport = way or connect()
         self.is_local = self._transport.is_local
         info = self._transport.json("GET", "/info")
         self.id: str = info.get("ID") or ""
@@ -70,24 +70,27 @@ class Engine:
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
-        return _container(self._transport.json("GET", f"/containers/{quote(id_)}/json"))
+        raw = self._transport.json("GET", f"/containers/{_quoted(id_)}/json")
+        if not isinstance(raw, dict) or "State" not in raw:
+            raise GoneError(f"{id_!r} is no container's name")  # but leads to another page
+        return _container(raw)
 
     def update(self, id_: str, settings: Mapping[str, Any]) -> None:
         """Post settings under the engine's own names."""
-        self._transport.json("POST", f"/containers/{quote(id_)}/update", body=dict(settings))
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/update", body=dict(settings))
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes."""
-        self._transport.json("POST", f"/containers/{quote(id_)}/pause")
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/pause")
 
     def unpause(self, id_: str) -> None:
         """Let a container's processes go on."""
-        self._transport.json("POST", f"/containers/{quote(id_)}/unpause")
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/unpause")
 
     def run(self, id_: str, command: Sequence[str]) -> int:
         """Run a command inside a container and return its exit status."""
         what = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
-        made = self._transport.json("POST", f"/containers/{quote(id_)}/exec", body=what)["Id"]
+        made = self._transport.json("POST", f"/containers/{_quoted(id_)}/exec", body=what)["Id"]
         self._transport.json("POST", f"/exec/{made}/start", body={"Detach": False})
         return int(self._transport.json("GET", f"/exec/{made}/json")["ExitCode"] or 0)
 
@@ -129,6 +132,10 @@ def _records(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
         yield json.loads(begun)
 
 
+def _quoted(id_: str) -> str:
+    return quote(id_, safe="", errors="replace")
+
+
 def _container(raw: Mapping[str, Any]) -> Container:
     state, config = raw["State"], raw["Config"]
     return Container(
@@ -158,7 +165,7 @@ def parse_time(text: str | None) -> datetime | None:
 def _log(container: Container, since: float, *, follow: bool) -> tuple[str, Params]:
     params: Params = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow),
                       "tail": "all", "since": f"{since:.9f}"}  # fmt: skip
-    return f"/containers/{quote(container.id)}/logs", params
+    return f"/containers/{_quoted(container.id)}/logs", params
 
 
 class Entries:

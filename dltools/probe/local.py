@@ -39,6 +39,7 @@ class Local:
     def __init__(self, path: str) -> None:
         """Ask the engine for its versions. Raises as the methods do."""
         self._path = path
+        self._where = f"unix://{path}"
         self._streams = _Streams()
         self._prefix = ""
         version = self.json("GET", "/version")
@@ -46,13 +47,13 @@ class Local:
 
     def json(self, method: str, path: str, params: Params = NONE, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
-        with unreachable():
+        with unreachable(self._where):
             answer = self._ask(method, path, params, body)
             return decoded(b"".join(answer.rest()), answer.content_type)
 
     def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
-        with unreachable():
+        with unreachable(self._where):
             answer = self._ask("GET", path, params)
             if endless:
                 answer.way.settimeout(None)  # the engine keeps quiet while nothing happens
@@ -60,7 +61,7 @@ class Local:
 
     def follow(self, path: str, params: Params) -> Flow:
         """Make a GET request whose answer goes on for long."""
-        with unreachable():
+        with unreachable(self._where):
             answer = self._ask("GET", path, params)
         return self._streams.watch(answer.way, answer.begun)
 
@@ -100,7 +101,7 @@ class _Answer:
         first, *fields = head.decode("latin-1").split("\r\n")
         words = first.split(None, 2)
         if not end or len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdigit():
-            raise ConnectionError("no answer, or not one of HTTP")
+            raise ConnectionError(transport.NO_HTTP)
         self.status = int(words[1])
         headers = {
             name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 from dltools.errors import DltoolsError
@@ -11,6 +12,9 @@ from dltools.probe.rows import progress_row
 from dltools.streams import Row
 
 _PARTING_S = 1.0
+
+_PATIENCE_S, _PATIENCE_S_PER_BYTE = 1.0, 1e-6
+"""CPU seconds that reading one log may take in a sample: five times what a usual one does."""
 
 
 class LogSource:
@@ -98,7 +102,14 @@ class LogSource:
     def _rows(self, entries: list[bytes]) -> list[Row]:
         rows: list[Row] = []
         stamp, count = self._last
-        for entry in entries:
+        patience = _PATIENCE_S + _PATIENCE_S_PER_BYTE * sum(map(len, entries))
+        until = time.thread_time() + patience
+        for number, entry in enumerate(entries):
+            if time.thread_time() > until:
+                stamp, count = entries[-1].partition(b" ")[0], 1
+                left = f"{len(entries) - number} of {len(entries)}"
+                self.gap = f"logs: {left} lines passed over: reading them takes too long"
+                break
             found, _, text = entry.partition(b" ")
             points = self._log.feed(text)
             count = count + 1 if found == stamp else 1
@@ -106,11 +117,11 @@ class LogSource:
             if not points:
                 continue
             try:
-                time = _moment(found)
+                moment = _moment(found)
             except ValueError:
                 continue
             rows += [
-                progress_row(time, self._engine.host, self._container.id, self._container.name, p)
+                progress_row(moment, self._engine.host, self._container.id, self._container.name, p)
                 for p in points
             ]
         self._last = (stamp, count)

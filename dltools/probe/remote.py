@@ -29,13 +29,14 @@ class Remote:
         from docker.api.client import APIClient
         from docker.utils import kwargs_from_env
 
-        with unreachable(Exception):
+        self._where = where
+        with unreachable(self._where, Exception):
             found = dict(settings) or kwargs_from_env() or {"base_url": where}
             self._api = APIClient(version="auto", timeout=TIMEOUT_S, **found)
 
     def json(self, method: str, path: str, params: Params = NONE, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
-        with unreachable(Exception):
+        with unreachable(self._where, Exception):
             url = self._api._url(path)
             if method == "GET":
                 response = self._api._get(url, params=dict(params))
@@ -47,7 +48,7 @@ class Remote:
 
     def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
-        with unreachable(Exception):
+        with unreachable(self._where, Exception):
             url = self._api._url(path)
             response = self._api._get(url, params=dict(params), stream=True)
             if response.status_code >= 400:

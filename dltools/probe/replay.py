@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
+from dltools.bounded import LONGEST_LINE
+from dltools.errors import DataError
 from dltools.probe.progress import Extractor, Log, Point
 from dltools.probe.progress.stamps import Stamps
 from dltools.probe.rows import progress_row
@@ -35,7 +37,11 @@ def observations(
     """
     log, stamps, times = Log(extractor), Stamps(start), _Times(start)
     id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
+    without = 0
     while data := stream.read(_PIECE):
+        without = 0 if b"\n" in data or b"\r" in data else without + len(data)
+        if without > LONGEST_LINE:
+            raise DataError(f"{name}: {without >> 20} MiB without a line end: not a log")
         yield from _rows(log.by_line(data), stamps, times, id_, name)
     yield from _rows(log.by_line(b"", last=True), stamps, times, id_, name)
 
@@ -82,6 +88,14 @@ class _Times:
 
     def of(self, stamp: datetime | None, points: Sequence[Point]) -> tuple[datetime, str | None]:
         """Return the time of a line's points, and what is amiss with it."""
+        try:
+            moment, gap = self._of(stamp, points)
+        except (OverflowError, ValueError):  # "elapsed" is no time, or the calendar is at its end
+            moment, gap = self._last or self._start, _UNKNOWN
+        self._last, self._fresh = moment, False
+        return moment, gap
+
+    def _of(self, stamp: datetime | None, points: Sequence[Point]) -> tuple[datetime, str | None]:
         elapsed = next((p.elapsed_s for p in points if p.elapsed_s is not None), None)
         gap = None
         if stamp is not None:
@@ -95,7 +109,6 @@ class _Times:
         else:
             moment = self._start if self._last is None else self._last + _APART
             gap = _UNKNOWN
-        self._last, self._fresh = moment, False
         return moment, gap
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import queue
-import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dltools import holding
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
-from dltools.labels import ENDPOINT, FILES, PATTERN
+from dltools.holding import Note
+from dltools.labels import ENDPOINT, FILES, PATTERN, doubts
 from dltools.probe import cgroup, node
 from dltools.probe.cgroup import Cgroup
 from dltools.probe.endpoints import where
@@ -37,12 +39,15 @@ _Answer = TypeVar("_Answer")
 @dataclass(frozen=True, slots=True)
 class Options:
     """What to measure: engine filters as `docker ps` knows them, seconds of log history, a regular
-    expression for progress lines, and which metrics to keep (none named: all)."""
+    expression for progress lines, which metrics to keep (none named: all), the filter by name as
+    compiled expressions, and the state directories in which dl-apply notes who takes turns."""
 
     filters: Mapping[str, list[str]]
     since_s: float
     pattern: Pattern | None = None
     metrics: frozenset[str] = frozenset()
+    names: tuple[Any, ...] = ()
+    places: Sequence[Path] = ()
 
 
 @dataclass(slots=True)
@@ -76,12 +81,33 @@ class Sampler:
         self._bounds = node.bounds((), self._mounts)
         self._begun = time.time()
         self._gpus = Gpus()
+        self._turns: dict[str, Note] = {}
+        self._pump: threading.Thread | None = None
 
     def follow(self) -> None:
         """From now on watch events and read only new log lines: for a stream of samples."""
         self._following = True
         cgroup.hold_files()
-        threading.Thread(target=self._pump_events, args=(self._begun,), daemon=True).start()
+        self._watch_events(self._begun)
+
+    def resume(self) -> None:
+        """Go on following after the engine was away; nothing is read twice.
+
+        Raises `UnavailableError` while it still is.
+        """
+        self._engine.containers()
+        self._stale = True
+        while not self._events.empty():
+            if not isinstance(item := self._events.get_nowait(), DltoolsError):
+                self._parting.append(item)
+        for source in self._logs.values():
+            source.follow()
+        self._watch_events(time.time())
+
+    def _watch_events(self, since: float) -> None:
+        if self._pump is None or not self._pump.is_alive():
+            self._pump = threading.Thread(target=self._pump_events, args=(since,), daemon=True)
+            self._pump.start()
 
     def counters(self) -> list[Row]:
         """Return a sample of counters and limits alone; the next one is of the time in between."""
@@ -119,6 +145,16 @@ class Sampler:
         usage[0]["probe_cpu_seconds"] = time.process_time()
         usage[0]["probe_sample_seconds"] = time.perf_counter() - begun
         return rows + usage
+
+    def left_paused(self) -> list[str]:
+        """Return the names of those that a dl-apply has paused which ended without letting them go
+        on, as of the last sample."""
+        return [
+            watched.container.name
+            for key, note in sorted(self._turns.items())
+            if (watched := self._watched.get(key)) and watched.container.state == "paused"
+            and not note.run.alive
+        ]  # fmt: skip
 
     def _from_files(self, since: float) -> list[Row]:
         now, rows = time.monotonic(), []
@@ -230,7 +266,7 @@ class Sampler:
                 gap = "counters: its cgroup is not visible here"
         extractor, pattern_gap = self._extractor(container)
         source = self._logs.get(key) or LogSource(self._engine, container, extractor)
-        gaps = "; ".join(filter(None, (gap, pattern_gap)))
+        gaps = "; ".join(filter(None, (gap, pattern_gap, *doubts(container.dltools_labels))))
         return _Watched(
             container, found, source,
             self._files(container) if found is not None else None,
@@ -276,6 +312,7 @@ class Sampler:
         groups = [w.cgroup for w in self._watched.values() if w.cgroup is not None]
         common = {"time": now, "host": self._engine.host}
         gpus = self._gpus.sample(time.monotonic())
+        self._turns = holding.notes(self._options.places, self._engine.id)
         first = {
             **common,
             "kind": "node",
@@ -315,6 +352,9 @@ class Sampler:
         )
         gap = "; ".join(filter(None, gaps)) or None
         row = container_row(watched.container, watched.cgroup, gap, first)
+        turn = self._turns.get(watched.container.id)
+        if turn is not None and turn.run.alive:
+            row["turn_seconds"] = turn.seconds
         if watched.cgroup is not None and row["cpu_seconds"] is None:
             self._stale = True  # it is going, or starting again
         return row
@@ -352,8 +392,8 @@ class Sampler:
             key, equals, value = label.partition("=")
             if key not in attributes or (equals and attributes[key] != value):
                 return None
-        names = filters.get("name", [])
-        if names and not any(re.search(name, attributes.get("name", "")) for name in names):
+        names = self._options.names
+        if names and not any(name.search(attributes.get("name", "")) for name in names):
             return None
         return event_row(raw, self._engine.host)
 
@@ -368,5 +408,6 @@ class Sampler:
             except queue.Empty:
                 return rows
             if isinstance(item, DltoolsError):
+                self._parting += rows
                 raise item
             rows.append(item)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -14,6 +13,8 @@ TIMEOUT_S = 30
 
 LARGEST = 8 << 20
 """Bytes of a stream that wait in memory at most."""
+
+NO_HTTP = "no answer, or not one of HTTP"
 
 Params = Mapping[str, str | int]
 NONE: Params = {}
@@ -61,25 +62,38 @@ class Flow(Protocol):
 
 
 @contextmanager
-def unreachable(
-    *kinds: type[Exception],
-) -> Iterator[None]:
-    """Turn whatever goes wrong on the way into one of our errors."""
+def unreachable(where: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn whatever goes wrong on the way to the engine at an address into one of our errors."""
     wanted = kinds or (OSError, ValueError)
     try:
         yield
     except DltoolsError:
         raise
     except wanted as error:
-        where = os.environ.get("DOCKER_HOST") or "the default socket"
-        if "Permission denied" in f"{error} {error.__cause__} {error.__context__}":
+        said = f"{error} {error.__cause__} {error.__context__}"
+        if "Permission denied" in said:
             raise AccessError(
                 f"no permission to use the Docker engine at {where}; "
                 "run as root or join the group docker"
             ) from error
-        raise UnavailableError(
-            f"no Docker engine answers at {where}; is dockerd running?"
-        ) from error
+        why = next((why for sign, why in _WHY.items() if sign in said), _SILENT)
+        raise UnavailableError(f"no Docker engine answers at {where}: {why}") from error
+
+
+_SILENT = "is dockerd running?"
+_WHY = {
+    "NameResolution": "no such host",
+    "Name or service not known": "no such host",
+    "SSL": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
+    "TLS": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
+    "No such file": "no such socket; is dockerd running?",
+    "Connection refused": "nobody listens there; is dockerd running?",
+    "No route to host": "no route to this host",
+    "Network is unreachable": "no route to this host",
+    "timed out": "no answer in time; is it the right host and port?",
+    NO_HTTP: "what answers there is no Docker engine",
+}
+"""What words of an error say of the way, most telling first."""
 
 
 def decoded(text: bytes, type_: str | None) -> Any:

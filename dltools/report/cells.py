@@ -14,9 +14,9 @@ _HEADERS = {
     "makespan": "MAKESPAN", "mean_completion": "MEAN", "completion": "COMPLETION",
     "longest_completion": "LONGEST", "time_to_first": "TO TARGET", "first": "TARGET MET",
     "satisfied": "SATISFIED", "cpu": "CPU", "migrations": "MOVES", "unfinished": "UNFINISHED",
-    "failed": "FAILED", "actions": "ACTIONS",
+    "failed": "FAILED", "actions": "ACTIONS", "limits": "LIMITS",
 }  # fmt: skip
-_TEXTS = ("run", "policy", "realize", "set", "name", "node", "actions")
+_TEXTS = ("run", "policy", "realize", "set", "name", "node", "actions", "limits")
 _COUNTS = ("satisfied", "migrations", "unfinished", "failed")
 
 

@@ -9,9 +9,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dltools import labels, metrics
+from dltools.cpus import parse_cpus
 from dltools.errors import DataError
-from dltools.feed import Feed, chunks, feeds
+from dltools.feed import Feed, Lists, chunks, feeds
 from dltools.outcome import JobResult, satisfies
+from dltools.plans import Settings
 from dltools.policy.targets import Targets, parse
 from dltools.report.fates import exit_codes, told
 from dltools.report.run import Lane, Run, Series
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 _MICRO = 1e6
 _Row = tuple[float, str, float, float, float, float, float]
-"""Seconds, host, CPUs of the host, CPU seconds used, limit in cores, start (s), weight; NaN where
-it is not known."""
+"""Seconds, host, CPUs of the host, CPU seconds used, limit in cores (0: paused), start (s), weight;
+NaN where it is not known."""
 _UNKNOWN = (math.nan, math.nan, math.nan, math.nan, DEFAULT_CPU_WEIGHT)
 _STOPPED = (130, 137, 143)
 """Exit codes of who was told to end."""
@@ -39,6 +41,7 @@ class _Seen:
     labels: dict[str, str] = field(default_factory=dict)
     rows: list[_Row] = field(default_factory=list)
     points: dict[str, Series] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)  # as last seen
 
 
 def run(table: pa.Table, label: str, name: str) -> Run:
@@ -74,6 +77,7 @@ def run(table: pa.Table, label: str, name: str) -> Run:
                 lane.limit.append((lane.limit[-1][0], 0.0))
                 lane.use.append((part.rows[0][0] - begun, 0.0))
             _measure(lane, part, weights, begun)
+        lane.settings = parts[-1].settings
         targets = parse(parts[0].labels)
         points = _merged(parts)
         lane.metric = targets.metric or min(points, key=metrics.rank, default="")
@@ -106,15 +110,39 @@ def _note(
                 one.started = rows["started_at"][at] / _MICRO
             weight = rows["cpu_weight"][at]
             one.rows.append(
-                (time / _MICRO, host, size, rows["cpu_seconds"][at], rows["cpu_limit_cores"][at],
+                (time / _MICRO, host, size, rows["cpu_seconds"][at], _allowed(rows, at),
                  one.started, weight if weight == weight else DEFAULT_CPU_WEIGHT)
             )  # fmt: skip
+            one.settings = _settings(rows, at, size)
     for container, own in feed.points.items():
         if (host, container) in seen:
             for metric, points in own.items():
                 seen[host, container].points.setdefault(metric, []).extend(
                     (t / _MICRO, v) for t, v in zip(points.times, points.values, strict=True)
                 )  # fmt: skip
+
+
+def _allowed(rows: Lists, at: int) -> float:
+    """Return the cores that quota, CPU list and state allow, NaN where that is unknown."""
+    if rows["state"][at] == "paused":
+        return 0.0
+    limit = rows["cpu_limit_cores"][at]
+    listed = len(parse_cpus(rows["cpuset"][at] or ""))
+    return min(limit, float(listed)) if listed else limit  # type: ignore[no-any-return]
+
+
+def _settings(rows: Lists, at: int, size: float) -> Settings:
+    """Return the settings of a row, defaults left out."""
+    limit, weight = rows["cpu_limit_cores"][at], rows["cpu_weight"][at]
+    turn, cpuset = rows["turn_seconds"][at], rows["cpuset"][at]
+    told = {
+        "cpus": limit < size and limit,
+        "cpu_weight": weight == weight and weight != DEFAULT_CPU_WEIGHT and weight,
+        "cpuset": cpuset and len(parse_cpus(cpuset)) < size and cpuset,
+        "state": rows["state"][at] == "paused" and "paused",
+        "turn_s": turn == turn and turn,
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def _jobs(
@@ -138,16 +166,16 @@ def _weights(seen: dict[tuple[str, str], _Seen]) -> dict[tuple[float, str], floa
     """Return the sum of weights of a host's containers by time."""
     sums: dict[tuple[float, str], float] = {}
     for one in seen.values():
-        for time, host, *_, weight in one.rows:
-            sums[time, host] = sums.get((time, host), 0.0) + weight
+        for time, host, *_, limit, weight in one.rows:
+            sums[time, host] = sums.get((time, host), 0.0) + (weight if limit != 0 else 0.0)
     return sums
 
 
 def _measure(
     lane: Lane, part: _Seen, weights: dict[tuple[float, str], float], begun: float
 ) -> None:
-    """Add what a container was allowed and what it used: a quota, and no more than its weight's
-    part of the CPUs where the weights differ."""
+    """Add what a container was allowed and what it used: a quota, a CPU list, nothing while it was
+    paused, and no more than its weight's part of the CPUs where the weights differ."""
     for time, host, size, _, limit, _, weight in part.rows:
         cores = size if limit != limit else min(limit, size)
         if weights[time, host] > 0 and size == size and abs(cores - size) < 1e-9:

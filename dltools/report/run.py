@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dltools.outcome import JobResult
+from dltools.plans import Settings
 
 Series = list[tuple[float, float]]
 """Pairs of seconds since the run began and a value."""
@@ -17,7 +18,8 @@ class Lane:
     that it used; `classes`, pairs of a time and the class that a policy put it into; `metric`, the
     name of the one to go by, and `progress`, its finite values; `diverged`, whether its last value
     was no number; `migrated`, when it came to another host; `ended`, when it was seen for the last
-    time, None where it was still there at the end."""
+    time, None where it was still there at the end; `settings`, what limits it had when it was last
+    seen, defaults left out."""
 
     limit: Series = field(default_factory=list)
     use: Series = field(default_factory=list)
@@ -27,6 +29,7 @@ class Lane:
     diverged: bool = False
     migrated: list[float] = field(default_factory=list)
     ended: float | None = None
+    settings: Settings = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from typing import Any
 from dltools.outcome import JobResult
 from dltools.policy.base import Cluster, Deed, Needs, Policy, State
 from dltools.policy.history import MICRO, Track
-from dltools.realize import Choice, choose, realize
+from dltools.realize import Choice, realize_host
 from dltools.sim.machine import Limits
 from dltools.sim.running import Machine, Run, first_meeting, labels_of
 from dltools.sim.workload import Job, Workload
@@ -202,14 +202,20 @@ class Simulation:
             decision = self._policy.decide(cluster, self._parameters, self._state)
             site.close_round(decision, self._needs, jobs)
             self._state = decision.state
-            node = site.node(jobs)
-            machine.obey(realize(choose(self._choice, node), node, site.cpuset))
+            self._set(machine)
             for order in decision.orders:
                 run = machine.runs.get(order.job_id)
                 if order.deed is Deed.MIGRATE and run is not None:
                     self._migrate(machine, run, self._machines[order.to])
+        elif site.line.is_due(site.settled or 0):
+            self._set(machine)
         machine.share()
         self._plan_next(machine)
+
+    def _set(self, machine: Machine) -> None:
+        found = realize_host(machine.site, self._choice)
+        machine.site.line = found.line
+        machine.obey(found)
 
     def _seen(self, other: Machine, machine: Machine) -> Any:
         if other is not machine:
@@ -233,5 +239,8 @@ class Simulation:
         rounds = machine.site.rounds
         if rounds.itval_s is not None and rounds.last is not None and rounds.members:
             time = min(time, max(machine.now, rounds.last / MICRO + rounds.itval_s))
+        due = machine.site.line.due
+        if due is not None and machine.runs:
+            time = min(time, max(machine.now, due / MICRO))
         if time < math.inf:
             self._push(time, machine.spec.name, machine.version, None)

@@ -28,14 +28,14 @@ no more."""
 @dataclass(slots=True)
 class Limits:
     """What is set for a job: `cpus` (None: no quota), a weight, how many CPUs of its own (None: all
-    of them), whether it is paused, and in a rotation the part of the time that it has the turn and
-    the length of that turn in seconds."""
+    of them), whether it is paused, and in a rotation its group and the length of that group's turn
+    in seconds."""
 
     cpus: float | None = None
     weight: float = 1024.0
     own: int | None = None
     paused: bool = False
-    turn_part: float | None = None
+    group: int | None = None
     turn_s: float = 0.0
 
 
@@ -69,25 +69,17 @@ def allocate(wants: Sequence[float], limits: Sequence[Limits], cpus: float) -> l
     """Return the cores that each job gets, of a node's CPUs.
 
     `wants` are the cores that each could use alone: its threads, or less where it waits for
-    requests. Those with CPUs of their own get these alone; in a rotation each has all it could use
-    for its part of the time.
+    requests. A CPU list counts as a cap, too: whoever has none competes for all CPUs.
     """
     got = [0.0] * len(wants)
     open_: list[tuple[float, int]] = []
     left = cpus
     for i, (want, limit) in enumerate(zip(wants, limits, strict=True)):
         cap = min(want, cpus if limit.cpus is None else limit.cpus)
-        if limit.paused or cap <= 0:
-            continue
-        if limit.turn_part is not None:
-            got[i] = cap * limit.turn_part
-            left -= got[i]
-        elif limit.own is not None:
-            got[i] = min(cap, float(limit.own))
-            left -= limit.own
-        else:
+        if limit.own is not None:
+            cap = min(cap, float(limit.own))
+        if not limit.paused and cap > 0:
             open_.append((cap / limit.weight, i))
-    left = max(0.0, left)
     total = sum(limits[i].weight for _, i in open_)
     for level, i in sorted(open_):
         weight = limits[i].weight
@@ -106,10 +98,25 @@ def useful(
     beside: float | None = None,
 ) -> float:
     """Return the useful CPU seconds per second, with what change-overs cost."""
-    if limit.turn_part is None:
-        return speed(cores, threads, cpus, spin, beside)
-    lost = min(1.0, CHANGE_OVER_S / limit.turn_s) if limit.turn_s > 0 else 0.0
-    return cores * (1 - lost)
+    lost = min(1.0, CHANGE_OVER_S / limit.turn_s) if limit.group is not None else 0.0
+    return speed(cores, threads, cpus, spin, beside) * (1 - lost)
+
+
+def turns(limits: Sequence[Limits]) -> list[tuple[float, list[Limits]]]:
+    """Return the turns of a cycle: the part of the time that each takes, and the limits in it.
+
+    Whoever is in no group competes with whoever has the turn, as with dl-apply. Without groups
+    there is one turn, all the time.
+    """
+    lengths = {limit.group: limit.turn_s for limit in limits if limit.group is not None}
+    if not lengths:
+        return [(1.0, list(limits))]
+    cycle = sum(lengths.values())
+    return [
+        (seconds / cycle, [limit if limit.group in (None, group) else replace(limit, paused=True)
+                           for limit in limits])
+        for group, seconds in sorted(lengths.items())
+    ]  # fmt: skip
 
 
 def beside(at: int, wants: Sequence[float], limits: Sequence[Limits], cpus: float) -> float:

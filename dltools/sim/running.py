@@ -14,7 +14,7 @@ from dltools.plans import Op
 from dltools.policy.base import Needs
 from dltools.policy.history import MICRO, Track
 from dltools.realize import Realized
-from dltools.sim.machine import Limits, allocate, beside, useful
+from dltools.sim.machine import Limits, allocate, beside, turns, useful
 from dltools.sim.workload import Job, NodeSpec
 from dltools.site import Site
 
@@ -173,16 +173,20 @@ class Machine:
         runs = list(self.runs.values())
         for run in runs:
             run.want = self._want(run)
-        wants, limits = [run.want for run in runs], [run.limits for run in runs]
-        for at, cores in enumerate(allocate(wants, limits, self.spec.cpus)):
-            run, job = runs[at], runs[at].job
-            run.cores, run.rate = cores, 0.0
-            if run.starting > 0:
-                continue
-            left = None
-            if job.threads > 1 and job.spin > 0 and run.limits.cpus is not None:
-                left = beside(at, wants, limits, self.spec.cpus)
-            run.rate = useful(cores, run.limits, job.threads, self.spec.cpus, job.spin, left)
+            run.cores = run.rate = 0.0
+        wants = [run.want for run in runs]
+        for part, limits in turns([run.limits for run in runs]):
+            for at, cores in enumerate(allocate(wants, limits, self.spec.cpus)):
+                run, job = runs[at], runs[at].job
+                run.cores += part * cores
+                if run.starting > 0:
+                    continue
+                left = None
+                if job.threads > 1 and job.spin > 0 and run.limits.cpus is not None:
+                    left = beside(at, wants, limits, self.spec.cpus)
+                run.rate += part * useful(
+                    cores, limits[at], job.threads, self.spec.cpus, job.spin, left
+                )
 
     def _want(self, run: Run) -> float:
         if run.starting > 0:
@@ -194,14 +198,12 @@ class Machine:
     def obey(self, found: Realized) -> None:
         """Set what a plan sets."""
         self.realized = found
-        turns = {s["group"]: s["turn_s"] for s in found.settings.values() if "turn_s" in s}
-        cycle = sum(turns.values())
         for key, run in self.runs.items():
             limits = run.limits
-            limits.turn_part = None
+            limits.group = None
             setting = found.settings.get(key, {})
             if found.op is Op.ROTATE and "turn_s" in setting:
-                limits.turn_part, limits.turn_s = setting["turn_s"] / cycle, setting["turn_s"]
+                limits.group, limits.turn_s = setting["group"], setting["turn_s"]
             if "cpus" in setting:
                 limits.cpus = setting["cpus"]
             if "cpu_weight" in setting:

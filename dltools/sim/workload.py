@@ -74,8 +74,10 @@ class Workload:
 
 
 def checked(jobs: Sequence[Job], nodes: Sequence[NodeSpec], name: str) -> Workload:
-    """Return a workload in order of arrival. Raises `DataError` for names that come twice, and for
-    a job that fits no machine."""
+    """Return a workload in order of arrival. Raises `DataError` where there is no job, for names
+    that come twice, and for a job that fits no machine."""
+    if not jobs:
+        raise DataError(f"{name}: no jobs")
     for kind, names in (("job", [j.name for j in jobs]), ("node", [n.name for n in nodes])):
         seen: set[str] = set()
         for one in names:

@@ -19,6 +19,7 @@ from dltools.sim.generate import ARRIVALS, TRAININGS, arrivals
 from dltools.sim.workload import Job, NodeSpec, Workload, checked
 
 _MOST = 1_000_000
+_MOST_NUMBER = 1e300
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def read(text: str, name: str, seed: int = 0, load: Loader = _no_files) -> Workl
     file, the job and the fault."""
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{name}: {error}") from error
     if unknown := sorted(set(data) - {"node", "kind", "job", "stream", "vary"}):
         raise DataError(
@@ -119,8 +120,10 @@ def _streamed(
         raise DataError(f"{where}: arrivals is one of {', '.join(ARRIVALS)}")
     if stream.pick not in ("random", "turn"):
         raise DataError(f"{where}: pick is random or turn")
-    if not 0 < stream.count <= _MOST or stream.gap < 0 or stream.begin < 0:
-        raise DataError(f"{where}: count is more than 0; gap and begin are not below 0")
+    if not 0 < stream.count <= _MOST:
+        raise DataError(f"{where}: count is from 1 to {_MOST:,}")
+    if not 0 <= stream.gap <= 1e9 or not 0 <= stream.begin <= 1e9:
+        raise DataError(f"{where}: gap and begin are from 0 to 1,000,000,000 seconds")
     jobs = []
     width = len(str(before + stream.count))
     for number, time in enumerate(arrivals(stream.arrivals, stream.count, stream.gap, chance)):
@@ -140,13 +143,20 @@ def _kind(named: Any, kinds: Mapping[str, Job], where: str) -> Job:
 def _node(table: Mapping[str, Any], number: int, name: str) -> NodeSpec:
     where = f"{name}: node {table.get('name', number)}"
     found = _values(table, NodeSpec, where, {"name": f"node-{number}"})
+    if "cpus" not in found:
+        raise DataError(f"{where}: cpus is missing: how many has it?")
     spec = NodeSpec(**found)
     if not 0 < spec.cpus < 1e6:
-        raise DataError(f"{where}: cpus is more than 0")
+        raise DataError(f"{where}: cpus is more than 0 and less than 1,000,000")
     return spec
 
 
 _POSITIVE = ("work", "threads", "epochs")
+_MOST_OF = {
+    "arrival": 1e9, "work": 1e9, "startup": 1e9, "request": 1e9, "think": 1e9, "duration": 1e9,
+    "checkpoint": 1e9, "threads": 1e6, "epochs": _MOST, "memory": 2**63, "gpus": 1e6,
+}  # fmt: skip
+"""Bounds of what can be simulated: 1e9 seconds are 30 years, and each epoch is a report."""
 
 
 def _job(
@@ -181,6 +191,9 @@ def _job(
     for key in _POSITIVE:
         if getattr(job, key) <= 0:
             raise DataError(f"{where}: {key} is more than 0")
+    for key, most in _MOST_OF.items():
+        if getattr(job, key) > most:
+            raise DataError(f"{where}: {key} is at most {most:,.0f}")
     if job.spin > 1:
         raise DataError(f"{where}: spin is from 0 to 1")
     if job.serves and job.duration <= 0:
@@ -213,7 +226,7 @@ def _curve(table: Mapping[str, Any], where: str, load: Loader) -> LearningCurve:
 def _pairs(points: Any, where: str) -> list[tuple[float, float]]:
     try:
         return [(float(u), float(v)) for u, v in points]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"{where}: a curve's table is pairs of (part of the work, value)"
         ) from error
@@ -226,7 +239,10 @@ def _from_file(named: Mapping[str, Any], where: str, load: Loader) -> list[tuple
     if not isinstance(file, str):
         raise DataError(f"{where}: a curve's file is a name, not {file!r}")
     rows = csv.DictReader(io.StringIO(load(file)))
-    fields = list(rows.fieldnames or ())
+    try:
+        fields = list(rows.fieldnames or ())
+    except csv.Error as error:
+        raise DataError(f"{where}: {file}: {error}") from error
     usual = [field for field in ("metric", "value") if field in fields] or fields[1:]
     x, y = named["x"] or fields[:1], named["y"] or usual[:1]
     x, y = (one if isinstance(one, str) else next(iter(one), "") for one in (x, y))
@@ -235,7 +251,7 @@ def _from_file(named: Mapping[str, Any], where: str, load: Loader) -> list[tuple
             raise DataError(f"{where}: {file}: no column {column!r}; it has {', '.join(fields)}")
     try:
         found = [(float(row[x]), float(row[y])) for row in rows]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, csv.Error) as error:
         raise DataError(f"{where}: {file}: {error}") from error
     found = [(u, v) for u, v in found if math.isfinite(u) and math.isfinite(v)]
     most = max((u for u, _ in found), default=0.0)
@@ -265,8 +281,10 @@ def _value(value: Any, kind: str, where: str) -> Any:
         if not isinstance(value, str) or not value:
             raise DataError(f"{where} is a text, not {value!r}")
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(f"{where} is a number, not {value!r}")
+    if not abs(value) < _MOST_NUMBER:
+        raise DataError(f"{where} is a finite number of reason, not {str(value)[:20]}")
     if kind != "int":
         return float(value)
     if value != int(value):

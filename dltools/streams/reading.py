@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from dltools.bounded import Readable, lines, whole
 from dltools.errors import DataError
 from dltools.schema import COLUMNS, NAMES, REQUIRED, VERSION_KEY, Type, arrow_schema
 from dltools.streams.table import Row, check_version, conform, first_line, sort
@@ -45,9 +46,9 @@ def read(stream: BinaryIO, name: str, columns: Collection[str] | None = None) ->
     if head.startswith(b"ARROW1"):
         return Recording(False, _read_arrow_file(head + stream.read(), name))
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return Recording(False, _read_jsonl(head + stream.read(), name))
+        return Recording(False, _read_jsonl(_Prefixed(head, stream), name))
     if head.removeprefix(b"\xef\xbb\xbf").startswith((b"time,", b'"time"')):
-        return Recording(False, _read_csv(head + stream.read(), name))
+        return Recording(False, _read_csv(whole(_Prefixed(head, stream), name), name))
     raise DataError(f"{name}: not dltools observations: neither Parquet, Arrow, JSON Lines nor CSV")
 
 
@@ -173,13 +174,14 @@ def _read_csv(data: bytes, name: str) -> Iterator[pa.Table]:
     yield table
 
 
-def _read_jsonl(data: bytes, name: str) -> Iterator[pa.Table]:
+def _read_jsonl(stream: Readable, name: str) -> Iterator[pa.Table]:
     import pyarrow as pa
 
     columns = {column.name: column for column in COLUMNS}
     rows: list[Row] = []
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
-        if not line.strip():
+    for number, line in enumerate(lines(stream, name), 1):
+        line = line.removeprefix(b"\xef\xbb\xbf").strip()
+        if not line:
             continue
         try:
             record = json.loads(line)

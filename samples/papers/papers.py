@@ -137,7 +137,7 @@ def _flowcon(title: str, file: str, why: str = _MANY) -> Experiment:
     return Experiment(
         title, file,
         {"best single job": 1 - 0.4206, "makespan": 1.0, "mean completion": None},
-        _grid("flowcon", ("quota",), **_PAPERS_RANGE),
+        _grid("flowcon", ("quota",), **_PAPERS_RANGE, floor=("false",)),
         _grid("flowcon", _SHARED, alpha=("0.01", "0.03"), itval=("20", "30")),
         why={0.0: why, 1.0: _CAPPED},
     )  # fmt: skip

@@ -13,7 +13,7 @@ from engine.tools import Tools, complaint, records
 @pytest.fixture
 def apply(tool: Tools, fake_engine: FakeEngine) -> Any:
     def act(*wanted: dict[str, Any], arguments: tuple[str, ...] = ()) -> Any:
-        env = {"DOCKER_HOST": fake_engine.url}
+        env = {"DOCKER_HOST": fake_engine.url, "DLTOOLS_PATIENCE": "0"}
         return tool("dl-apply", *arguments, input=fake.plan(*wanted), env=env)
 
     return act

@@ -11,6 +11,7 @@ import pytest
 
 from dltools.apply.journal import Entry, Journal
 from dltools.errors import DataError, OutputError
+from dltools.holding import Run
 
 
 def entry(name: str = "job", **changes: Any) -> Entry:
@@ -136,3 +137,34 @@ def test_files_of_others_are_passed_over(journal: Journal, directory: Path) -> N
     (directory / ".x.json.staged").write_text("")
     (directory / "README").write_text("")
     assert journal.entries("E1") == [entry()]
+
+
+def test_when_and_by_which_run_is_kept_and_may_be_missing(
+    journal: Journal, directory: Path
+) -> None:
+    whole = entry(since="2026-01-31T12:00:00Z", run=Run(7, 8, "dl-apply --restore", "srtf"))
+    journal.add(whole)
+    assert journal.entries("E1") == [whole]
+    (path,) = directory.iterdir()
+    data = json.loads(path.read_text())
+    del data["since"], data["run"]
+    path.write_text(json.dumps(data))
+    assert journal.entries("E1") == [entry()]
+
+
+@pytest.mark.parametrize("run", [[], "x", {"pid": "7"}, {"command": 3}])
+def test_a_damaged_run_is_named(journal: Journal, directory: Path, run: object) -> None:
+    journal.add(entry())
+    (path,) = directory.iterdir()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"run": run}))
+    if run:
+        with pytest.raises(DataError, match="damaged journal entry"):
+            journal.entries("E1")
+    else:
+        assert journal.entries("E1") == [entry()]
+
+
+def test_only_a_new_entry_is_new(journal: Journal) -> None:
+    assert journal.add(entry())
+    assert not journal.add(entry())
+    assert not journal.add(entry(state="running"))

@@ -8,7 +8,7 @@ import sys
 import pytest
 from engine.tools import TOOLS, environment
 
-HEAVY = ("docker", "pyarrow", "pynvml", "rich", "requests", "numpy")
+HEAVY = ("docker", "pyarrow", "pynvml", "rich", "requests", "numpy", "re2")
 
 LOOK = """
 import sys

@@ -60,7 +60,7 @@ def jobs() -> Table:
 
 
 WHOLE = {
-    results: ["weight 10", "weight 1024", "no limit", "12.875 cpus", "weight 262144",
+    results: ["weight 10", "weight 1024", "12.875 cpus", "weight 262144",
               "on CPUs 0-127", "404"],
     best: ["12367.6 s", "(0.88)", "7615.5 s", "(1.25)", "3446.3 s", "12.34", "17", "3", "priority",
            "quota", "itval=30", "within=srtf"],

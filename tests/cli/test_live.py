@@ -12,6 +12,7 @@ from rich.console import Console
 
 from dltools.cli.live import LiveTable
 from dltools.cli.sparklines import sparkline
+from dltools.cli.tables import containers_table
 from dltools.streams import Row, to_table
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -120,7 +121,39 @@ def test_no_escape_in_a_name_is_drawn() -> None:
 
 
 def test_a_paused_container_says_so() -> None:
-    assert "job (paused)" in drawn(80, 24, [sample(1, ["job"], state="paused")])[3]
+    assert "paused, 2 " in drawn(80, 24, [sample(1, ["job"], state="paused")])[3]
+    assert "job (restarting)" in drawn(80, 24, [sample(1, ["job"], state="restarting")])[3]
+
+
+def test_a_node_of_a_part_of_a_cpu_is_no_limit() -> None:
+    """All containers together are held to 1.5 of two CPUs: none has a quota of its own."""
+    rows = sample(1, ["job"], cpu_limit_cores=1.5, cpuset="0-1")
+    rows[0]["cpu_count"] = 1.5
+    assert drawn(80, 24, [rows])[3].endswith("        -    300 MiB")
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({}, "-"),
+        ({"cpu_weight": 1024.0, "cpuset": "0-3", "cpu_limit_cores": 4.0}, "-"),
+        ({"cpu_limit_cores": 0.5}, "0.5"),
+        ({"cpu_weight": 10.0}, "weight 10"),
+        ({"cpuset": "0-1"}, "CPUs 0-1"),
+        ({"state": "paused"}, "paused"),
+        ({"turn_seconds": 2.0}, "turns 2 s"),
+        ({"turn_seconds": 2.0, "state": "paused"}, "paused, turns 2 s"),
+        ({"cpu_limit_cores": 0.5, "cpu_weight": 300.0}, "0.5, weight 300"),
+    ],
+)
+def test_whatever_holds_a_container_is_its_limit(settings: dict[str, object], shown: str) -> None:
+    row = drawn(80, 24, [sample(1, ["job", "free"], **({"cpu_limit_cores": None} | settings))])[3]
+    assert row.endswith(f"-   {shown:>6}    300 MiB")
+    rows = to_table(sample(1, ["job"], **({"cpu_limit_cores": None} | settings))).to_pylist()
+    out = Console(file=io.StringIO(), width=120)
+    with out.capture() as capture:
+        out.print(containers_table(rows, {}))
+    assert f" {shown} " in capture.get().splitlines()[2]
 
 
 def test_gpus_have_a_column_where_there_are_some() -> None:

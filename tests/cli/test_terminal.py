@@ -90,7 +90,9 @@ def test_an_error_comes_below_the_table_on_a_sound_terminal(
     fake_engine: FakeEngine, stages: list[Stage]
 ) -> None:
     fake_engine.ends_events = True
-    stages.append(Stage([*command("dl-probe"), "-i", "0.2"], DOCKER_HOST=fake_engine.url))
+    stages.append(
+        Stage([*command("dl-probe"), "-i", "0.2", "--patience", "0"], DOCKER_HOST=fake_engine.url)
+    )
     assert stages[-1].end() == 69
     assert stages[-1].echoes
     last = stages[-1].shown.split("\r\n")[-2]

@@ -56,7 +56,7 @@ def test_every_environment_variable_of_an_option_is_in_its_page(tool: str) -> No
     command = typer.main.get_command(TOOLS[tool])
     section = page(f"dl-{tool}.1").partition(".Sh ENVIRONMENT")[2].partition(".Sh ")[0]
     real = {p.envvar for p in command.params if getattr(p, "envvar", None)}
-    shown = set(re.findall(r"DLTOOLS_[A-Z]+", section)) - {"DLTOOLS_DEBUG", "DLTOOLS_PLUGINS"}
+    shown = set(re.findall(r"DLTOOLS_[A-Z_]+", section)) - {"DLTOOLS_DEBUG", "DLTOOLS_PLUGINS"}
     assert shown == real
 
 
@@ -81,8 +81,9 @@ def test_every_column_is_described_with_its_type_and_unit() -> None:
 
 def test_labels_ops_statuses_and_settings_are_described() -> None:
     every = "".join(page(file.name) for file in (ROOT / "man").iterdir())
-    known = [value for name, value in vars(labels).items() if name.isupper() and name != "PREFIX"]
-    for label in known:
+    known = {value for name, value in vars(labels).items() if name.isupper()}
+    assert known - {labels.PREFIX, labels.KNOWN} == set(labels.KNOWN)
+    for label in labels.KNOWN:
         assert label in every
     text = page("dltools-plan.5")
     for word in (*Op, *Status, *SETTINGS):

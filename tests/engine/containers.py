@@ -33,9 +33,10 @@ def api() -> Any:
     return from_env().api
 
 
-def build_image() -> None:
+def build_image(client: Any = None) -> None:
     """Import busybox and its applets as an image, unless it is there."""
-    if api().images(IMAGE, quiet=True):
+    client = client or api()
+    if client.images(IMAGE, quiet=True):
         return
     if not BUSYBOX.exists() or "static" not in _linkage():
         raise ImageError(f"{BUSYBOX} is missing or not static: install busybox-static")
@@ -46,7 +47,7 @@ def build_image() -> None:
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             archive.addfile(link)
-    api().import_image_from_data(packed.getvalue(), repository=IMAGE)
+    client.import_image_from_data(packed.getvalue(), repository=IMAGE)
 
 
 def _linkage() -> str:
@@ -61,6 +62,11 @@ class Job:
     engine: Engine
     id: str
     name: str
+    client: Any = None
+
+    @property
+    def _api(self) -> Any:
+        return self.client or api()
 
     def inspect(self) -> Container:
         return self.engine.inspect(self.id)
@@ -111,28 +117,38 @@ class Job:
             return float(files["cpu.shares"])
         return int(files["cpu.weight"]) * 10.24
 
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds that the kernel has counted."""
+        directory = self.directory("cpuacct")
+        if (directory / "cpuacct.usage").exists():
+            return int((directory / "cpuacct.usage").read_text()) / 1e9
+        stat = (self.directory("cpu") / "cpu.stat").read_text()
+        return int(dict(line.split() for line in stat.splitlines())["usage_usec"]) / 1e6
+
     def stop(self) -> None:
-        api().stop(self.id, timeout=0)
+        self._api.stop(self.id, timeout=0)
 
     def start(self) -> None:
-        api().start(self.id)
+        self._api.start(self.id)
 
     def restart(self) -> None:
-        api().restart(self.id, timeout=0)
+        self._api.restart(self.id, timeout=0)
 
     def remove(self) -> None:
-        api().remove_container(self.id, force=True)
+        self._api.remove_container(self.id, force=True)
 
     def log(self) -> bytes:
-        return bytes(api().logs(self.id))
+        return bytes(self._api.logs(self.id))
 
 
 class Containers:
     """Starts the containers of one test; `only` makes dl-probe see these and no others."""
 
-    def __init__(self, engine: Engine, image: str) -> None:
+    def __init__(self, engine: Engine, image: str, client: Any = None) -> None:
         self._engine = engine
         self._image = image
+        self._client = client
         self._started: list[Job] = []
         self._case = uuid.uuid4().hex[:8]
         self.only = ("--label", f"dltools-test.case={self._case}")
@@ -148,7 +164,7 @@ class Containers:
         **limits: Any,
     ) -> Job:
         """Start a shell script in a container. `limits` are docker-py's host_config arguments."""
-        client = api()
+        client = self._client or api()
         own = {"dltools-test": "1", "dltools-test.case": self._case}
         created = client.create_container(
             self._image,
@@ -158,7 +174,7 @@ class Containers:
             labels=own | (labels or {}),
             host_config=client.create_host_config(network_mode=network, **limits),
         )
-        job = Job(self._engine, created["Id"], f"dltools-test-{self._case}-{name}")
+        job = Job(self._engine, created["Id"], f"dltools-test-{self._case}-{name}", self._client)
         self._started.append(job)
         job.start()
         return job

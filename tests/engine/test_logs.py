@@ -113,6 +113,25 @@ def test_an_invalid_pattern_label_is_a_gap_and_no_failure(sample: Any, run: Cont
     assert points(rows) == [("loss", 1)]
 
 
+def test_an_unknown_label_is_told_in_the_gap(sample: Any, run: Containers) -> None:
+    rows = sample(run("echo loss: 1; echo done; sleep 60", labels={"dltools.targt": "0.5"}))
+    assert gap(rows) == "unknown label dltools.targt: did you mean dltools.target?"
+    assert points(rows) == [("loss", 1)]
+
+
+def test_a_hostile_pattern_holds_nobody_up(tool: Tools, run: Containers) -> None:
+    """With a backtracking engine this line takes longer than the sun has left."""
+    script = "head -c 16000 /dev/zero | tr '\\0' a; echo '!'; echo done; sleep 60"
+    hostile = run(script, name="hostile", labels={"dltools.pattern": "(?P<loss>(a+)+)$"})
+    job = run("echo loss: 1; echo done; sleep 60")
+    assert eventually(lambda: b"done" in hostile.log() and b"done" in job.log())
+    done = tool("dl-probe", *run.only, "-i", "0.2", "-n", "2", "--format", "jsonl")
+    assert (done.returncode, done.stderr) == (0, b"")
+    found = records(done.stdout)
+    assert [row["value"] for row in found if row.get("container_id") == job.id and "value" in row]
+    assert sum(row["kind"] == "node" for row in found) == 2
+
+
 def test_an_invalid_pattern_option_is_a_bad_setting(tool: Tools, run: Containers) -> None:
     done = tool("dl-probe", *run.only, "--pattern", "(?P<loss")
     assert done.returncode == 78

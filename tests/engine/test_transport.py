@@ -8,12 +8,14 @@ import socketserver
 import threading
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from engine.containers import Containers, api, eventually
 from engine.fake import FakeEngine
+from engine.tools import Tools, complaint
 
 from dltools.errors import UnavailableError
 from dltools.probe import local, transport
@@ -72,6 +74,38 @@ def test_a_log_that_nobody_takes_stays_bounded(
     assert first > 0
     flow.close()
     assert flow.ended
+
+
+@pytest.mark.parametrize(
+    ("host", "code", "said"),
+    [
+        ("garbage", 78, "DOCKER_HOST 'garbage': no address of a Docker engine; write unix:///"),
+        ("tcp://127.0.0.1", 78, "no address of a Docker engine"),
+        ("tcp://127.0.0.1:port", 78, "no address of a Docker engine"),
+        ("npipe:////./pipe/docker_engine", 78, "no address of a Docker engine"),
+        ("/var/run/docker.sock", 78, "write unix:///PATH"),
+        ("tcp://no-such-host.invalid:2375", 69, "no-such-host.invalid:2375: no such host"),
+        ("tcp://127.0.0.1:1", 69, "nobody listens there; is dockerd running?"),
+        ("unix:///nonexistent", 69, "unix:///nonexistent: no such socket; is dockerd running?"),
+        ("unix:///etc/passwd", 69, "nobody listens there"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_told_why(
+    tool: Tools, host: str, code: int, said: str
+) -> None:
+    done = tool("dl-probe", env={"DOCKER_HOST": host})
+    assert done.returncode == code
+    assert said in complaint(done.stderr)
+
+
+def test_ssh_without_what_it_needs_says_what_to_do(tool: Tools) -> None:
+    if find_spec("paramiko") is not None:
+        pytest.skip("paramiko is installed: SSH works")
+    done = tool("dl-probe", env={"DOCKER_HOST": "ssh://me@gpu-1"})
+    assert done.returncode == 69
+    said = complaint(done.stderr)
+    assert "pip install paramiko" in said
+    assert "ssh -NL /tmp/docker.sock:/var/run/docker.sock me@gpu-1" in said
 
 
 def test_what_is_not_there_is_gone(engine: Engine) -> None:

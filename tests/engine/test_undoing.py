@@ -38,8 +38,11 @@ def undo(tool: Tools) -> Any:
 
     def act(*arguments: str) -> list[str]:
         done = tool("dl-apply", "--undo", *arguments)
-        assert (done.returncode, done.stderr) == (0, b"")
-        return [result["status"] for result in records(done.stdout)]
+        statuses = [result["status"] for result in records(done.stdout)]
+        assert done.returncode == 0
+        assert (b"nothing to undo" in done.stderr) == (statuses == [])
+        assert done.stderr == b"" or not statuses
+        return statuses
 
     return act
 

@@ -69,7 +69,7 @@ def test_queues_of_attained_service(attained: float, queue: int) -> None:
     assert las.queue(attained, las.Parameters()) == queue
 
 
-def test_who_has_had_least_goes_first_and_within_a_queue_who_came_first() -> None:
+def test_who_has_had_least_goes_first_and_within_a_queue_too() -> None:
     made: list[Row] = []
     used = {"old": (700, 700), "mid": (80, 80), "early": (10, 10), "late": (None, 1)}
     for tick in (0, 1):
@@ -80,9 +80,9 @@ def test_who_has_had_least_goes_first_and_within_a_queue_who_came_first() -> Non
                 made.append(point(10 * tick, name, 1.0))
     found = verdicts(fold(made, las.LAS, Mode.WEIGHT))
     order = sorted(found, key=lambda name: found[name].reason.partition(",")[2])
-    assert order == ["early", "late", "mid", "old"]
+    assert order == ["late", "early", "mid", "old"]
     floor = 0.02 / 4
-    assert found["early"].grant.share == pytest.approx(1 - 3 * floor)
+    assert found["late"].grant.share == pytest.approx(1 - 3 * floor)
     assert found["old"].grant.share == pytest.approx(floor)
     assert [found[name].job_class for name in order] == ["Q1", "Q1", "Q2", "Q3"]
 
@@ -123,14 +123,23 @@ def test_who_is_first_stays_so_unless_another_is_shorter_by_a_fifth() -> None:
     assert found["b"].reason.startswith("1. of 2")
 
 
-def test_the_unknown_is_explored_first_and_the_endless_comes_last() -> None:
+def test_the_unknown_is_explored_first_and_then_taken_to_need_what_it_has_had() -> None:
     made = [node(10), *trained("known", 9, 10, 90), container(10, "new", 5), point(10, "new", 1.0),
             container(10, "opaque", 50), point(10, "opaque", 1.0)]  # fmt: skip
     found = verdicts(fold(made, srtf.SRTF, Mode.WEIGHT))
     assert [found[name].job_class for name in ("new", "known", "opaque")] == [
-        "new", "known", "endless",
+        "new", "known", "guessed",
     ]  # fmt: skip
     assert [found[name].reason[0] for name in ("new", "known", "opaque")] == ["1", "2", "3"]
+    assert "taken to need the 50 CPU s that it has had once more" in found["opaque"].reason
+
+
+def test_a_guess_is_not_behind_a_longer_job() -> None:
+    # opaque has had 50 CPU s; known has 450 left.
+    made = [node(10), *trained("known", 1, 10, 50), container(10, "opaque", 50),
+            point(10, "opaque", 1.0)]  # fmt: skip
+    found = verdicts(fold(made, srtf.SRTF, Mode.WEIGHT))
+    assert found["opaque"].reason[0] == "1"
 
 
 # SLAQ

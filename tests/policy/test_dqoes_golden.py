@@ -116,6 +116,19 @@ def test_silence_keeps_the_share() -> None:
     assert "share kept" in found["a"].reason
 
 
+def test_a_model_that_has_never_told_its_response_time_takes_nothing_from_the_others() -> None:
+    """As one whose label `dltools.metric` is misspelt, or a training with a target by mistake."""
+    models = rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})
+    silent = [container(0, "c", 0, labels=QOE.format(1.0)), point(0, "c", 2.0)]
+    found = verdicts(fold([*models, *silent], DQOES))
+    assert found["c"].setting is None
+    assert found["c"].reason == "no latency yet, only loss: left alone until it reports one"
+    assert shares([*models, *silent]) == shares(models)
+    label = '{"dltools.qoe": "1", "dltools.metric": "nosuch"}'
+    silent = [container(0, "c", 0, labels=label), point(0, "c", 2.0, "latency_seconds")]
+    assert shares([*models, *silent]) == shares(models)
+
+
 def test_trainings_beside_them_are_left_alone() -> None:
     made = [*rows({"a": (1.0, 0.5), "b": (1.0, 1.5)}), container(0, "t", 0), point(0, "t", 1.0)]
     assert shares(made) == {"a": 0.45, "b": 0.55}

@@ -8,6 +8,7 @@ import pytest
 from observing import container, fold, node, point, verdicts
 
 from dltools.policy.flowcon import limit, transition
+from dltools.realize import Mode
 from dltools.streams import Row
 
 ALPHA = 0.03
@@ -202,3 +203,74 @@ def test_first_sample_alone_uses_the_average_since_the_start_and_says_so() -> No
     assert found["a"].job_class == "NL"
     assert "0.04 of loss (CPU averaged since its start)" in found["a"].reason
     assert found["b"].job_class == "WL"
+
+
+# What is ours: growth that is unknown, and floors
+
+
+def test_an_unknown_growth_is_no_limit() -> None:
+    found = verdicts(fold(rows({"a": [1.0, 0.6], "new": [1.0]}, {"a": 1, "new": 1}), itval=10))
+    assert set(found) == {"a"}  # new has left
+    made = rows({"a": [1.0, 0.6, 0.3]}, {"a": 1})
+    made += [container(30, "new", 5.0), point(29, "new", 3.0)]
+    new = verdicts(fold(made, itval=10))["new"]
+    assert (new.grant.free, new.grant.rank, new.setting) == (True, 0, None)
+    assert "growth efficiency unknown" in new.reason
+    assert new.reason.endswith("; no limit")
+
+
+def silent_from(seconds: float, until: float) -> list[Row]:
+    """A fast job and one that is completing at 30 s and says nothing from then on."""
+    many = round(until / 10)
+    losses = {"fast": ([1.0, 0.5] * many)[:many], "flat": [0.5] * many}
+    made = rows(losses, {"fast": 1, "flat": 1}, cpus=4.0)
+    return [row for row in made if not (
+        row["kind"] == "progress" and row["container_name"] == "flat"
+        and (row["time"] - made[0]["time"]).total_seconds() > seconds
+    )]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("until", "job_class", "free"),
+    [(40, "CL", False), (70, "CL", False), (80, "NL", True), (120, "NL", True)],
+)
+def test_a_slow_job_that_falls_silent_is_new_again_after_four_intervals(
+    until: float, job_class: str, free: bool
+) -> None:
+    # Its growth is unknown from 40 on, when the last interval has none of its points.
+    flat = verdicts(fold(silent_from(30, until), itval=10))["flat"]
+    assert (flat.job_class, flat.grant.free) == (job_class, free)
+    assert flat.grant.share == pytest.approx(1.0 if free else 1 / 3)
+
+
+def test_while_a_growth_is_unknown_a_completing_job_has_the_floor() -> None:
+    """flat creeps: G = 0.002/10 / (1/4) = 0.0008, all that is known of S: G/S would be 1."""
+    made = rows({"flat": [1.0, 0.998, 0.996]}, {"flat": 1}, cpus=4.0)
+    made += [container(30, "new", 5.0, cpu_limit_cores=4.0), point(29, "new", 3.0)]
+    found = verdicts(fold(made, itval=10))
+    assert found["flat"].job_class == "CL"
+    assert found["flat"].grant.share == pytest.approx(1 / 3)
+    assert found["flat"].grant.rank > found["new"].grant.rank
+
+
+@pytest.mark.parametrize(("floor", "share"), [(True, 1 / 4), (False, 0.05 / 0.81)])
+def test_no_growing_job_gets_less_than_a_completing_one(floor: bool, share: float) -> None:
+    """R = 1/4 each: fast G = 0.19/10 * 4 = 0.076 of a peak of 1; slow 0.0125/10 * 4 = 0.005 of a
+    peak of 1, at alpha 0.004 still growing; flat 0. S = 0.081: slow's part is 0.0617."""
+    losses = {"fast": [1.0, 0.81, 0.62], "slow": [1.0, 0.9875, 0.975], "flat": [1.0, 1.0, 1.0]}
+    made = rows(losses, dict.fromkeys(losses, 1), cpus=4.0)
+    found = verdicts(fold(made, itval=10, alpha=0.004, floor=floor))
+    assert [found[name].job_class for name in ("slow", "flat")] == ["NL", "CL"]
+    assert found["slow"].grant.share == pytest.approx(share)
+    assert found["flat"].grant.share == pytest.approx(1 / 4)
+
+
+def test_limits_off_are_off_for_all_in_a_line_too() -> None:
+    """Both completing: they take turns at the first level, and neither is limited."""
+    made = rows({"a": [0.5] * 5, "b": [0.5] * 5}, {"a": 1, "b": 1})
+    for row in made:
+        if row["kind"] == "container":
+            row["thread_count"] = 2
+    plan = fold(made, mode=Mode.PRIORITY, itval=10)
+    assert {v.job_class for v in verdicts(plan).values()} == {"CL"}
+    assert all(v.grant.free for v in verdicts(plan).values())

@@ -68,3 +68,41 @@ def test_it_can_be_kept_out(installed: Path, names: str) -> None:
     done = plan(installed, "-p", "newest", input=recording(), DLTOOLS_PLUGINS=names)
     assert done.returncode == 78
     assert b"unknown policy 'newest'" in done.stderr
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A directory with two plug-ins that do not load: one fails, one is no policy."""
+    (tmp_path / "failing.py").write_text("raise RuntimeError('no licence')\n")
+    (tmp_path / "nothing.py").write_text("NOTHING = 1\n")
+    about = tmp_path / "broken-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[dltools.policies]\nfailing = failing:POLICY\nnothing = nothing:NOTHING\n"
+    )
+    return tmp_path
+
+
+def test_one_that_does_not_load_is_named_and_disables_no_other(broken: Path) -> None:
+    done = plan(broken, "-p", "fair", input=recording())
+    assert done.returncode == 0
+    failing, nothing = sorted(done.stderr.decode().splitlines())
+    assert "plug-in failing (failing:POLICY) does not load: RuntimeError: no licence" in failing
+    assert "plug-in nothing (nothing:NOTHING) does not load: TypeError: not a policy" in nothing
+    listed = plan(broken, "--policies")
+    assert listed.returncode == 0
+    assert b"\nflowcon: " in listed.stdout
+
+
+def test_one_that_does_not_load_is_an_error_where_it_is_asked_for(broken: Path) -> None:
+    done = plan(broken, "-p", "failing", input=recording())
+    assert done.returncode == 78
+    (said,) = done.stderr.decode().splitlines()
+    assert "plug-in failing (failing:POLICY) does not load: RuntimeError: no licence" in said
+    assert plan(broken, "-p", "failing", input=recording(), DLTOOLS_PLUGINS="").returncode == 78
+
+
+def test_one_that_does_not_load_can_be_kept_out(broken: Path) -> None:
+    done = plan(broken, "-p", "fair", input=recording(), DLTOOLS_PLUGINS="")
+    assert (done.returncode, done.stderr) == (0, b"")

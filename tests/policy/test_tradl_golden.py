@@ -83,6 +83,31 @@ def test_a_target_that_the_curve_cannot_reach_competes_as_phase_2() -> None:
     assert found["b"].job_class == "P1"
 
 
+def test_a_metric_that_never_appears_puts_nobody_first() -> None:
+    made = rows({"a": [1.0, 0.98, 0.96], "b": [1.0, 0.8, 0.6]})
+    misspelt = json.dumps({"dltools.metric": "nosuch", "dltools.target": "0.5"})
+    for row in made:
+        if row["kind"] == "container" and row["container_name"] == "b":
+            row["labels"] = misspelt
+    found = verdicts(fold(made, TRADL, itval=10))
+    assert {name: v.job_class for name, v in found.items()} == {"a": "P1", "b": "P2"}
+    assert found["b"].reason.startswith("no nosuch in 20 CPU s, only loss: competes as phase 2")
+    assert (found["a"].grant.share or 0) > (found["b"].grant.share or 0)
+
+
+def test_a_metric_may_come_late() -> None:
+    """As an accuracy that a job tells after its first epoch: phase 1 once it is there, and for as
+    long as it may still come."""
+    late = labels("0.5", None).replace("loss", "val_loss")
+    made = [node(0), container(0, "a", 5, labels=late), point(0, "a", 1.0)]
+    assert verdicts(fold(made, TRADL))["a"].job_class == "P1"
+    made += [node(10), container(10, "a", 15, labels=late), point(10, "a", 1.0)]
+    assert verdicts(fold(made, TRADL, itval=10))["a"].job_class == "P2"
+    assert verdicts(fold(made, TRADL, itval=10, explore=20))["a"].job_class == "P1"
+    made += [node(20), container(20, "a", 25, labels=late), point(19, "a", 0.9, "val_loss")]
+    assert verdicts(fold(made, TRADL, itval=10))["a"].job_class == "P1"
+
+
 def test_meeting_the_first_target_orders_one_delivery_at_once() -> None:
     made = Fold(TRADL, TRADL.parameters(itval=1000), Choice(Mode.WEIGHT))  # rounds far apart
     delivered = []

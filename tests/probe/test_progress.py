@@ -391,8 +391,8 @@ def test_a_pattern_finds_what_its_groups_name(
 
 @pytest.mark.parametrize(
     "expression",
-    ["(", "(?P<loss>", "[", "*", "(?P<1>x)", "(?P<loss>a)(?P<loss>b)", r"(?P<loss>\1)(?(9)a)",
-     "(?P<loss>[z-a])", "\\", r"(?P<loss>\N{nothing})", "(?P<loss>a)(?i)"],
+    ["(", "(?P<loss>", "[", "*", "(?P<a b>x)", "(?P<loss>a)(?P<loss>b)", r"(?P<loss>\1)(?(9)a)",
+     "(?P<loss>[z-a])", "\\", r"(?P<loss>\N{nothing})", "(?P<loss>a)\udcff"],
 )  # fmt: skip
 def test_a_pattern_that_does_not_compile_is_refused(expression: str) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -403,13 +403,45 @@ def test_a_pattern_that_does_not_compile_is_refused(expression: str) -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        pytest.param("(?P<loss>a{99999999999999999999})", id="a huge repetition"),
+        pytest.param("(?P<loss>a{9999})", id="a huge repetition"),
+        pytest.param("(?P<loss>((a{99}){9}){9})", id="repetitions of repetitions"),
+        pytest.param("(?P<loss>a)" + "b?" * 3000, id="6000 characters"),
         pytest.param("(" * 5000 + "(?P<loss>a)" + ")" * 5000, id="5000 groups deep"),
     ],
 )
 def test_a_pattern_that_the_compiler_chokes_on_is_refused(expression: str) -> None:
     with pytest.raises(ConfigError):
         Pattern(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [r"(?<!\w)loss (?P<loss>\d+)", r"(?<=loss )(?P<loss>\d+)", r"(?P<loss>\d+)(?= s)",
+     r"(?P<loss>\d+)(?! s)", r"(?P<a>\d)(?P=a)", r"(?P<a>\d)\1", r"(?>x)(?P<loss>\d)",
+     r"(?P<loss>\d++)"],
+)  # fmt: skip
+def test_what_takes_more_than_linear_time_is_refused_with_a_way_out(expression: str) -> None:
+    with pytest.raises(ConfigError, match="not supported: write the context plainly"):
+        Pattern(expression)
+
+
+HOSTILE = [
+    (r"(?P<loss>(a+)+)$", "a" * 16_383 + "!"),
+    (r"(?P<loss>(a|aa)+)$", "a" * 16_383 + "!"),
+    (r"^(?P<loss>(.*)*)x$", "a" * 16_384),
+    (r"(?P<loss>a)|(?P<accuracy>a.*y)", "a" * 16_384),
+    (r"(?P<loss>.*?.*?.*?.*?.*?.*?=)", "a" * 16_384),
+]
+
+
+@pytest.mark.parametrize(("expression", "line"), HOSTILE)
+def test_no_pattern_takes_longer_than_a_line_is_long(expression: str, line: str) -> None:
+    """With a backtracking engine these take from minutes to for ever."""
+    assert Pattern(expression).points(line) == []
+
+
+def test_of_a_line_with_endless_matches_the_first_count() -> None:
+    assert len(Pattern(r"(?P<loss>\d)").points("1" * 16_384)) == 100
 
 
 @pytest.mark.parametrize(

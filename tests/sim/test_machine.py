@@ -16,6 +16,7 @@ from dltools.sim.machine import (
     beside,
     exponent,
     speed,
+    turns,
     useful,
 )
 
@@ -26,16 +27,23 @@ def test_equal_weights_share_equally_up_to_what_each_wants() -> None:
     assert allocate([0.5, 2], [Limits(), Limits()], 2.0) == pytest.approx([0.5, 1.5])
 
 
-def test_weights_quotas_lists_pauses_and_turns() -> None:
+def test_weights_quotas_lists_and_pauses() -> None:
     weighted = [Limits(weight=1024), Limits(weight=512)]
     assert allocate([2, 2], weighted, 2.0) == pytest.approx([4 / 3, 2 / 3])
     assert allocate([2, 2], [Limits(cpus=0.5), Limits()], 2.0) == pytest.approx([0.5, 1.5])
     assert allocate([2, 2], [Limits(own=1), Limits()], 2.0) == pytest.approx([1, 1])
     assert allocate([2, 2], [Limits(paused=True), Limits()], 2.0) == pytest.approx([0, 2])
-    turns = [Limits(turn_part=0.75, turn_s=3), Limits(turn_part=0.25, turn_s=1)]
-    assert allocate([2, 2], turns, 2.0) == pytest.approx([1.5, 0.5])
-    # What change-overs of 0.16 s take of turns of 3 and 1 s.
-    assert useful(1.5, turns[0], 2, 2.0) == pytest.approx(1.5 * (1 - CHANGE_OVER_S / 3))
+
+
+def test_turns_take_their_parts_of_a_cycle_and_who_is_in_none_competes() -> None:
+    mine, other, nobody = Limits(group=0, turn_s=3), Limits(group=1, turn_s=1), Limits()
+    cycle = turns([mine, other, nobody])
+    assert [part for part, _ in cycle] == [0.75, 0.25]
+    handed = [allocate([2, 2, 2], limits, 2.0) for _, limits in cycle]
+    assert handed == [[1, 0, 1], [0, 1, 1]]
+    # What change-overs of 0.16 s take of turns of 3 s.
+    assert useful(2.0, mine, 2, 2.0) == pytest.approx(2.0 * (1 - CHANGE_OVER_S / 3))
+    assert turns([nobody, nobody]) == [(1.0, [nobody, nobody])]
 
 
 limits = st.builds(
@@ -125,7 +133,7 @@ def test_the_measured_rows_are_met_within_a_fifth(name: str) -> None:
 
 def test_turns_are_met_within_a_tenth() -> None:
     """Modelled: 15.4 s each; measured 16.5 and 16.4, in turns of 2 s."""
-    turn = Limits(turn_part=0.5, turn_s=2.0)
-    done = WORK * 2 / useful(1.0, turn, 2, 2.0)
+    turn = Limits(group=0, turn_s=2.0)
+    done = WORK * 2 / (0.5 * useful(2.0, turn, 2, 2.0))
     assert done == pytest.approx(15.4, abs=0.05)
     assert abs(done - 16.45) / 16.45 < 0.1

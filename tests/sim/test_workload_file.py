@@ -106,7 +106,7 @@ def test_the_command_line_finds_a_curves_file_beside_the_workload(tmp_path: Path
         ("[[what]]", "f: unknown table [what]; known: [[node]], [[kind]], [[job]], [[stream]], "),
         ('[[job]]\nkind = "x"', "f: job 1: no kind is called 'x'; known: vae, gru"),
         ('[[kind]]\nkind = "x"', "f: kind 1: unknown key 'kind'"),
-        ("[[stream]]\ncount = 0", "f: stream 1: count is more than 0"),
+        ("[[stream]]\ncount = 0", "f: stream 1: count is from 1 to 1,000,000"),
         ("[[stream]]\nkinds = []", "f: stream 1: kinds is a list of names"),
         ("[[stream]]\nkinds = [3]", "f: stream 1: no kind is called 3"),
         ('[[stream]]\narrivals = "now"', "f: stream 1: arrivals is one of fixed, random"),

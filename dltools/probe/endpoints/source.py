@@ -17,6 +17,7 @@ from dltools.probe.progress.base import Point
 
 _TIMEOUT_S = 0.5
 _LARGEST = 4 << 20
+_LONGEST_NAME = 200
 _RETRY_S = 60.0
 _SOURCE = "prometheus"
 
@@ -111,7 +112,7 @@ def _server(scrape: Scrape) -> Server | None:
             return server
     best: tuple[float, Server] | None = None
     for name in scrape.values:
-        match = _GENERIC.match(name)
+        match = _GENERIC.match(name) if len(name) <= _LONGEST_NAME else None
         count = f"{name.removesuffix('_sum')}_count"
         if match is None or name.startswith(_NOT_REQUESTS) or count not in scrape.values:
             continue

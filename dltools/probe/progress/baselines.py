@@ -10,7 +10,7 @@ from typing import ClassVar
 from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
 
-_ROW = Regex(rf"^\|\s*([\w/. -]+?)\s*\|\s*({N})?\s*\|\s*$")
+_ROW = Regex(rf"^\|\s*([\w/.-][\w/. -]{{0,99}}?)\s*\|\s*(?:({N})\s*)?\|\s*$")
 _CLEAN = Regex(rf"^(?:charts/)?global_step=(\d+), episodic_return=\[?({N})\]?")
 _STEPS = ("total_timesteps", "total/steps", "misc/total_timesteps")
 _KEPT = ("rew", "loss", "return", "entropy", "kl", "explained_variance", "success", "ep_len")

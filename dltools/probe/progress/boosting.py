@@ -10,11 +10,11 @@ from dltools.probe.progress.base import Point, Regex, report
 
 _ROUND = Regex(r"^(?:\[\d\d:\d\d:\d\d\] )?\[(\d+)\]\s+(?=\S)")
 _XGBOOST = Regex(rf"(?<=\s)([A-Za-z_][\w@.-]*-[\w@.-]+):({N})(?=\s|$|\+)")
-_LIGHTGBM = Regex(rf"([A-Za-z_]\w*'s [\w@.-]+): ({N})(?= \+|\s|$)")
+_LIGHTGBM = Regex(rf"([A-Za-z_]\w{{0,99}}'s [\w@.-]{{1,99}}): ({N})(?= \+|\s|$)")
 _CATBOOST = Regex(
     rf"^(\d+):\tlearn: ({N})(?:\ttest: ({N}))?(?:\tbest: {N} \(\d+\))?\ttotal: (.+?)\t"
 )
-_SPAN = Regex(r"([\d.]+)(us|ms|s|m|h)")
+_SPAN = Regex(r"([\d.]{1,30})(us|ms|s|m|h)")
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from dltools.probe.progress.base import Extractor, Family, Point
+from dltools.probe.progress.base import Family, Point
 from dltools.probe.progress.named import Named
 
 FAMILIES: tuple[str, ...] = (
@@ -18,6 +18,13 @@ counts."""
 
 _ENOUGH = 20
 """Lines with points after which the families seen so far are kept."""
+
+_WHOLE = ("mlperf", "mm", "nvidia", "jsonlines")
+"""Families whose lines may hold JSON, which is nothing when it is cut."""
+
+LONGEST_TEXT = 4_096
+"""Characters of a line that all other families look at: what an expression costs can grow with the
+square of it."""
 
 _LOST = 1_000
 """Lines without a point after which all families are tried again."""
@@ -34,7 +41,7 @@ class Automatic:
         """No family is known yet."""
         self._families = [_make(name) for name in FAMILIES]
         self._named = Named()
-        self._kept: list[Extractor] = []
+        self._kept: list[Family | Named] = []
         self._votes: dict[str, int] = {}
         self._idle = 0
 
@@ -42,8 +49,9 @@ class Automatic:
         """Return the points of one line."""
         if not self._kept:
             return self._try(line)
+        text = line[:LONGEST_TEXT]
         for extractor in self._kept:
-            if found := extractor.points(line):
+            if found := extractor.points(line if extractor.name in _WHOLE else text):
                 self._idle = 0
                 return found
         self._idle += 1
@@ -53,14 +61,15 @@ class Automatic:
 
     def _try(self, line: str) -> list[Point]:
         found: list[Point] = []
+        text = line[:LONGEST_TEXT]
         for family in self._families:
-            claimed = family.points(line)
+            claimed = family.points(line if family.name in _WHOLE else text)
             if claimed and not found:
                 found = claimed
                 self._votes[family.name] = self._votes.get(family.name, 0) + 1
         whole = any(not family.partial for family in self._families if family.name in self._votes)
         if not found and not whole:
-            found = self._named.points(line)
+            found = self._named.points(text)
             if found:
                 self._votes[""] = self._votes.get("", 0) + 1
         if found and sum(self._votes.values()) >= _ENOUGH:

@@ -63,7 +63,7 @@ class Log:
 
 
 def _add(flat: dict[str, float], name: str, value: object) -> None:
-    if isinstance(value, bool) or len(flat) >= 200:
+    if isinstance(value, bool) or len(flat) >= 200 or len(name) > 200:
         return
     if isinstance(value, (int, float)):
         flat[name] = float(value) if abs(value) < 1e308 or value != value else float("inf")

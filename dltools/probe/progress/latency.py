@@ -29,8 +29,8 @@ _WORD = (
 _QUANTILE = r"(?P<{0}>p\d{{2,3}}(?:\.\d+)?|mean|avg|average|max|min|median)"
 _NAMED = Regex(
     rf"(?<![\w])(?:{_QUANTILE.format('q1')}[ _-])?(?:\w+[ _.])?(?P<word>{_WORD})"
-    rf"(?:[ _-]?\(?{_QUANTILE.format('q2')}\)?)?(?:[ _(\[]*(?P<unit1>{_UNIT})[)\]]?)?['\"]?"
-    rf"\s*(?:is|was|of)?\s*[:=]?\s*['\"]?(?P<value>{N})\s*(?P<unit2>{_UNIT})?(?![\w.])",
+    rf"(?:[ _-]?\(?{_QUANTILE.format('q2')}\)?)?(?:[ _(\[]{{0,9}}(?P<unit1>{_UNIT})[)\]]?)?['\"]?"
+    rf"\s*(?:(?:is|was|of)\s*)?(?:[:=]\s*)?['\"]?(?P<value>{N})\s*(?P<unit2>{_UNIT})?(?![\w.])",
     re.IGNORECASE,
 )
 _PARTS = Regex(rf"\b(p\d{{2,3}})\s*[:=]\s*({N})\s*({_UNIT})\b", re.IGNORECASE)
@@ -44,7 +44,7 @@ _REQUEST = Regex(
 _SHORT = Regex(rf"(?<![\w.])(?:rt|request_time|upstream_response_time)=\"?({N})\"?(?![\w.])")
 _SERVE = Regex(rf"\b(PredictionTime|HandlerTime)\.Milliseconds:({N})\|")
 _GIN = Regex(rf"\[GIN\].*\|\s*\d{{3}}\s*\|\s*((?:\d+h)?(?:\d+m)?{N}(?:ns|us|\u00b5s|ms|s))\s*\|")
-_GIN_PART = Regex(r"([\d.]+)(h|ms|us|\u00b5s|ns|m|s)")
+_GIN_PART = Regex(r"([\d.]{1,30})(h|ms|us|\u00b5s|ns|m|s)")
 
 
 class Log:

@@ -11,7 +11,7 @@ _REACHED = Regex(
     rf"Epoch (\d+), global step (\d+): '?([\w/.-]+?)'? reached ({PLAIN_NUMBER}) \(best"
 )
 _TITLE = Regex(r"\b(Test|Validate|Runningstage\.\w+) metric\b")
-_ROW = Regex(rf"^[\s\u2502|]*([A-Za-z][\w./-]*)\s+[\u2502|]?\s*({PLAIN_NUMBER})[\s\u2502|]*$")
+_ROW = Regex(rf"^[\s\u2502|]*([A-Za-z][\w./-]*)\s+(?:[\u2502|]\s*)?({PLAIN_NUMBER})[\s\u2502|]*$")
 
 
 class Log(tqdm.Log):

@@ -9,8 +9,9 @@ from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report, whol
 from dltools.probe.progress.jsonlines import is_known
 
 _PAIR = Regex(rf'(?:^|(?<=\s))([A-Za-z_][\w./-]*)=(?:"({PLAIN_NUMBER})"|({PLAIN_NUMBER})(?=\s|$)|)')
+_VALUE = r'(?>"[^"]*"(?=\s|$)|\S*)'  # atomic: a quoted value can be read one way only
 _WHOLE = Regex(
-    r'^(?:\S+\s+){0,3}[A-Za-z_][\w./-]*=(?:"[^"]*"|\S*)(?:\s+[A-Za-z_][\w./-]*=(?:"[^"]*"|\S*))+\s*$'
+    rf"^(?:\S+\s+){{0,3}}[A-Za-z_][\w./-]*={_VALUE}(?:\s+[A-Za-z_][\w./-]*={_VALUE})+\s*$"
 )
 _STEPS = ("step", "global_step", "iter", "iteration")
 

@@ -10,7 +10,7 @@ _ITERATION = Regex(r"\biteration\s+(\d+)/\s*\d+ \|")
 _PART = Regex(rf"\|\s*([A-Za-z][\w ./-]*?)(?: \(ms\))?:\s*({PLAIN_NUMBER})\s*(?=\||$)")
 _TOOK = Regex(r"elapsed time per iteration \((ms|s)\):\s*([\d.]+)")
 _VALIDATION = Regex(r"\bvalidation loss at (?:iteration (\d+)|the end of training)([^|]*)\|")
-_VALUE = Regex(rf"\|\s*([\w ]+?) (value|PPL):\s*({PLAIN_NUMBER})")
+_VALUE = Regex(rf"\|\s*(\w[\w ]{{0,99}}?) (value|PPL):\s*({PLAIN_NUMBER})")
 
 
 class Log:

@@ -12,7 +12,7 @@ from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
 
 _BATCH = Regex(r"Epoch\[(\d{1,9})\] Batch \[(?:\d+-)?(\d{1,18})\]\s")
-_PAIR = Regex(rf"\b([A-Za-z][\w-]*)=({N})(?=[\s,]|$)")
+_PAIR = Regex(rf"\b([A-Za-z][\w-]{{0,99}})=({N})(?=[\s,]|$)")
 _EPOCH = Regex(rf"Epoch\[(\d{{1,9}})\] (Train|Validation|Val|Test)-([\w-]+)=({N})")
 _COST = Regex(rf"Epoch\[(\d+)\] Time cost=({N})")
 _GLUON = Regex(

@@ -22,7 +22,8 @@ _DLL = Regex(
     r"\bDLL [\d-]+ [\d:.]+ - (?!PARAMETER)(?:(?:Training )?Epoch: (\d{1,9}) )?"
     r"(?:(?:Training )?(?:Iteration|Step): (\d{1,18}) )?(?:Validation Iteration: (\d{1,18}) )?"
 )
-_DLL_PAIR = Regex(rf"([\w./]*(?:loss|acc|perplexity|top1|top5)[\w./]*)\s*: ({N})(?= |$)")
+_DLL_PAIR = Regex(rf"(?<![\w./])([\w./]+)\s*: ({N})(?= |$)")
+_DLL_KEPT = ("loss", "acc", "perplexity", "top1", "top5")
 _PHASES = {"TRAIN": "", "VALIDATION": "val", "TEST": "test"}
 
 
@@ -48,7 +49,8 @@ class Log:
         if (at := line.find("DLLL {")) >= 0:
             return self._json(line[at + 5 :])
         if match := _DLL.search(line):
-            pairs = [(m[1], m[2]) for m in _DLL_PAIR.finditer(line, match.end())]
+            pairs = [(m[1], m[2]) for m in _DLL_PAIR.finditer(line, match.end())
+                     if any(word in m[1] for word in _DLL_KEPT)]  # fmt: skip
             step = match[3] or match[2]
             return report(self.name, pairs, step=int(step) if step else None,
                           epoch=float(match[1]) if match[1] else None)  # fmt: skip

@@ -6,13 +6,16 @@
 
 from __future__ import annotations
 
-import re
-import warnings
+from itertools import islice
 
 from dltools.errors import ConfigError
+from dltools.expressions import compiled
 from dltools.probe.progress.base import Point, number
 
 _SPECIAL = ("step", "epoch", "metric", "value")
+
+_MOST_MATCHES = 100
+"""Matches of one line that are looked at: each may search the rest of the line."""
 
 
 class Pattern:
@@ -22,22 +25,17 @@ class Pattern:
 
     def __init__(self, expression: str) -> None:
         """Raises `ConfigError` for an expression that does not compile or names no metric."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of what later Pythons may read otherwise
-                self._regex = re.compile(expression)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise ConfigError(f"pattern {expression!r}: {error}") from error
-        groups = self._regex.groupindex
+        self._regex = compiled(expression, "pattern")
+        groups = sorted(self._regex.groupindex, key=self._regex.groupindex.get)
         self._metrics = [name for name in groups if name not in _SPECIAL]
         self._pair = "metric" in groups and "value" in groups
         if not self._metrics and not self._pair:
             raise ConfigError(f"pattern {expression!r} has no named group such as (?P<loss>...)")
 
     def points(self, line: str) -> list[Point]:
-        """Return the points of every match in the line."""
+        """Return the points of the matches in the line."""
         found = []
-        for match in self._regex.finditer(line):
+        for match in islice(self._regex.finditer(line), _MOST_MATCHES):
             groups = match.groupdict()
             pairs = [(name, groups[name]) for name in self._metrics]
             if self._pair:

@@ -17,7 +17,7 @@ _IMAGENET = Regex(
     r"(?:^|\s)(?:(Epoch|Test|Train|Val): \[\s*(\d+)\](?:\[\s*(\d+)/\d+\])?"
     r"|(Test): \[\s*(\d+)/\d+\])"
 )
-_METER = Regex(rf"([A-Z][\w@./-]*)\s+({N})\s*\(\s*{N}\)")
+_METER = Regex(rf"([A-Z][\w@./-]{{0,99}})\s+({N})\s*\(\s*{N}\)")
 _TOP = Regex(rf"^\s*\*\s+(?:Prec|Acc)@1:? *({N})(?:\s+(?:Prec|Acc)@5:? *({N}))?")
 _WORDS = Regex(
     rf"\| epoch\s+(\d+) \|\s*(\d+)/\s*\d+ batches \|.*?\| (loss\s+{N})(?: \| (ppl\s+{N}))?"

@@ -8,7 +8,7 @@ from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
 
 _HEAD = Regex(r"(?:^|train_logger - )(?:[Ee]poch(?: loaded)?: (\d+)\b.*?) - (?=train|valid|test)")
-_PAIR = Regex(rf"\b((?:train|valid|test) [\w /-]+?): ({N})(?=,| -|\s*$)")
+_PAIR = Regex(rf"\b((?:train|valid|test) [\w /-]{{1,99}}?): ({N})(?=,| -|\s*$)")
 
 
 class Log:

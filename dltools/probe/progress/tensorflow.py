@@ -10,7 +10,7 @@ from typing import ClassVar
 from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
 
-_PAIR = Regex(rf"\b([A-Za-z_][\w/.-]*) = ({N})(?=[,\s(.]|$)")
+_PAIR = Regex(rf"\b([A-Za-z_][\w/.-]{{0,99}}) = ({N})(?=[,\s(.]|$)")
 _SECONDS = Regex(r"\((\d+\.\d+) sec\)\s*$")
 _EVAL = Regex(r"Saving dict for global step (\d{1,18}): ")
 _STEP = Regex(r"\b(?:global_)?step = (\d{1,18})\b")

@@ -11,21 +11,21 @@ from typing import ClassVar
 from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report
 
 _BAR = Regex(
-    r"^(?P<desc>.*?)(?::\s*)?(?:\d+%\|[^|]*\|\s*)?(?P<n>\d+(?:\.\d+)?)(?P<unit>[kMGT]?)"
+    r"^(?P<desc>.*?)(?::\s*)?(?:\d{1,4}%\|[^|]*\|\s*)?(?<!\d)(?P<n>\d++(?:\.\d+)?)(?P<unit>[kMGT]?)"
     r"(?:/(?P<total>[\d.]+[kMGT]?|\?))?[a-zA-Z]*\s*"
-    r"\[(?P<spent>[\d:]+)(?:<[^,\]]*)?,\s*[^,\]]*(?:,\s*(?P<postfix>.*?))?\]"
+    r"\[(?P<spent>[\d:]+)(?:<[^,\]]*)?,[^,\]]*(?:,\s*(?P<postfix>.*?))?\]"
 )
 _PAIR = Regex(
-    r"([A-Za-z_][\w ./@-]*?)\s*[=:]\s*(?:tensor\()?['\"]?"
+    r"([A-Za-z_][\w ./@-]{0,99}?)\s{0,9}[=:]\s{0,9}(?:tensor\()?['\"]?"
     rf"({NUMBER})(?![\w:/]|\.\d)",
     re.IGNORECASE,
 )
 _SAID = Regex(
-    r"\b((?:(?:train|val|valid|test|avg|mean)[ _])?(?:\w*loss|acc|accuracy))\s*[=:]?\s*"
+    r"\b((?:(?:train|val|valid|test|avg|mean)[ _])?(?:\w*loss|acc|accuracy))\s*(?:[=:]\s*)?"
     rf"({NUMBER})(?![\w:/%]|\.\d)",
     re.IGNORECASE,
 )
-_EPOCH = Regex(r"[Ee]poch\s*[:=#\[(]?\s*(\d+)")
+_EPOCH = Regex(r"[Ee]poch\s*(?:[:=#\[(]\s*)?(\d+)")
 _PHASE = Regex(r"\b(val|valid|validat\w*|eval\w*|test\w*|sanity \w+)\b", re.IGNORECASE)
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 

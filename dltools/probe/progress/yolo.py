@@ -11,13 +11,13 @@ from typing import ClassVar
 
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, clock, report
 
-_HEADER = Regex(r"^\s*Epoch\s+(?:GPU_mem|gpu_mem)\s+(.*\S)\s*$")
+_HEADER = Regex(r"^\s*Epoch\s+(?:GPU_mem|gpu_mem)\s+(\S.*)$")
 _ROW = Regex(r"^\s*(\d{1,9})/\d+\s+\d[\d.]*[GMK]?\s+((?:[-+\d.naife]+\s+)+)(\d+)(?::|\s|$)")
 _BAR = Regex(
     r"(?:^|[\s|])(\d{1,18})/\d+ "
     r"(?:\[([\d:]{1,16})<|(?:[\d.]{1,16}\w+/\w+)? ([\d:.]{1,16})s?(?:<|\s|$))"
 )
-_TABLE = Regex(r"^\s*Class\s+Images\s+(?:Instances|Labels)\s+(.*?)(?::|\s+\d+%|$)")
+_TABLE = Regex(r"^\s*Class\s+Images\s+(?:Instances|Labels)\s")
 _ALL = Regex(rf"^\s*all\s+\d+\s+\d+((?:\s+{PLAIN_NUMBER})+)\s*$")
 _CLASSIFIED = Regex(rf"^\s*all\s+({PLAIN_NUMBER})\s+({PLAIN_NUMBER})\s*$")
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")

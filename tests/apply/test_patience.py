@@ -1,0 +1,87 @@
+"""Waiting for an engine that restarts: asked again ever more slowly, and not for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dltools.apply.patience import Patient
+from dltools.errors import UnavailableError
+from dltools.probe.engine import RefusedError
+
+
+class Way:
+    """A way to an engine that is away until a time."""
+
+    is_local = True
+
+    def __init__(self, until: float) -> None:
+        self.now = 0.0
+        self.until = until
+        self.asked: list[float] = []
+
+    def json(self, *_: Any) -> Any:
+        self.asked.append(self.now)
+        if self.now < self.until:
+            raise UnavailableError("away")
+        return "answer"
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def patient(way: Any, patience: float = 60, told: list[str] | None = None) -> Patient:
+    waiting = lambda error: (told if told is not None else []).append(str(error))  # noqa: E731
+    return Patient(way, patience, waiting, clock=lambda: way.now, sleep=way.sleep)
+
+
+def test_an_engine_that_answers_is_asked_once() -> None:
+    way, told = Way(0), []  # type: ignore[var-annotated]
+    assert patient(way, told=told).json("GET", "/info") == "answer"
+    assert (way.asked, told) == ([0.0], [])
+
+
+def test_an_engine_that_comes_back_is_asked_again_ever_more_slowly() -> None:
+    way, told = Way(20), []  # type: ignore[var-annotated]
+    assert patient(way, told=told).json("GET", "/info") == "answer"
+    pauses = [b - a for a, b in zip(way.asked, way.asked[1:], strict=False)]
+    assert pauses == pytest.approx(sorted(pauses))
+    assert max(pauses) == pytest.approx(2)
+    assert told == ["away"]
+    assert len(way.asked) < 20
+
+
+def test_an_engine_that_stays_away_is_given_up_once() -> None:
+    way, told = Way(1000), []  # type: ignore[var-annotated]
+    asking = patient(way, 60, told)
+    with pytest.raises(UnavailableError):
+        asking.json("GET", "/info")
+    assert way.now == pytest.approx(60)
+    with pytest.raises(UnavailableError):  # the next request is not waited for again
+        asking.json("GET", "/info")
+    assert way.now == pytest.approx(60)
+    way.now = 1001
+    assert asking.json("GET", "/info") == "answer"
+    way.until = 1010
+    assert asking.json("GET", "/info") == "answer"
+    assert told == ["away", "away"]
+
+
+def test_no_patience_fails_at_once_and_in_silence() -> None:
+    way, told = Way(1), []  # type: ignore[var-annotated]
+    with pytest.raises(UnavailableError):
+        patient(way, 0, told).json("GET", "/info")
+    assert (way.now, told) == (0, [])
+
+
+def test_a_refusal_is_an_answer() -> None:
+    class Refusing(Way):
+        def json(self, *_: Any) -> Any:
+            self.asked.append(self.now)
+            raise RefusedError("no")
+
+    way = Refusing(0)
+    with pytest.raises(RefusedError):
+        patient(way).json("POST", "/x/pause")
+    assert way.asked == [0.0]

@@ -1,0 +1,167 @@
+"""Turns on an engine that refuses: it says "not paused", or cannot just now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dltools.apply import rotation as module
+from dltools.apply.rotation import Rotation, Turn
+from dltools.errors import UnavailableError
+from dltools.holding import Run, load
+from dltools.probe.engine import RefusedError
+
+
+class Engine:
+    """Containers that run or are paused; `refusals` is how often it will not let one run."""
+
+    id = "E"
+
+    def __init__(self, *ids: str) -> None:
+        self.states = dict.fromkeys(ids, "running")
+        self.refusals: dict[str, int] = {}
+
+    def containers(self) -> list[dict[str, Any]]:
+        return [{"Id": key, "State": state} for key, state in self.states.items()]
+
+    def inspect(self, key: str) -> Any:
+        return SimpleNamespace(state=self.states[key])
+
+    def pause(self, key: str) -> None:
+        self.states[key] = "paused"
+
+    def unpause(self, key: str) -> None:
+        if self.refusals.get(key, 0) > 0:
+            self.refusals[key] -= 1
+            raise RefusedError("containerd is stopping")
+        if self.states[key] != "paused":
+            raise RefusedError("not paused")
+        self.states[key] = "running"
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine("a", "b", "c")
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def rotation(engine: Engine, tmp_path: Path, clock: Clock) -> Rotation:
+    run = Run.this("dl-apply --restore")
+    return Rotation(engine, tmp_path / "rotation", run, clock)  # type: ignore[arg-type]
+
+
+def turns(*names: str) -> list[Turn]:
+    return [Turn(name, name, number, 2.0) for number, name in enumerate(names)]
+
+
+def noted(tmp_path: Path) -> set[str]:
+    return {path.stem for path in (tmp_path / "rotation").glob("*.json")}
+
+
+def test_everybody_who_takes_turns_is_noted_with_the_run(
+    rotation: Rotation, tmp_path: Path
+) -> None:
+    rotation.follow(turns("a", "b"))
+    assert noted(tmp_path) == {"a", "b"}
+    note = load(tmp_path / "rotation" / "b.json")
+    assert (note.group, note.seconds, note.run.command) == (1, 2.0, "dl-apply --restore")
+    assert note.run.alive
+    since = note.since
+    rotation.follow([*turns("a"), Turn("b", "b", 1, 3.0)])
+    note = load(tmp_path / "rotation" / "b.json")
+    assert (note.seconds, note.since) == (3.0, since)
+    rotation.release()
+    assert noted(tmp_path) == set()
+
+
+def test_a_refusal_for_a_while_keeps_nobody_paused(
+    rotation: Rotation, engine: Engine, tmp_path: Path
+) -> None:
+    rotation.follow(turns("a", "b", "c"))
+    engine.refusals = {"b": 3}
+    rotation.release()
+    assert set(engine.states.values()) == {"running"}
+    assert noted(tmp_path) == set()
+
+
+def test_a_refusal_for_good_keeps_the_note_and_names_who_and_how(
+    rotation: Rotation, engine: Engine, tmp_path: Path
+) -> None:
+    rotation.follow(turns("a", "b", "c"))
+    engine.refusals = {"b": 10**6}
+    with pytest.raises(UnavailableError, match=r"^b stays paused until .*docker unpause b: cont"):
+        rotation.release()
+    assert engine.states == {"a": "running", "b": "paused", "c": "running"}
+    assert noted(tmp_path) == {"b"}
+    engine.refusals.clear()
+    assert list(rotation.mend()) == [("b", "")]
+    assert engine.states["b"] == "running"
+
+
+def test_who_is_refused_its_turn_gets_it_at_the_next_look(
+    rotation: Rotation, engine: Engine, clock: Clock
+) -> None:
+    del engine.states["c"]
+    rotation.follow(turns("a", "b"))
+    engine.refusals = {"b": 2}
+    clock.now += 2.0
+    rotation.tick()
+    assert engine.states == {"a": "paused", "b": "paused"}
+    for _ in range(2):
+        clock.now += 0.3
+        rotation.tick()
+    assert engine.states == {"a": "paused", "b": "running"}
+
+
+def test_who_drops_out_and_is_refused_is_tried_again(
+    rotation: Rotation, engine: Engine, clock: Clock, tmp_path: Path
+) -> None:
+    rotation.follow(turns("a", "b", "c"))
+    engine.refusals = {"c": 1}
+    rotation.follow(turns("a", "b"))
+    assert engine.states["c"] == "paused"
+    assert noted(tmp_path) == {"a", "b", "c"}
+    clock.now += 0.3
+    rotation.tick()
+    assert engine.states["c"] == "running"
+    assert noted(tmp_path) == {"a", "b"}
+
+
+def test_one_that_cannot_be_mended_keeps_no_other_paused(
+    rotation: Rotation, engine: Engine, tmp_path: Path
+) -> None:
+    rotation.follow(turns("a", "b", "c"))
+    again = Rotation(engine, tmp_path / "rotation")  # type: ignore[arg-type]
+    engine.refusals = {"b": 10**6}
+    assert list(again.mend()) == [("b", "containerd is stopping"), ("c", "")]
+    assert engine.states["c"] == "running"
+    assert noted(tmp_path) == {"b"}
+
+
+def test_many_names_are_not_all_told(engine: Engine, tmp_path: Path) -> None:
+    engine.states = {f"job{n}": "running" for n in range(9)}
+    rotation = Rotation(engine, tmp_path / "rotation")  # type: ignore[arg-type]
+    rotation.follow(turns(*engine.states))
+    engine.refusals = dict.fromkeys(engine.states, 10**6)
+    with pytest.raises(UnavailableError, match="and 3 more stay paused"):
+        rotation.release()

@@ -1,0 +1,41 @@
+"""A label that names a metric which never appears gains its job nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from observing import container, fold, node, point, verdicts
+
+from dltools.policy import registry
+from dltools.realize import Mode
+from dltools.streams import Row
+
+TARGET = "dltools.target"
+
+
+def rows(metric: str, **more: str) -> list[Row]:
+    """Two jobs alike that learn, one CPU each; the labels of b name this metric."""
+    made: list[Row] = []
+    for tick in range(12):
+        made.append(node(10 * tick))
+        for name, judged in (("a", "loss"), ("b", metric)):
+            labels = json.dumps({"dltools.metric": judged, **more})
+            made.append(container(10 * tick, name, 10 * tick, labels=labels, thread_count=2))
+            made.append(point(10 * tick, name, 0.9**tick, step=tick))
+    return made
+
+
+@pytest.mark.parametrize("labels", [{}, {TARGET: "0.01"}], ids=["metric", "target"])
+@pytest.mark.parametrize("name", ["slaq", "srtf", "tradl"])
+def test_a_metric_that_never_appears_gains_nothing(name: str, labels: dict[str, str]) -> None:
+    policy = registry.get(name, [])
+    found = verdicts(
+        fold(
+            rows("nosuch", **labels),
+            policy,
+            Mode.WEIGHT,
+            itval=10,
+        )
+    )
+    assert (found["b"].grant.share or 0) <= (found["a"].grant.share or 0)

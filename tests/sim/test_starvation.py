@@ -1,0 +1,94 @@
+"""Nobody is worse off than under Docker alone: short jobs that come late, beside others that have
+long converged, under every policy and realisation."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dltools.line import TURN_S, patience_s
+from dltools.policy import registry
+from dltools.policy.parameters import build
+from dltools.realize import Choice, Mode
+from dltools.sim.curve import LearningCurve
+from dltools.sim.engine import Simulation
+from dltools.sim.workload import Job, NodeSpec, checked
+
+POLICIES = sorted(registry.policies([]))
+MODES = (None, *Mode)
+
+
+def endless(name: str, threads: int = 2, spin: float = 1.0) -> Job:
+    """A training that goes on for hours, flat after a hundredth of its work."""
+    curve = LearningCurve(rate=500.0)
+    return Job(name, work=3_000.0, epochs=7_500, threads=threads, curve=curve, spin=spin)
+
+
+def short(
+    arrival: float = 90.0, epochs: int = 30, threads: int = 2, work: float = 12.0, spin: float = 1.0
+) -> Job:
+    return Job("short", arrival, work, threads=threads, epochs=epochs, spin=spin)
+
+
+@functools.cache
+def completion(
+    policy: str, mode: Mode | None, late: Job, others: tuple[Job, ...], cpus: float = 2.0
+) -> float:
+    """Return the completion time (s) of a short job beside endless ones."""
+    found = registry.get(policy, [])
+    jobs = checked((*others, late), (NodeSpec("node", cpus),), "test")
+    made = Simulation(jobs, found, build(found.parameters, {}), Choice(mode))
+    result = next(r for r in made.run(until=8_000.0) if r.name == late.name)
+    return math.inf if result.finish is None else round(result.finish - late.arrival, 6)
+
+
+TWO = (endless("cnn"), endless("gru"))
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value if mode else "auto")
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_short_job_beside_two_endless_ones(policy: str, mode: Mode | None) -> None:
+    alone = completion("noop", None, short(), TWO)
+    assert completion(policy, mode, short(), TWO) <= alone
+
+
+SILENT = {"reports each epoch": 30, "reports three times": 3, "reports at its end alone": 1}
+
+
+@pytest.mark.parametrize("epochs", SILENT.values(), ids=SILENT)
+@pytest.mark.parametrize("others", [1, 3])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs: int) -> None:
+    beside = tuple(endless(f"endless-{number}") for number in range(others))
+    late = short(epochs=epochs)
+    assert completion(policy, None, late, beside) <= completion("noop", None, late, beside)
+
+
+@settings(max_examples=20)
+@given(
+    others=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    cpus=st.sampled_from([1.0, 2.0, 4.0]),
+    spin=st.sampled_from([0.0, 0.5, 1.0]),
+    late=st.builds(
+        short, arrival=st.floats(0, 200), epochs=st.integers(1, 60), threads=st.integers(1, 4),
+        work=st.floats(3, 30),
+    ),
+)  # fmt: skip
+@pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_wait_is_bounded_whatever_runs_beside(
+    policy: str, mode: Mode | None, others: list[int], cpus: float, spin: float, late: Job
+) -> None:
+    """A job that waits gets a turn of 5 s at full speed within its patience; so many turns as it
+    takes for its work, and as Docker alone would need at the most."""
+    beside = tuple(endless(f"e{number}", wide, spin) for number, wide in enumerate(others))
+    late = replace(late, spin=spin)
+    rounds = math.ceil(late.work / min(cpus, late.threads) / (0.8 * TURN_S))
+    wait = patience_s(len(others) + 1) + TURN_S * (len(others) + 1)
+    alone = completion.__wrapped__("noop", None, late, beside, cpus)
+    assert completion.__wrapped__(policy, mode, late, beside, cpus) <= alone + rounds * wait
