@@ -11,12 +11,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 
+# A virtual environment holds absolute paths: in a checkout that has moved it is made anew.
+MOVED := $(shell test -e $(BIN)/dl-plan && ! grep -qF '$(CURDIR)/$(BIN)/' $(BIN)/dl-plan && echo yes)
+ifdef MOVED
+.PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
+endif
+
 .PHONY: demo test test-v2 lint bench bench-live papers clean
 
 $(VENV)/bin/python:
+	@$(if $(MOVED),echo "$(VENV) was made in another place: it is made anew")
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "dltools needs Python 3.11 or later; set PYTHON=..." >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV) \
+	@$(PYTHON) -m venv --clear $(VENV) \
 	  || { echo "python3-venv is needed (Debian: apt install python3-venv)" >&2; exit 1; }
 
 $(VENV)/.run: pyproject.toml | $(VENV)/bin/python

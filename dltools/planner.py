@@ -99,8 +99,9 @@ class Fold:
             self._tick(host, visit=True)
             host.end(self._needs, whole=True)
 
-    def plan(self, input_: Mapping[str, Any], *, pending: bool = True) -> Plan:
-        """Return the plan for the newest samples, the pending ones too unless told otherwise.
+    def plan(self, input_: Mapping[str, Any], *, pending: bool = True, state: bool = True) -> Plan:
+        """Return the plan for the newest samples, the pending ones too unless told otherwise, with
+        or without the state.
 
         `input_` says what was read; the plan repeats it.
         """
@@ -136,8 +137,9 @@ class Fold:
             input=input_,
             next_s=round(min(waits), 6) if waits else None,
             actions=tuple(actions),
-            state=self._save(),
+            state=self._save() if state else {},
             gain=outcome._gain(),
+            classes=outcome._classes(),
         )
 
     def explain(self, *, pending: bool = True) -> tuple[list[Verdict], list[str]]:
@@ -215,6 +217,15 @@ class Fold:
         if len(gains) == 1:
             return next(iter(gains.values()))
         return "; ".join(f"{name}: {gain}" for name, gain in gains.items())
+
+    def _classes(self) -> dict[str, dict[str, str]]:
+        """Return the class of each job that has one, by its name, for each host."""
+        found = {
+            name: {host.tracks[key].name: grant.job_class for key, grant in host.grants.items()
+                   if key in host.tracks}
+            for name, host in sorted(self._hosts.items())
+        }  # fmt: skip
+        return {name: dict(sorted(jobs.items())) for name, jobs in found.items() if jobs}
 
     def _outcome(self) -> Fold:
         """Return a fold in which the pending samples are settled; this one stays as it is."""

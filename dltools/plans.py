@@ -1,14 +1,16 @@
 """Plans and results as JSON Lines: what `dl-plan` decides and what `dl-apply` did.
 
 A plan is a `plan` record, its `action` records and an `end` record. A plan without its end is
-refused: one cut at a line boundary would parse well otherwise. A stream may carry many plans.
+refused: one cut at a line boundary would parse well otherwise. A plan that a person has edited, so
+that actions are missing, added or copied, is read with a warning. A stream may carry many plans.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -52,6 +54,9 @@ turns, and the length of its turn in seconds."""
 
 Settings = dict[str, Any]
 
+Warn = Callable[[str], object]
+"""Takes a line that says what is odd about an input that is read all the same."""
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -73,8 +78,9 @@ class Action:
 class Plan:
     """A decision. `at` is the newest time in the data (RFC 3339), "" where there was none.
 
-    `gain` says in one line what it is expected to bring; `state` is what the next run needs in
-    order to go on as if it had seen all the data.
+    `classes` are those that the policy put its jobs into: for each host, from a job's name to its
+    class. `gain` says in one line what the plan is expected to bring. `state` is what the next run
+    needs in order to go on as if it had seen all the data; it is empty where it is not kept.
     """
 
     policy: str
@@ -85,6 +91,7 @@ class Plan:
     actions: tuple[Action, ...]
     state: Mapping[str, Any] = field(default_factory=dict)
     gain: str = ""
+    classes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +139,7 @@ def dump_plan(plan: Plan) -> str:
             "input": dict(plan.input),
             "next_s": plan.next_s,
             "gain": plan.gain,
+            "classes": {host: dict(jobs) for host, jobs in plan.classes.items()},
         }
     ]
     records += [
@@ -148,7 +156,8 @@ def dump_plan(plan: Plan) -> str:
         | ({} if action.to is None else {"to": action.to})
         for action in plan.actions
     ]
-    records.append({"kind": "end", "actions": len(plan.actions), "state": dict(plan.state)})
+    state = {"state": dict(plan.state)} if plan.state else {}
+    records.append({"kind": "end", "actions": len(plan.actions), **state})
     return "".join(_line(record) for record in records)
 
 
@@ -171,14 +180,17 @@ def _line(record: Mapping[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 
-def load_plans(lines: Iterable[bytes], name: str) -> Iterator[Plan]:
+def load_plans(lines: Iterable[bytes], name: str, warn: Warn = lambda _: None) -> Iterator[Plan]:
     """Yield each plan of a stream as soon as its `end` has arrived.
 
+    Calls `warn` for a plan that was edited: more or fewer actions than announced, or two of one id.
+    An action without an id, or with that of one before it, gets the next free number.
     Raises `DataError`, with the line's number, for anything that is not a whole, valid plan; what
     was complete before has been yielded by then.
     """
     head: dict[str, Any] | None = None
     actions: list[Action] = []
+    ids: list[int | None] = []
     number = 0
     seen = False
     for number, line in enumerate(lines, 1):
@@ -192,13 +204,16 @@ def load_plans(lines: Iterable[bytes], name: str) -> Iterator[Plan]:
             if head is not None:
                 raise DataError(f"{where}: a new plan begins before the end of the last one")
             _check_version(record, where)
-            head, actions = record, []
+            head, actions, ids = record, [], []
         elif head is None:
             raise DataError(f"{where}: not a dltools plan: its first record is not a plan record")
         elif kind == "action":
             actions.append(_action(record, where))
+            ids.append(_optional(record, "id", int, where, None))
         elif kind == "end":
-            yield _plan(head, actions, record, where)
+            for oddity in _oddities(ids, _get(record, "actions", int, where)):
+                warn(f"{where}: {oddity}")
+            yield _plan(head, _numbered(actions, ids), record, where)
             head = None
         # other kinds: a later version's additions
     if head is not None:
@@ -248,7 +263,7 @@ def _action(record: Mapping[str, Any], where: str) -> Action:
     except ValueError as error:
         raise DataError(f"{where}: unknown op {record['op']!r}") from error
     return Action(
-        id=_get(record, "id", int, where),
+        id=0,  # numbered when all of the plan's are known
         op=op,
         host=_get(record, "host", str, where),
         container_id=_get(container, "id", str, where),
@@ -283,14 +298,30 @@ def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
     return dict(settings)
 
 
+def _oddities(ids: Sequence[int | None], announced: int) -> Iterator[str]:
+    """Yield what tells that a plan was edited."""
+    if announced != len(ids):
+        yield f"{announced} actions announced, {len(ids)} found: taken as edited by hand"
+    given = [number for number in ids if number is not None]
+    if len(set(given)) != len(given):
+        yield "two actions have the same id: the later one gets another"
+
+
+def _numbered(actions: Sequence[Action], ids: Sequence[int | None]) -> tuple[Action, ...]:
+    """Return the actions with their ids; those without, and copies, get the next free numbers."""
+    free = itertools.count(max((number for number in ids if number is not None), default=0) + 1)
+    seen: set[int] = set()
+    numbered = []
+    for action, number in zip(actions, ids, strict=True):
+        own = next(free) if number is None or number in seen else number
+        seen.add(own)
+        numbered.append(replace(action, id=own))
+    return tuple(numbered)
+
+
 def _plan(
-    head: Mapping[str, Any], actions: list[Action], end: Mapping[str, Any], where: str
+    head: Mapping[str, Any], actions: tuple[Action, ...], end: Mapping[str, Any], where: str
 ) -> Plan:
-    if _get(end, "actions", int, where) != len(actions):
-        raise DataError(f"{where}: {end['actions']} actions announced, {len(actions)} found")
-    ids = [action.id for action in actions]
-    if len(set(ids)) != len(ids):
-        raise DataError(f"{where}: two actions have the same id")
     next_s = _optional(head, "next_s", (int, float), where, None)
     if next_s is not None and not 0 <= next_s < 2**63:
         raise DataError(f"{where}: next_s is not a number of seconds: {str(next_s)[:30]}")
@@ -300,7 +331,15 @@ def _plan(
         params=_optional(head, "params", dict, where, {}),
         input=_optional(head, "input", dict, where, {}),
         next_s=None if next_s is None else float(next_s),
-        actions=tuple(actions),
+        actions=actions,
         state=_optional(end, "state", dict, where, {}),
         gain=_optional(head, "gain", str, where, ""),
+        classes=_classes(_optional(head, "classes", dict, where, {}), where),
     )
+
+
+def _classes(classes: Mapping[str, Any], where: str) -> Mapping[str, Mapping[str, str]]:
+    for host in classes:
+        for job in (jobs := _get(classes, host, dict, where)):
+            _get(jobs, job, str, where)
+    return classes

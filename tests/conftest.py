@@ -7,19 +7,22 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
-from engine.containers import IMAGE, Containers, ImageError, build_image
+from engine.containers import IMAGE, Containers, Gate, ImageError, build_image
 from engine.fake import FakeEngine
 from engine.tools import Tools
-from hypothesis import settings
 
 from dltools.errors import DltoolsError
 from dltools.probe.engine import Engine
 
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
-
 ENGINE_TESTS = Path(__file__).parent / "engine"
+
+# Neither an example nor the making of one may depend on how fast the machine is.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -71,6 +74,14 @@ def run(engine: Engine, image: str) -> Iterator[Containers]:
         yield containers
     finally:
         containers.remove()
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    """Lets jobs go on when the test says so: `run(gate.passed(), **gate.limits)`."""
+    directory = tmp_path / "gate"
+    directory.mkdir()
+    return Gate(directory)
 
 
 @pytest.fixture

@@ -110,6 +110,7 @@ def plans(draw: st.DrawFn) -> Plan:
         actions=actions,
         state=draw(_JSON_OBJECT),
         gain=draw(texts),
+        classes=draw(st.dictionaries(names, st.dictionaries(names, names, max_size=2), max_size=2)),
     )
 
 

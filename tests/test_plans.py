@@ -181,7 +181,7 @@ WRONG: dict[str, list[Any]] = {
     ("key", "value"),
     [
         *[(key, value) for key in ("op", "host") for value in WRONG["text"]],
-        *[("id", value) for value in WRONG["integer"]],
+        *[("id", value) for value in WRONG["integer"] if value is not None],
         *[("container", value) for value in WRONG["objects that must be there"]],
         ("container", {"id": "c"}),
         ("container", {"name": "n"}),
@@ -200,7 +200,7 @@ def test_a_malformed_action_is_refused_by_its_line(key: str, value: Any) -> None
         _load(HEAD, {**ACTION, key: value}, END)
 
 
-@pytest.mark.parametrize("key", ["id", "op", "host", "container"])
+@pytest.mark.parametrize("key", ["op", "host", "container"])
 def test_an_action_that_lacks_a_field_is_refused_by_its_line(key: str) -> None:
     with pytest.raises(DataError, match=f"^plan: line 2: missing or wrong '{key}'$"):
         _load(HEAD, _without(ACTION, key), END)
@@ -307,10 +307,28 @@ def test_a_null_text_is_not_the_word_none(key: str) -> None:
     assert getattr(plan, key) == ""
 
 
+def _edited(*records: Any) -> tuple[list[int], list[str]]:
+    """The ids of a plan's actions, and what is said of it."""
+    warnings: list[str] = []
+    (plan,) = load_plans(_lines(*records), "plan", warnings.append)
+    return [action.id for action in plan.actions], warnings
+
+
 @pytest.mark.parametrize("actions", [0, 2, -1])
-def test_a_wrong_count_of_actions_is_refused(actions: int) -> None:
-    with pytest.raises(DataError, match=rf"^plan: line 3: {actions} actions announced, 1 found$"):
-        _load(HEAD, ACTION, {**END, "actions": actions})
+def test_a_wrong_count_of_actions_is_an_edit(actions: int) -> None:
+    assert _edited(HEAD, ACTION, {**END, "actions": actions}) == (
+        [1],
+        [f"plan: line 3: {actions} actions announced, 1 found: taken as edited by hand"],
+    )
+
+
+def test_the_right_count_is_not_worth_a_word() -> None:
+    assert _edited(HEAD, ACTION, END) == ([1], [])
+
+
+def test_all_actions_may_be_deleted() -> None:
+    ids, warnings = _edited(HEAD, END)
+    assert (ids, len(warnings)) == ([], 1)
 
 
 @pytest.mark.parametrize("actions", WRONG["integer"])
@@ -319,15 +337,46 @@ def test_a_count_that_is_no_integer_is_refused(actions: Any) -> None:
         _load(HEAD, ACTION, {**END, "actions": actions})
 
 
-def test_a_lost_action_is_noticed() -> None:
-    two = {**END, "actions": 2}
-    with pytest.raises(DataError, match="2 actions announced, 1 found"):
-        _load(HEAD, {**ACTION, "id": 2}, two)
+@pytest.mark.parametrize(
+    ("given", "numbered"),
+    [
+        ([2, 3], [2, 3]),
+        ([5, 1], [5, 1]),
+        ([None, 1, None], [2, 1, 3]),
+        ([1, 1, 3, 1], [1, 4, 3, 5]),
+        ([-2, -2], [-2, -1]),
+        ([None], [1]),
+    ],
+)
+def test_actions_without_an_id_or_with_that_of_another_get_one(
+    given: list[int | None], numbered: list[int]
+) -> None:
+    actions = [{**ACTION, "id": number} for number in given]
+    ids, warnings = _edited(HEAD, *actions, {**END, "actions": len(given)})
+    assert ids == numbered
+    numbers = [number for number in given if number is not None]
+    twice = ["two actions have the same id: the later one gets another"]
+    assert [line.partition(": line ")[2].partition(": ")[2] for line in warnings] == (
+        twice if len(set(numbers)) < len(numbers) else []
+    )
 
 
-def test_two_actions_of_one_id_are_refused() -> None:
-    with pytest.raises(DataError, match=r"^plan: line 4: two actions have the same id$"):
-        _load(HEAD, ACTION, ACTION, {**END, "actions": 2})
+def test_an_action_may_lack_its_id() -> None:
+    assert _edited(HEAD, _without(ACTION, "id"), END) == ([1], [])
+
+
+@pytest.mark.parametrize(
+    "classes", [{"h": 1}, {"h": None}, {"h": {"a": 1}}, {"h": {"a": None}}, [], ["h"], "h"]
+)
+def test_malformed_classes_are_refused(classes: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line 3: "):
+        _load({**HEAD, "classes": classes}, ACTION, END)
+
+
+def test_an_empty_state_is_not_written() -> None:
+    (plan,) = _load(HEAD, ACTION, {"kind": "end", "actions": 1})
+    assert plan.state == {}
+    assert dump_plan(plan).endswith('{"kind":"end","actions":1}\n')
 
 
 def test_ids_may_come_again_in_the_next_plan() -> None:

@@ -138,7 +138,7 @@ def apply(
         from dltools.plans import load_plans
 
         planned: list[Result] = []
-        for plan in load_plans(lines(stream, name), name):
+        for plan in load_plans(lines(stream, name), name, complain):
             planned += printer.show(partial(as_planned, plan))
         _finish(planned)
         return
@@ -205,7 +205,7 @@ class _Run:
     def _apply(self, stream: BinaryIO, name: str) -> None:
         from dltools.plans import load_plans
 
-        for plan in load_plans(self._lines(stream, name), name):
+        for plan in load_plans(self._lines(stream, name), name, complain):
             self.last = self._printer.show(partial(self._actuator.apply, plan))
             self.failed += [result for result in self.last if result.status == "failed"]
             if self._verbose:

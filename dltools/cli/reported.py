@@ -175,7 +175,7 @@ def _add(run: Run, data: bytes, name: str) -> None:
     from dltools.report.decided import add_plans, add_results
 
     if _kind(data) == "plan":
-        add_plans(run, _whole(load_plans(data.splitlines(keepends=True), name)))
+        add_plans(run, _whole(load_plans(data.splitlines(keepends=True), name, complain)))
     else:
         add_results(run, _rows(data, name))
 

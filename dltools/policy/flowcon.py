@@ -145,7 +145,7 @@ def _gain(grants: Mapping[str, Grant]) -> str:
     growing = sum(grant.job_class == NEW for grant in grants.values())
     if not growing or growing == len(grants):
         return "none yet: no job makes room for another"
-    return f"{len(grants) - growing} of {len(grants)} jobs make room for {growing} that grow"
+    return f"{growing} of {len(grants)} jobs growing, and the others make room"
 
 
 def transition(job_class: str, efficiency: float | None, alpha: float) -> str:

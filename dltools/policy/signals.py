@@ -59,11 +59,12 @@ def objective(track: Track, metric: str) -> str:
 def candidates(track: Track) -> list[str]:
     """Return the job's metrics, best evaluation metric first.
 
-    The order (ours): the label `dltools.metric`; then as `dltools.metrics.rank` has it.
+    The order (ours): the label `dltools.metric`, where the job reports that; else as
+    `dltools.metrics.rank` has it.
     """
     wanted = track.labels.get(METRIC)
-    if wanted:
-        return [wanted] if wanted in track.metrics else []
+    if wanted in track.metrics:
+        return [wanted]
     if len(track.metrics) == 1:
         return list(track.metrics)
     return sorted(track.metrics, key=metrics.rank)
@@ -190,9 +191,11 @@ def curve(track: Track, metric: str) -> Curve | None:
 
 
 def metric_of(track: Track) -> str | None:
-    """Return the metric that a job's learning is judged by: its target's, else the first one."""
-    names = candidates(track)
-    return track.targets.metric or (names[0] if names else None)
+    """Return the metric that a job's learning is judged by: its target's, where it reports that,
+    else the first one."""
+    if track.targets.metric in track.metrics:
+        return track.targets.metric
+    return next(iter(candidates(track)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +249,7 @@ def remaining(track: Track) -> Remaining:
     """Return the CPU seconds until a job is done.
 
     By its epochs or steps, where labels say how many it will train; else until its final (or only)
-    target; else until its curve has come 98 % of its way (ours).
+    target, where it reports that metric; else until its curve has come 98 % of its way (ours).
     """
     targets = track.targets
     for total, done, what in (
@@ -256,7 +259,7 @@ def remaining(track: Track) -> Remaining:
             seconds = max(0.0, track.attained * (total - done) / done)
             return Remaining(seconds, f"{what} {done:g} of {total:g}: {seconds:.3g} CPU s left")
     target = targets.final if targets.final is not None else targets.first
-    if target is not None:
+    if target is not None and targets.metric in track.metrics:
         return to_target(track, target)
     return _to_convergence(track)
 

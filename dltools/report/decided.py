@@ -19,15 +19,17 @@ def add_plans(run: Run, plans: Iterable[Plan]) -> None:
             continue
         moment = datetime.fromisoformat(plan.at).timestamp()
         time = moment if run.begun is None else moment - run.begun
-        for name, job_class in _classes(plan.state):
+        for name, job_class in _classes(plan):
             lane = run.lanes.get(name)
             if lane is not None and (not lane.classes or lane.classes[-1][1] != job_class):
                 lane.classes.append((time, job_class))
 
 
-def _classes(state: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Yield the names and classes of the jobs that a plan's state remembers."""
-    hosts = state.get("hosts")
+def _classes(plan: Plan) -> Iterable[tuple[str, str]]:
+    """Yield the names and classes of a plan's jobs; an older plan has them in its state alone."""
+    for jobs in plan.classes.values():
+        yield from jobs.items()
+    hosts = None if plan.classes else plan.state.get("hosts")
     for host in hosts.values() if isinstance(hosts, Mapping) else ():
         tracks = host.get("tracks") or {}
         for key, grant in (host.get("grants") or {}).items():

@@ -5,7 +5,8 @@ Prints a line such as `epoch 480 loss 0.5312 val_loss 0.5544 val_accuracy 0.8912
 second. The data are the 1797 images of 8x8 pixels that scikit-learn ships as digits.csv.gz.
 An epoch is one step of full-batch gradient descent. With --normalise each step has the length
 --rate, so that the loss falls at a steady pace instead of fast at first. With --loading it
-waits before each epoch as if for its data, and so uses only a part of a CPU.
+waits before each epoch as if for its data, and so uses only a part of a CPU. With --epoch-cpu an
+epoch takes a given CPU time, so that a job learns as much in a CPU second on any machine.
 SIGTERM ends the job at the next epoch, as a good container does.
 """
 
@@ -113,12 +114,15 @@ class Job:
         sizes = {"softmax": [64, 10], "mlp": [64, options.hidden, 10],
                  "autoencoder": [64, options.hidden, 64]}[options.model]  # fmt: skip
         network = Network(sizes, options.seed)
+        begun = time.process_time()
         for epoch in range(1, options.epochs + 1):
             time.sleep(options.loading)
             outputs = network.forward(images)
             loss, _, error = self.measure(outputs[-1], images, labels)
             gradients = network.gradients(outputs, error, options.decay)
             network.step(gradients, options.rate, options.normalise)
+            while time.process_time() - begun < epoch * options.epoch_cpu:
+                network.forward(images)  # busy, and none the wiser
             due = time.monotonic() - self.printed >= options.every
             if due or self.stopping or epoch == options.epochs:
                 self.printed = time.monotonic()
@@ -149,6 +153,7 @@ def main() -> None:
     parser.add_argument("--decay", type=float, default=0.0, help="weight decay")
     parser.add_argument("--epochs", type=int, default=10**9)
     parser.add_argument("--loading", type=float, default=0.0, help="seconds before each epoch")
+    parser.add_argument("--epoch-cpu", type=float, default=0.0, help="least CPU seconds an epoch")
     parser.add_argument("--every", type=float, default=0.5, help="seconds between two lines")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=DATA)

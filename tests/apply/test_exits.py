@@ -385,7 +385,7 @@ def patched(world: World, name: str, first: str, *arguments: str, **changes: str
         input=b"",
         capture_output=True,
         env=environment(**changes),
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -410,5 +410,5 @@ def signalled(world: World, number: signal.Signals) -> Done:
     process.stdin.flush()
     process.stdout.readline()
     process.send_signal(number)
-    code = process.wait(timeout=20)
+    code = process.wait(timeout=120)
     return subprocess.CompletedProcess([], code, b"", process.stderr.read())

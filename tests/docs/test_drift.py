@@ -129,7 +129,7 @@ def test_every_policy_and_mode_is_described_and_completed() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("file", ["dl-{}.bash", "_dltools", "dltools.fish"])
+@pytest.mark.parametrize("file", ["dl-{}.bash", "_dltools", "dl-{}.fish"])
 def test_every_long_option_is_completed(tool: str, file: str) -> None:
     text = (ROOT / "dltools" / "completions" / file.format(tool)).read_text()
     for names in options(tool):

@@ -142,6 +142,21 @@ class Job:
         return bytes(self._api.logs(self.id))
 
 
+class Gate:
+    """A file that jobs wait for, so that the test says when they go on."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.limits = {"binds": [f"{directory}:/gate:ro"]}
+
+    def passed(self, name: str = "open") -> str:
+        """Return shell that waits until the gate of this name is opened."""
+        return f"until [ -e /gate/{name} ]; do usleep 20000; done"
+
+    def open(self, name: str = "open") -> None:
+        (self._directory / name).touch()
+
+
 class Containers:
     """Starts the containers of one test; `only` makes dl-probe see these and no others."""
 
@@ -205,8 +220,11 @@ def plan_for(job: Job, wanted: Settings, expect: Settings | None = None, **chang
     return dump_plan(Plan("test", at, {}, {}, None, (Action(**(action | changes)),), {})).encode()
 
 
-def eventually(what: Callable[[], Any], seconds: float = 10.0) -> Any:
-    """Return what the call returns as soon as that is true, or its last answer."""
+def eventually(what: Callable[[], Any], seconds: float = 120.0) -> Any:
+    """Return what the call returns as soon as that is true, or its last answer.
+
+    The time is a net for what never comes true, ample for a machine under any load.
+    """
     end = time.monotonic() + seconds
     while not (found := what()) and time.monotonic() < end:
         time.sleep(0.05)

@@ -122,12 +122,12 @@ def test_a_paused_container_is_changed(apply: Any, run: Containers) -> None:
 
 def test_the_quota_holds_a_busy_container(apply: Any, tool: Tools, run: Containers) -> None:
     job = run("while :; do :; done", cpu_shares=100_000)
-    assert apply(plan_for(job, {"cpus": 0.2}))["status"] == "applied"
+    assert apply(plan_for(job, {"cpus": 0.1}))["status"] == "applied"
     done = tool("dl-probe", *run.only, "--window", "3", "--format", "jsonl")
     first, second = (row for row in records(done.stdout) if row["kind"] == "container")
     used = second["cpu_seconds"] - first["cpu_seconds"]
     times = [datetime.fromisoformat(row["time"]) for row in (first, second)]
-    assert used / (times[1] - times[0]).total_seconds() == pytest.approx(0.2, abs=0.05)
+    assert 0 < used / (times[1] - times[0]).total_seconds() < 0.2  # without: all it can get
 
 
 # What the plan expects

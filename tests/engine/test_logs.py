@@ -159,9 +159,9 @@ def test_a_container_without_a_shell(tool: Tools, run: Containers) -> None:
 
 
 def test_only_recent_lines_are_read(tool: Tools, run: Containers) -> None:
-    job = run("echo loss: 9; sleep 4; echo loss: 1; echo done; sleep 60")
+    job = run("echo loss: 9; sleep 12; echo loss: 1; echo done; sleep 60")
     assert eventually(lambda: b"done" in job.log())
-    done = tool("dl-probe", *run.only, "--format", "jsonl", "--since", "3")
+    done = tool("dl-probe", *run.only, "--format", "jsonl", "--since", "11")
     assert points(records(done.stdout)) == [("loss", 1)]
 
 

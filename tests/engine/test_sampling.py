@@ -167,7 +167,7 @@ def test_a_window_gives_two_samples(sample: Any, run: Containers) -> None:
     rows = [row for row in sample("--window", "1.5") if row.get("container_id") == job.id]
     first, second = (row for row in rows if row["kind"] == "container")
     span = datetime.fromisoformat(second["time"]) - datetime.fromisoformat(first["time"])
-    assert 1.5 <= span.total_seconds() < 5
+    assert span.total_seconds() >= 1.5
     assert second["cpu_seconds"] > first["cpu_seconds"]
     assert second["cpu_throttled_seconds"] > 0
 

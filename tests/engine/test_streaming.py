@@ -7,13 +7,14 @@ import json
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from engine.containers import Containers, Job, api, eventually
+from engine.containers import Containers, Gate, Job, api, eventually
 from engine.tools import Tools
 
 Rows = list[dict[str, Any]]
@@ -43,13 +44,18 @@ class Stream:
     def wait(self, samples: int) -> None:
         """Wait until that many more samples have come."""
         wanted = self.samples + samples
-        assert eventually(lambda: self.samples >= wanted, 20)
+        assert eventually(lambda: self.samples >= wanted)
+
+    def until(self, what: Callable[[Rows], bool]) -> None:
+        """Wait until that is true of what has come, however late, and for two more samples."""
+        assert eventually(lambda: what(list(self._rows)))
+        self.wait(2)
 
     def end(self) -> Rows:
         """Stop the stream and return all that it printed."""
         self._process.terminate()
-        self._process.wait(timeout=20)
-        self._reader.join(timeout=20)
+        self._process.wait(timeout=120)
+        self._reader.join(timeout=120)
         return self._rows
 
 
@@ -89,20 +95,19 @@ def test_three_samples_are_three_batches(tool: Tools, run: Containers) -> None:
     begun = time.monotonic()
     done = tool("dl-probe", *run.only, "-i", "0.5", "-n", "3")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert 1.0 <= time.monotonic() - begun < 10
+    assert time.monotonic() - begun >= 1.0
     batches = [batch.to_pylist() for batch in pa.ipc.open_stream(done.stdout)]
     assert len(batches) == 3
     nodes = [row for batch in batches for row in batch if row["kind"] == "node"]
     assert len(nodes) == 3
-    gaps = [(b["time"] - a["time"]).total_seconds() for a, b in itertools.pairwise(nodes)]
-    assert gaps == pytest.approx([0.5, 0.5], abs=0.4)
+    assert all(a["time"] < b["time"] for a, b in itertools.pairwise(nodes))
 
 
 def test_a_duration_ends_a_stream(tool: Tools, run: Containers) -> None:
     run()
     done = tool("dl-probe", *run.only, "-i", "0.4", "--duration", "1s")
     assert done.returncode == 0
-    assert 2 <= len(list(pa.ipc.open_stream(done.stdout))) <= 3
+    assert 1 <= len(list(pa.ipc.open_stream(done.stdout))) <= 3  # at 0, 0.4 and 0.8 s
 
 
 def test_a_stream_to_a_file_is_readable_while_it_grows(
@@ -122,41 +127,43 @@ def test_a_stream_to_a_file_is_readable_while_it_grows(
 
 def test_every_line_is_read_once(stream: Any, run: Containers) -> None:
     job = run(COUNT)
-    time.sleep(0.5)  # some are history by then
+    assert eventually(lambda: len(printed(job)) > 10)  # these are history
     watching = stream()
-    watching.wait(5)
+    watching.until(lambda rows: len(steps(rows, job)) > 50)
     seen = steps(watching.end(), job)
-    assert len(seen) > 50
     assert seen == list(range(len(seen)))
 
 
-def test_a_burst_between_samples_is_read_once(stream: Any, run: Containers) -> None:
+def test_a_burst_between_samples_is_read_once(stream: Any, run: Containers, gate: Gate) -> None:
     burst = 'awk \'BEGIN { for (i = 0; i < 20000; i++) print "step " i " loss: 0.5" }\''
-    job = run(f"sleep 1.5; {burst}; sleep 60")
+    job = run(f"{gate.passed()}; {burst}; sleep 600", **gate.limits)
     watching = stream()
-    assert eventually(lambda: len(printed(job)) == 20_000, 20)
-    watching.wait(2)
+    gate.open()
+    watching.until(lambda rows: len(steps(rows, job)) >= 20_000)
     assert sorted(steps(watching.end(), job)) == list(range(20_000))
 
 
 def test_points_bear_the_time_of_their_line(stream: Any, run: Containers) -> None:
     job = run("while :; do echo step 1 loss: 0.5; usleep 100000; done")
     watching = stream("-i", "1")
-    watching.wait(2)
+    watching.until(lambda rows: len(steps(rows, job)) > 1)
     rows = [r for r in watching.end() if r["kind"] == "progress" and r["container_id"] == job.id]
-    times = [datetime.fromisoformat(row["time"]) for row in rows]
-    gaps = [(b - a).total_seconds() for a, b in itertools.pairwise(times)]
-    assert len(gaps) > 5
-    assert 0.05 < sorted(gaps)[len(gaps) // 2] < 0.4
+    shown = [datetime.fromisoformat(row["time"]) for row in rows]
+    log = api().logs(job.id, timestamps=True).decode().splitlines()
+    printed = [datetime.fromisoformat(f"{line[:26]}Z") for line in log]  # to the microsecond
+    assert shown == printed[: len(shown)]
 
 
-def test_lines_from_before_the_history_stay_unread(stream: Any, run: Containers) -> None:
-    job = run("echo step 0 loss: 0.5; sleep 2; sleep 2; echo step 1 loss: 0.5; sleep 60")
+def test_lines_from_before_the_history_stay_unread(
+    stream: Any, run: Containers, gate: Gate
+) -> None:
+    old, new = "echo step 0 loss: 0.5", "echo step 1 loss: 0.5"
+    job = run(f"{old}; {gate.passed()}; {new}; sleep 600", **gate.limits)
     assert eventually(job.log)
     time.sleep(2)
     watching = stream("--since", "1s")
-    assert eventually(lambda: len(printed(job)) == 2)
-    watching.wait(2)
+    gate.open()
+    watching.until(lambda rows: len(steps(rows, job)) > 0)
     assert steps(watching.end(), job) == [1]
 
 
@@ -164,11 +171,10 @@ def test_a_container_that_starts_later_is_followed(stream: Any, run: Containers)
     run(name="first")
     watching = stream()
     job = run(COUNT, name="later")
-    watching.wait(4)
+    watching.until(lambda rows: len(steps(rows, job)) > 5)
     rows = watching.end()
     assert events(rows, job) == [("start", None)]
     seen = steps(rows, job)
-    assert len(seen) > 5
     assert seen == list(range(len(seen)))
     assert any(row["kind"] == "container" and row["container_id"] == job.id for row in rows)
 
@@ -179,8 +185,7 @@ def test_the_last_words_and_the_exit_code_of_a_container(stream: Any, run: Conta
         'echo "step 60 loss: 0.5"; exit 3'
     )
     watching = stream()
-    assert eventually(lambda: job.inspect().state == "exited")
-    watching.wait(2)
+    watching.until(lambda rows: ("exit", 3) in events(rows, job) and len(steps(rows, job)) > 60)
     rows = watching.end()
     assert events(rows, job)[-1] == ("exit", 3)
     assert steps(rows, job) == list(range(61))
@@ -190,8 +195,7 @@ def test_a_short_life_between_two_samples_is_an_event(stream: Any, run: Containe
     run(name="first")
     watching = stream("-i", "2")
     job = run("exit 5", name="brief")
-    assert eventually(lambda: job.inspect().state == "exited")
-    watching.wait(2)
+    watching.until(lambda rows: len(events(rows, job)) > 1)
     assert events(watching.end(), job) == [("start", None), ("exit", 5)]
 
 
@@ -199,7 +203,7 @@ def test_a_removed_container_ends_well(stream: Any, run: Containers) -> None:
     job, other = run(COUNT, name="removed"), run(COUNT, name="other")
     watching = stream()
     job.remove()
-    watching.wait(2)
+    watching.until(lambda rows: ("exit", 137) in events(rows, job))
     rows = watching.end()
     assert events(rows, job)[-1] == ("exit", 137)
     last = [row["container_id"] for row in rows if row["kind"] == "container"][-1]
@@ -215,7 +219,8 @@ def test_a_restart_repeats_no_line(stream: Any, run: Containers, pause: float) -
     job.start()
     time.sleep(1)
     job.stop()
-    watching.wait(3)
+    watching.until(lambda rows: len(steps(rows, job)) >= len(printed(job)))
+    watching.until(lambda rows: [name for name, _ in events(rows, job)].count("exit") == 2)
     rows = watching.end()
     assert steps(rows, job) == printed(job)
     assert [name for name, _ in events(rows, job)][-3:] == ["exit", "start", "exit"]
@@ -226,7 +231,7 @@ def test_a_restart_gives_a_new_start_and_counter(stream: Any, run: Containers) -
     watching = stream()
     watching.wait(2)
     job.restart()
-    watching.wait(3)
+    watching.until(lambda rows: len({row.get("started_at") for row in rows} - {None}) > 1)
     rows = [row for row in watching.end() if row["kind"] == "container"]
     first, last = rows[0], rows[-1]
     assert last["started_at"] > first["started_at"]
@@ -241,7 +246,7 @@ def test_pausing_and_updating_are_events(stream: Any, run: Containers) -> None:
     watching.wait(2)
     api().unpause(job.id)
     job.engine.update(job.id, {"CpuShares": 512})
-    watching.wait(2)
+    watching.until(lambda rows: ("update", None) in events(rows, job))
     rows = watching.end()
     names = [name for name, _ in events(rows, job)]
     assert names[-3:] == ["pause", "unpause", "update"]
@@ -254,7 +259,7 @@ def test_a_renamed_container_keeps_its_identity(stream: Any, run: Containers) ->
     job = run(COUNT)
     watching = stream()
     api().rename(job.id, f"{job.name}-renamed")
-    watching.wait(3)
+    watching.until(lambda rows: any(r.get("container_name") == f"{job.name}-renamed" for r in rows))
     rows = watching.end()
     own = [row for row in rows if row["kind"] == "container"]
     assert {row["container_id"] for row in own} == {job.id}

@@ -1,4 +1,9 @@
-"""The main job on real trainings: the pipe of the README, for a minute, and back."""
+"""The main job on real trainings: the pipe of the README, for a minute, and back.
+
+The trainings learn as much in a CPU second on any machine (--epoch-cpu): in each of the first 60
+the loss of `fast` falls by 1.9 to 0.6 % of its start, that of `slow` by 1.3 to 0.8 %, that of
+`flat` not at all. So growth efficiency does not depend on how fast the machine is, or how busy.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.containers import api
+from engine.containers import api, eventually
 
 from dltools.probe import cgroup
 from dltools.probe.engine import Engine
@@ -22,11 +27,16 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 BUILD = Path(__file__).parents[2] / "samples" / "digits" / "build"
 IMAGE = "dltools-digits"
-JOBS: dict[str, tuple[str, dict[str, Any]]] = {
-    "fast": ("--normalise --rate 0.00016 --loading 0.0012", {}),
-    "slow": ("--normalise --rate 0.00008 --loading 0.0012", {"NanoCpus": 1_800_000_000}),
-    "flat": ("--model softmax --rate 0.5 --decay 0.05", {"CpuQuota": 190_000}),
+PACE = "--epoch-cpu 0.02 --normalise --rate"
+JOBS: dict[str, tuple[str, dict[str, float]]] = {
+    "fast": (f"{PACE} 0.0015", {}),
+    "slow": (f"{PACE} 0.001", {"NanoCpus": 0.9e9}),
+    "flat": (f"{PACE} 0", {"CpuQuota": 0.95e5}),
 }
+"""Arguments, and limits for each of the node's CPUs."""
+
+ALPHA = 0.003
+"""Half of the least growth efficiency of `fast`, on one CPU; on n it is n times as much."""
 
 
 def kernel_files(engine: Engine, name: str) -> dict[str, str]:
@@ -46,7 +56,7 @@ def kernel_files(engine: Engine, name: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def jobs(engine: Engine) -> Iterator[dict[str, str]]:  # noqa: ARG001
+def jobs(engine: Engine) -> Iterator[dict[str, str]]:
     """Three trainings, started with no limit, with --cpus and with --cpu-quota."""
     built = subprocess.run([str(BUILD)], capture_output=True, text=True)
     if built.returncode:
@@ -58,12 +68,16 @@ def jobs(engine: Engine) -> Iterator[dict[str, str]]:  # noqa: ARG001
     names = {job: f"{job}-{label[-8:]}" for job in JOBS}
     try:
         for job, (arguments, limits) in JOBS.items():
+            whole: dict[str, Any] = {key: int(limits[key] * engine.cpus) for key in limits}
+            whole["NetworkMode"] = "none"
             created = api().create_container_from_config(
-                {"Image": IMAGE, "Cmd": arguments.split(), "HostConfig": limits,
+                {"Image": IMAGE, "Cmd": arguments.split(), "HostConfig": whole,
                  "Labels": dict([label.split("=")])},
                 names[job],
             )  # fmt: skip
             api().start(created["Id"])
+        for name in names.values():
+            assert eventually(lambda: api().logs(name)), f"{name} prints nothing"  # noqa: B023
         yield {"label": label, **names}
     finally:
         for name in names.values():
@@ -75,16 +89,16 @@ def launcher(tool: str) -> str:
     return f'{sys.executable} -c "{code}"'
 
 
-def shell(line: str, state: Path, timeout: float = 120) -> list[dict[str, Any]]:
+def shell(line: str, state: Path, codes: tuple[int, ...] = (0,)) -> list[dict[str, Any]]:
     """Run a shell line in which dl-NAME stands for the tools; every stage must succeed."""
     for tool in ("probe", "plan", "apply"):
         line = line.replace(f"dl-{tool}", launcher(tool))
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line],
-        capture_output=True, text=True, timeout=timeout,
+        capture_output=True, text=True, timeout=300,
         env={**os.environ, "XDG_STATE_HOME": str(state)},
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in codes, done.stderr
     assert done.stderr == ""
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -95,15 +109,17 @@ def test_a_minute_of_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_
 
     results = shell(
         f"dl-probe --label {jobs['label']} -i 2 --duration 60"
-        f" | dl-plan --policy flowcon --realize quota --set itval=4 | tee {plan} | dl-apply",
+        f" | dl-plan --policy flowcon --realize quota --set itval=4 --set alpha={ALPHA}"
+        f" | tee {plan} | dl-apply",
         tmp_path,
+        (0, 75),
     )
-    assert {result["status"] for result in results} <= {"applied", "unchanged"}
+    # A slow machine samples before the last plan is applied: the next one comes too late.
+    assert {result["status"] for result in results} <= {"applied", "unchanged", "stale"}
 
     records = [json.loads(line) for line in plan.read_text().splitlines()]
-    grants = records[-1]["state"]["hosts"][engine.host]["grants"]
-    classes = {job: grants[engine.inspect(jobs[job]).id][1] for job in JOBS}
-    assert classes["flat"] == "CL"
+    (classes,) = [record for record in records if record["kind"] == "plan"][-1]["classes"].values()
+    assert {job: classes[jobs[job]] for job in JOBS} == {"fast": "NL", "slow": "NL", "flat": "CL"}
 
     last = {r["container"]["name"]: r["after"]["cpus"] for r in results}
     limits = {job: last[jobs[job]] or 1e9 for job in JOBS}
@@ -124,7 +140,8 @@ def test_a_minute_of_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_
 def test_the_one_shot_pipe_acts_at_the_first_try(jobs: dict[str, str], tmp_path: Path) -> None:
     time.sleep(62)  # two default intervals of log
     results = shell(
-        f"dl-probe --label {jobs['label']} | dl-plan --policy flowcon --realize quota | dl-apply",
+        f"dl-probe --label {jobs['label']}"
+        f" | dl-plan --policy flowcon --realize quota --set alpha={ALPHA} | dl-apply",
         tmp_path,
     )
     assert results
@@ -135,7 +152,6 @@ def test_the_one_shot_pipe_acts_at_the_first_try(jobs: dict[str, str], tmp_path:
 
 
 def test_a_window_brings_progress_too(jobs: dict[str, str], tmp_path: Path) -> None:
-    time.sleep(3)
     rows = shell(f"dl-probe --label {jobs['label']} --window 1 --format jsonl", tmp_path)
     assert {row["container_name"] for row in rows if row["kind"] == "progress"} == {
         jobs[job] for job in JOBS

@@ -44,7 +44,7 @@ class Tools:
         *arguments: object,
         input: bytes = b"",
         env: dict[str, str] | None = None,
-        timeout: float = 60,
+        timeout: float = 300,
         **how: Any,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a tool to its end."""
@@ -66,7 +66,7 @@ class Tools:
         return process
 
     def shell(
-        self, line: str, directory: Path, timeout: float = 120
+        self, line: str, directory: Path, timeout: float = 300
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a line of bash in which the tools go by their own names."""
         process = self.begin_shell(line, directory)

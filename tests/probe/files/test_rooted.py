@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -83,15 +82,13 @@ def test_links_in_a_circle_end(root: Root, tmp_path: Path) -> None:
 
 def test_only_regular_files_are_opened(root: Root, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "root/pipe")
-    begun = time.monotonic()
-    for path in ("pipe", "a", "/"):
+    for path in ("pipe", "a", "/"):  # a pipe that nobody writes to would never open
         with pytest.raises(OSError):
             root.open(path)
     if os.geteuid() == 0:
         os.mknod(tmp_path / "root/null", 0o20666, os.makedev(1, 3))
         with pytest.raises(OSError):
             root.open("null")
-    assert time.monotonic() - begun < 1
 
 
 def test_odd_names_are_refused(root: Root) -> None:

@@ -1,0 +1,136 @@
+"""Observations on their way in: what of them has been read, and whether more will come."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from dltools.cli.exits import complain
+from dltools.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dltools.streams import Recording
+
+
+class Hashed:
+    """A stream that hashes what is read from it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        """Nothing is read yet."""
+        self._stream = stream
+        self._hash = hashlib.sha256()
+
+    def add(self, data: bytes) -> None:
+        """Hash bytes that were read from elsewhere."""
+        self._hash.update(data)
+
+    def read(self, size: int = -1) -> bytes:
+        """Read and hash up to so many bytes, by default all."""
+        data = self._stream.read(size)
+        self._hash.update(data)
+        return data
+
+    @property
+    def is_file(self) -> bool:
+        """Whether all that there will be is there already."""
+        try:
+            return stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode)
+        except OSError:
+            return False
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the bytes so far, in hexadecimal digits."""
+        return self._hash.hexdigest()
+
+
+class Account:
+    """What has been read so far: rows, the span of their times, and the hash of the bytes."""
+
+    def __init__(self, sha256: str) -> None:
+        """Begin with the hash of what has been read before the first table."""
+        self._sha256 = sha256
+        self._from = self._to = ""
+        self.rows = 0
+
+    def add(self, table: pa.Table, sha256: str) -> None:
+        """Count a table in; `sha256` is the hash of all bytes up to its end."""
+        from dltools.planner import moment
+        from dltools.streams import format_time
+
+        self._sha256 = sha256
+        if table.num_rows == 0:
+            return
+        self.rows += table.num_rows
+        # As integers: Arrow imports pandas, where there is one, for a time.
+        times = table.column("time").cast("int64")
+        first, last = (format_time(moment(times[i].as_py())) for i in (0, -1))
+        self._from = min(self._from or first, first)
+        self._to = max(self._to, last)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan's `input` says."""
+        return {"rows": self.rows, "from": self._from, "to": self._to,
+                "sha256": self._sha256}  # fmt: skip
+
+
+def doubted(recording: Recording, patterns: list[str]) -> Recording:
+    """Complain, while a recording is read, of what in it and in the targets is probably a slip."""
+    from dltools.doubts import Doubts
+
+    doubts = Doubts(patterns)
+
+    def tables() -> Iterator[pa.Table]:
+        for table in recording.tables:
+            found = doubts.labels(table) + doubts.sizes(table)
+            if recording.streaming:
+                found += doubts.targets(" so far")
+            for doubt in found:
+                complain(doubt)
+            yield table
+        for doubt in doubts.targets():
+            complain(doubt)
+
+    return dataclasses.replace(recording, tables=tables())
+
+
+class Samples:
+    """The tables of a recording, each with the hash of the bytes up to its end, and whether it is
+    the last of a stream.
+
+    `streaming` tells that each table is a sample of its own, `live` that it comes as it is taken:
+    then nothing is read ahead, and none is known to be the last.
+    """
+
+    def __init__(self, recording: Recording, source: Hashed) -> None:
+        """`source` is where the recording is read from."""
+        self.streaming = recording.streaming
+        self.live = recording.streaming and not source.is_file
+        self.source = source
+        self._tables = recording.tables
+
+    def __iter__(self) -> Iterator[tuple[pa.Table, str, bool]]:
+        """Yield tables, hashes, and whether it is the last. Raises `DataError`."""
+        if self.live or not self.streaming:
+            for table in self._tables:
+                yield table, self.source.sha256, False
+            return
+        held: tuple[pa.Table, str] | None = None
+        cut: DataError | None = None
+        try:
+            for table in self._tables:
+                if held is not None:
+                    yield *held, False
+                held = table, self.source.sha256
+        except DataError as error:
+            cut = error
+        if held is not None:
+            yield *held, True
+        if cut is not None:
+            raise cut

@@ -1,0 +1,26 @@
+# fish completion for dl-sim
+
+functions -q __dltools_parameters; or source (status dirname)/dl-plan.fish
+
+complete -c dl-sim -s p -l policy -x -a 'flowcon tradl dqoes specon noop fair las slaq srtf' -d 'Who decides'
+complete -c dl-sim -l set -x -a '(__dltools_parameters flowcon tradl las slaq srtf)' -d 'Set a parameter'
+complete -c dl-sim -l realize -x -a 'auto quota weight priority rotate cores' -d 'How a share becomes a setting'
+complete -c dl-sim -l clairvoyant -d 'Let policies know how long a job will train'
+complete -c dl-sim -l from -r -d 'Run a recording again'
+complete -c dl-sim -l trace -x -a 'gavel: pollux: philly: alibaba:' -d 'A cluster trace'
+complete -c dl-sim -l throughputs -r -d 'Of a Gavel trace'
+complete -c dl-sim -l hosts -r -d 'The machines'
+complete -c dl-sim -l best -x -a 'mean_completion makespan time_to_target satisfied' -d 'Rank all policies'
+complete -c dl-sim -l generate -x -a 'fixed: random: poisson: burst:' -d 'Make jobs up'
+complete -c dl-sim -l gap -x -d 'Mean time between two arrivals'
+complete -c dl-sim -l cpus -x -d 'CPUs of a node'
+complete -c dl-sim -l nodes -x -d 'How many nodes'
+complete -c dl-sim -l seed -x -d 'The first seed'
+complete -c dl-sim -l repeat -x -d 'How many seeds'
+complete -c dl-sim -l spin -x -d 'How much threads lose by waiting'
+complete -c dl-sim -s o -l output -r -d 'Write observations'
+complete -c dl-sim -s i -l interval -x -d 'Time between two samples'
+complete -c dl-sim -l jobs -d 'A row per job'
+complete -c dl-sim -l format -x -a 'auto table jsonl csv' -d 'How to print'
+complete -c dl-sim -l version -d 'Print the version'
+complete -c dl-sim -s h -l help -d 'Print help'

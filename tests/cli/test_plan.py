@@ -1,0 +1,191 @@
+"""Where a plan goes and where its state goes: terminals, pipes, files, streams that are killed."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine.containers import eventually
+from engine.tools import Tools, complaint, records
+from observing import container, node, point
+
+from dltools.streams import Format, Row, to_table, writer
+
+SAMPLES = 8
+
+
+def sample(number: int) -> list[Row]:
+    """Two jobs: the loss of one falls, that of the other does not."""
+    now = 2.0 * number
+    return [
+        node(now),
+        *(container(now, name, now) for name in ("fast", "flat")),
+        point(now, "fast", 100 - 5 * now),
+        point(now, "flat", 1.0),
+    ]
+
+
+def recorded(format_: Format, numbers: range = range(SAMPLES)) -> bytes:
+    """The samples with these numbers, a table each."""
+    out = io.BytesIO()
+    made = writer(format_, out)
+    for number in numbers:
+        made.write(to_table(sample(number)))
+    made.close()
+    return out.getvalue()
+
+
+@pytest.fixture
+def decide(tool: Tools) -> Callable[..., Any]:
+    return lambda *arguments, **how: tool("dl-plan", "--set", "itval=4", *arguments, **how)
+
+
+def states(output: bytes) -> list[bool]:
+    """Whether each plan has its state."""
+    return ["state" in record for record in records(output) if record["kind"] == "end"]
+
+
+def at_a_terminal(run: Callable[..., Any], *arguments: object, input: bytes) -> str:
+    """What a tool prints on a terminal of 80 columns."""
+    master, slave = pty.openpty()
+    try:
+        env = {"COLUMNS": "80", "TERM": "xterm", "LANG": "C.UTF-8"}
+        done = run(*arguments, input=input, stdout=slave, env=env)
+        assert (done.returncode, done.stderr) == (0, b"")
+    finally:
+        os.close(slave)
+    shown = b""
+    try:
+        while data := os.read(master, 65536):
+            shown += data
+    except OSError:
+        pass  # the other end is closed
+    os.close(master)
+    return re.sub(r"\x1b\[[\d;]*m", "", shown.decode()).replace("\r\n", "\n")
+
+
+def test_a_terminal_shows_a_table_as_explain_does(decide: Callable[..., Any]) -> None:
+    data = recorded(Format.PARQUET)
+    shown = at_a_terminal(decide, input=data)
+    assert shown.startswith("CONTAINER")
+    assert '"kind"' not in shown
+    assert shown == at_a_terminal(decide, "--explain", input=data)
+    assert shown == at_a_terminal(decide, "--format", "table", input=data)
+
+
+def test_a_plan_that_is_wanted_on_a_terminal_comes_without_its_state(
+    decide: Callable[..., Any],
+) -> None:
+    shown = at_a_terminal(decide, "--format", "jsonl", input=recorded(Format.PARQUET))
+    assert states(shown.encode()) == [False]
+
+
+def test_a_pipe_gets_the_plan_with_its_state_or_without(decide: Callable[..., Any]) -> None:
+    data = recorded(Format.PARQUET)
+    assert states(decide(input=data).stdout) == [True]
+    assert states(decide("--no-state", input=data).stdout) == [False]
+    assert decide("--format", "table", input=data).stdout.startswith(b"CONTAINER")
+
+
+def test_explain_is_a_table(decide: Callable[..., Any]) -> None:
+    done = decide("--explain", "--format", "jsonl", input=recorded(Format.PARQUET))
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("format_", [Format.PARQUET, Format.ARROW, Format.JSONL])
+@pytest.mark.parametrize("redirected", [True, False])
+def test_a_plan_for_every_sample_has_the_state_once(
+    decide: Callable[..., Any], tmp_path: Path, format_: Format, redirected: bool
+) -> None:
+    file = tmp_path / "recording"
+    file.write_bytes(recorded(format_))
+    if redirected:
+        with file.open("rb") as stdin:
+            done = decide("--every", stdin=stdin)
+    else:
+        done = decide("--every", file)
+    found = states(done.stdout)
+    assert found == [False] * (SAMPLES - 1) + [True]
+
+
+def test_each_plan_of_a_live_stream_has_the_state(decide: Callable[..., Any]) -> None:
+    data = recorded(Format.ARROW)
+    assert states(decide(input=data).stdout) == [True] * SAMPLES
+    assert states(decide("--no-state", input=data).stdout) == [False] * SAMPLES
+    assert states(decide("--every", input=data).stdout) == [False] * SAMPLES
+
+
+def test_a_file_of_a_stream_gives_the_plans_of_the_stream(
+    decide: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "recording.arrows"
+    file.write_bytes(recorded(Format.ARROW))
+    live = decide("--no-state", input=file.read_bytes())
+    assert decide("--no-state", file).stdout == live.stdout
+
+
+def test_of_a_stream_that_is_cut_the_last_whole_sample_counts(
+    decide: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "recording.arrows"
+    file.write_bytes(recorded(Format.ARROW)[:-200])
+    done = decide(file)
+    assert done.returncode == 65
+    assert states(done.stdout) == [False] * (SAMPLES - 2) + [True]
+
+
+@pytest.mark.parametrize("kept", ["the plans", "a file"])
+def test_a_killed_stream_is_gone_on_with(
+    tool: Tools, decide: Callable[..., Any], tmp_path: Path, kept: str
+) -> None:
+    state = tmp_path / "state"
+    process = tool.begin("dl-plan", "--set", "itval=4", "--save-state", state)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(recorded(Format.ARROW, range(5))[:-8])  # without the mark of the end
+    process.stdin.flush()
+    plans = b""
+    while plans.count(b'"kind":"end"') < 5:
+        plans += process.stdout.readline()
+    if kept == "the plans":
+        state.write_bytes(plans)
+    else:  # the file is written after the plan: wait for the fifth
+        end = plans.splitlines()[-1]
+        assert eventually(lambda: state.exists() and end in state.read_bytes(), 60)
+    process.kill()
+    process.wait()
+    rest = decide("--state", state, input=recorded(Format.ARROW, range(5, SAMPLES)))
+    whole = decide(input=recorded(Format.ARROW))
+    assert _decided(rest.stdout)[-1] == _decided(whole.stdout)[-1]
+
+
+def _decided(output: bytes) -> list[dict[str, Any]]:
+    """The plans' ends, whose states tell all that was decided."""
+    return [record for record in records(output) if record["kind"] == "end"]
+
+
+def test_plans_without_state_are_nothing_to_go_on_from(
+    decide: Callable[..., Any], tmp_path: Path
+) -> None:
+    data = recorded(Format.PARQUET)
+    file = tmp_path / "plan.jsonl"
+    file.write_bytes(decide("--no-state", input=data).stdout)
+    done = decide("--state", file, input=data)
+    assert done.returncode == 65
+    assert complaint(done.stderr) == (
+        f"dl-plan: {file}: its last plan has no state: write one with --save-state"
+    )
+
+
+def test_classes_are_in_every_plan(decide: Callable[..., Any]) -> None:
+    done = decide("--every", input=recorded(Format.PARQUET))
+    classes = [r["classes"]["node"] for r in records(done.stdout) if r["kind"] == "plan"]
+    assert len(classes) == SAMPLES
+    assert all(set(found) == {"fast", "flat"} for found in classes)
+    assert classes[-1]["flat"] != classes[-1]["fast"]

@@ -1,0 +1,72 @@
+"""A checkout that has moved, or was never set up, says so; samples find what is installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ("dl-probe", "dl-plan", "dl-apply", "dl-sim", "dl-report")
+PLACES = ("/root/.local/bin", "/usr/local/bin", "/opt/dltools/bin")
+"""Where pipx and uv, pipx --global, and a venv as README makes it put the tools."""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with an empty .venv."""
+    shutil.copytree(ROOT / "bin", tmp_path / "bin")
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "dltools").symlink_to(ROOT / "dltools")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_launcher_runs_its_tool(tool: str, checkout: Path) -> None:
+    packages = Path(pytest.__file__).parents[1]
+    (link,) = (checkout / ".venv").glob("lib/python*/site-packages")
+    link.rmdir()
+    link.symlink_to(packages)
+    done = subprocess.run([checkout / "bin" / tool, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{tool} (dltools) ")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_launcher_without_the_packages_says_what_to_do(tool: str, checkout: Path) -> None:
+    done = subprocess.run([checkout / "bin" / tool, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (78, "")
+    assert done.stderr == (
+        f"{tool}: {checkout}/.venv/bin/python has no module typer: "
+        "set the checkout up with `make clean demo`, or install dltools\n"
+    )
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_make_sets_a_venv_of_another_place_up_anew(checkout: Path, moved: bool) -> None:
+    place = "/another/place" if moved else str(checkout)
+    (checkout / ".venv/bin/dl-plan").write_text(f"#!{place}/.venv/bin/python\n")
+    for stamp in (".run", ".plots", ".test"):
+        (checkout / ".venv" / stamp).touch()
+    done = subprocess.run(
+        ["make", "-n", ".venv/.test"], cwd=checkout, capture_output=True, text=True, check=True
+    )
+    assert ("made in another place" in done.stdout) == moved
+    assert ("-m venv --clear .venv" in done.stdout) == moved
+    assert ("pip install" in done.stdout) == moved
+
+
+@pytest.mark.parametrize(
+    ("sample", "home"), [("cron/dltools", ""), ("systemd/dltools.service", "/root")]
+)
+def test_samples_find_the_tools_wherever_they_are_installed(sample: str, home: str) -> None:
+    text = (ROOT / "samples" / sample).read_text().replace("%h", home)
+    (path,) = re.findall(r"^(?:Environment=)?PATH=(.*)$", text, re.M)
+    assert set(PLACES) <= set(path.split(":"))
+    assert all(place.startswith("/") for place in path.split(":"))

@@ -1,0 +1,131 @@
+"""Completions offer what there is, in real shells: parameters of the chosen policy above all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dltools.policy import registry
+from dltools.policy.parameters import describe
+
+ROOT = Path(__file__).parents[2]
+COMPLETIONS = ROOT / "dltools" / "completions"
+ZSH = Path(__file__).parent / "complete.zsh"
+
+FISH = 'set -p fish_complete_path "$argv[1]"; complete -C "$argv[2]"'
+BASH = """
+source "$1/dl-sim.bash"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+"_${1/-/_}"; printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def bash(line: str) -> list[str]:
+    """What bash offers; it splits words at = as well."""
+    split = [word for part in line.split(" ") for word in re.split("(=)", part) if word or not part]
+    return _output("bash", "-c", BASH, "bash", str(COMPLETIONS), *split)
+
+
+def zsh(line: str) -> list[str]:
+    shown = "".join(_output("zsh", "-f", str(ZSH), str(COMPLETIONS), line))
+    return re.findall("<(.*?)>", shown)
+
+
+def fish(line: str) -> list[str]:
+    found = _output("fish", "--no-config", "-c", FISH, str(COMPLETIONS), line)
+    return [offer.partition("\t")[0] for offer in found]
+
+
+def _output(shell: str, *arguments: str) -> list[str]:
+    if shutil.which(shell) is None:
+        if os.environ.get("DLTOOLS_DOCS") == "require":
+            pytest.fail(f"DLTOOLS_DOCS=require, but {shell} is not installed")
+        pytest.skip(f"{shell} is not installed")
+    env = {**os.environ, "PATH": f"{ROOT}/bin:{os.environ['PATH']}", "TERM": "xterm"}
+    env.pop("DLTOOLS_POLICY", None)
+    done = subprocess.run(
+        [shell, *arguments], capture_output=True, text=True, check=True, env=env, timeout=120
+    )
+    return done.stdout.splitlines()
+
+
+SHELLS = pytest.mark.parametrize("shell", [bash, zsh, fish])
+
+
+def parameters(*policies: str) -> dict[str, list[str]]:
+    """The parameters of policies, and what each may be; nothing where it is a number."""
+    found = {}
+    for policy in policies:
+        for p in describe(registry.get(policy, []).parameters):
+            found[p["name"]] = (
+                ["true", "false"] if p["type"] == "bool" else list(p["choices"] or ())
+            )
+    return found
+
+
+def offered(*policies: str) -> set[str]:
+    """How the parameters of policies are written: NAME= or NAME=VALUE."""
+    return {
+        f"{name}={value}"
+        for name, values in parameters(*policies).items()
+        for value in values or [""]
+    }
+
+
+def names(found: list[str]) -> set[str]:
+    return {offer.partition("=")[0] for offer in found}
+
+
+@SHELLS
+@pytest.mark.parametrize("policy", registry.policies([]))
+def test_the_parameters_of_the_chosen_policy_are_offered(
+    shell: Callable[[str], list[str]], policy: str
+) -> None:
+    found = shell(f"dl-plan -p {policy} --set ")
+    if not parameters(policy):
+        assert not [offer for offer in found if "=" in offer]
+    elif shell is zsh:  # name first, then value
+        assert names(found) == set(parameters(policy))
+    else:
+        assert set(found) == offered(policy)
+
+
+@SHELLS
+def test_a_choice_is_offered(shell: Callable[[str], list[str]]) -> None:
+    found = shell("dl-plan -p dqoes --set gain=")
+    assert {offer.rpartition("=")[2] for offer in found} == {"fixed", "adaptive"}
+
+
+@SHELLS
+@pytest.mark.parametrize(
+    ("line", "policies"),
+    [
+        ("dl-plan --set ", ["flowcon"]),
+        ("dl-plan --policy srtf --set ", ["srtf"]),
+        ("dl-plan --policy=srtf --set ", ["srtf"]),
+        ("dl-plan -psrtf --set itval=9 --set ", ["srtf"]),
+        ("dl-sim -p las -p srtf --set ", ["las", "srtf"]),
+        ("dl-sim --set ", ["noop", "flowcon", "tradl", "slaq", "las", "srtf"]),
+    ],
+)
+def test_policies_are_found_however_they_are_named(
+    shell: Callable[[str], list[str]], line: str, policies: list[str]
+) -> None:
+    assert names(shell(line)) == set(parameters(*policies))
+
+
+@SHELLS
+@pytest.mark.parametrize("tool", ["dl-plan", "dl-sim"])
+def test_policies_are_offered(shell: Callable[[str], list[str]], tool: str) -> None:
+    assert set(shell(f"{tool} --policy ")) == set(registry.policies([]))
+
+
+@pytest.mark.parametrize("tool", ["dl-probe", "dl-plan", "dl-apply", "dl-sim", "dl-report"])
+def test_fish_finds_each_tool_s_options_by_its_name(tool: str) -> None:
+    assert "--version" in fish(f"{tool} --")

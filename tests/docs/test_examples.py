@@ -1,0 +1,68 @@
+"""The jq programs of the documentation print something, whatever settings a plan makes."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from engine.tools import Tools
+
+from dltools.realize import Mode
+from dltools.streams import Format, read_table, writer
+
+ROOT = Path(__file__).parents[2]
+RECORDING = ROOT / "samples" / "digits" / "recording.parquet"
+
+
+def programs(page: str) -> list[str]:
+    """The jq programs that a page shows."""
+    text = (ROOT / page).read_text().replace("\\e", "\\").replace("\\-", "-")
+    return re.findall(r"\bjq -r\s+'(.*?)'", text, re.S)
+
+
+def printed(program: str, records: bytes) -> list[list[str]]:
+    """What a program prints of records: cells of lines."""
+    if shutil.which("jq") is None:
+        if os.environ.get("DLTOOLS_DOCS") == "require":
+            pytest.fail("DLTOOLS_DOCS=require, but jq is not installed")
+        pytest.skip("jq is not installed")
+    done = subprocess.run(
+        ["jq", "-r", program], input=records, capture_output=True, check=True, timeout=120
+    )
+    return [line.split("\t") for line in done.stdout.decode().splitlines()]
+
+
+def observations() -> bytes:
+    out = io.BytesIO()
+    made = writer(Format.JSONL, out)
+    made.write(read_table(io.BytesIO(RECORDING.read_bytes()), "recording"))
+    made.close()
+    return out.getvalue()
+
+
+def check(page: str, records: bytes) -> None:
+    found = programs(page)
+    assert found
+    for program in found:
+        lines = printed(program, records)
+        assert lines, program
+        assert all(cell.strip() not in ("", "null") for line in lines for cell in line), program
+
+
+@pytest.mark.parametrize("mode", ["auto", "quota", "weight", "priority", "rotate"])
+def test_what_is_printed_of_plans_and_results(tool: Tools, mode: str) -> None:
+    assert mode in ("auto", *Mode)
+    plan = tool("dl-plan", "--every", "--realize", mode, RECORDING).stdout
+    results = tool("dl-apply", "--dry-run", "--offline", input=plan).stdout
+    check("man/dl-plan.1", plan)
+    check("README.md", plan)
+    check("man/dl-apply.1", results.replace(b'"planned"', b'"applied"'))
+
+
+def test_what_is_printed_of_observations() -> None:
+    check("man/dl-probe.1", observations())
