@@ -4,6 +4,8 @@ Each message is one line that says what is wrong and what to do. `dltools.cli.ex
 classes to exit codes; nothing below `cli` knows an exit code.
 """
 
+from dltools.printable import printable
+
 LONGEST = 280
 
 
@@ -15,7 +17,7 @@ class DltoolsError(Exception):
 
     def __init__(self, message: str) -> None:
         """Keep the message, made printable."""
-        line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
+        line = printable(" ".join(message.split()))
         whole = len(line) <= LONGEST
         super().__init__(line if whole else f"{line[: LONGEST - 80]}...{line[-70:]}")
 

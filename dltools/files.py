@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import shlex
 import sys
@@ -10,9 +11,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from dltools.errors import OutputError, RetryError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 
 @contextmanager
@@ -26,7 +30,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise OutputError(f"cannot create {path}: {error.strerror}") from error
     try:
-        with os.fdopen(handle, "wb") as file:
+        with named(handle, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -40,6 +44,23 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         Path(staged).unlink(missing_ok=True)
         raise
+
+
+def named(handle: int, path: Path) -> IO[bytes]:
+    """Return a descriptor as a file whose errors name the path."""
+    return io.BufferedWriter(_Named(handle, path))
+
+
+class _Named(io.FileIO):
+    def __init__(self, handle: int, path: Path) -> None:
+        super().__init__(handle, "wb")
+        self._path = str(path)
+
+    def write(self, data: Buffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._path) from error
 
 
 @contextmanager

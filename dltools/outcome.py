@@ -21,7 +21,8 @@ class JobResult:
 
     `first` and `final` are when its targets were met, `satisfied` for how long it answered within
     10 % of its response-time target, of `served` seconds; `cpu` are the CPU seconds that it used,
-    spinning included.
+    spinning included. `exit_code` is what it failed with, and then it has no `finish`; None for a
+    job that did not fail, or of which that is not known.
     """
 
     name: str
@@ -35,6 +36,7 @@ class JobResult:
     satisfied: float = 0.0
     cpu: float = 0.0
     migrations: int = 0
+    exit_code: int | None = None
 
     @property
     def completion(self) -> float | None:
@@ -45,10 +47,12 @@ class JobResult:
 @dataclass(frozen=True, slots=True)
 class Summary:
     """What a run comes to: seconds, but `satisfied`, the mean number of serving jobs that are; NaN
-    where no job has what it takes."""
+    where no job has what it takes. Of the `unfinished`, who never ended or `failed`, only the
+    targets that they met count."""
 
     jobs: int
     unfinished: int
+    failed: int
     makespan: float
     mean_completion: float
     longest_completion: float
@@ -63,12 +67,13 @@ def summarise(results: Sequence[JobResult]) -> Summary:
     trained = [r for r in results if r.served == 0]
     completions = [r.completion for r in trained if r.completion is not None]
     begun = min((r.arrival for r in results), default=0.0)
-    ended = max((r.finish for r in results if r.finish is not None), default=begun)
+    ended = max((r.finish for r in results if r.finish is not None), default=math.nan)
     served = sum(r.served for r in results)
     span = max((r.served for r in results), default=0.0)
     return Summary(
         jobs=len(results),
         unfinished=sum(r.finish is None for r in results),
+        failed=sum(r.exit_code is not None for r in results),
         makespan=ended - begun,
         mean_completion=_mean(completions),
         longest_completion=max(completions, default=math.nan),

@@ -18,6 +18,7 @@ import typer
 
 from dltools.bounded import Lines, lines
 from dltools.cli import options
+from dltools.cli.data import for_screen
 from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 from dltools.cli.place import Place
@@ -281,7 +282,7 @@ class _Printer:
 
             shown.append(result)
             if self._format is Output.JSONL:
-                sys.stdout.write(dump_result(result))
+                sys.stdout.write(for_screen(dump_result(result)))
                 sys.stdout.flush()
 
         try:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from dltools import errors
+from dltools.printable import printable
 
 
 class Exit(IntEnum):
@@ -117,7 +118,7 @@ def fail(error: Exception) -> NoReturn:
 def complain(message: str) -> None:
     """Print one line on standard error, under the tool's name."""
     name = os.path.basename(sys.argv[0]) or "dltools"  # noqa: PTH119
-    line = " ".join(message.split())
+    line = printable(" ".join(message.split()))
     print(f"{name}: {line}", file=sys.stderr)
 
 

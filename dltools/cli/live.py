@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from dltools import metrics
 from dltools.cli import options
-from dltools.cli.tables import cores, limited, size, widest_list
+from dltools.cli.screen import Screen
+from dltools.cli.sparklines import sparkline, trend
+from dltools.cli.tables import clipped, cores, limited, size, widest_list
 from dltools.labels import METRIC, OBJECTIVE
+from dltools.printable import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,10 +30,14 @@ _KEPT = 120
 _GAP = 3
 """Blanks between two columns."""
 
+_SHORT_NAME = 8
+"""Columns to which names shrink where numbers need them."""
+
+_HOST = 32
+"""Columns of a host's name at most."""
+
 _IN_LIMIT = ("running", "paused")
 """States that the column LIMIT shows."""
-
-_BARS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(slots=True)
@@ -46,31 +51,54 @@ class _Seen:
     gpu: list[Mapping[str, Any]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Numbers:
+    """A column that is as wide as its cells, and `least` at least."""
+
+    header: str
+    least: int
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        return max(self.least, *map(cell_len, (self.header, *self.cells)))
+
+
 class LiveTable:
     """Writes samples to the terminal; the last one stays when it is closed."""
 
     def __init__(self) -> None:
         """Nothing is drawn before the first sample."""
         self._console = options.console()
-        self._live = Live(
-            console=self._console, auto_refresh=False, vertical_overflow="crop",
-            redirect_stdout=False, redirect_stderr=False,
-        )  # fmt: skip
         self._seen: dict[str, _Seen] = {}
         self._node: Mapping[str, Any] = {}
         self._node_before: Mapping[str, Any] | None = None
+        self._present: list[_Seen] | None = None
+        self._screen = Screen(self._console, self._newest)
+
+    def __enter__(self) -> Self:
+        """Take the terminal."""
+        self._screen.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give the terminal back, whatever has happened."""
+        self._screen.close()
 
     def write(self, table: pa.Table) -> None:
         """Redraw the table with one more sample."""
-        present = self._take(table.to_pylist())
-        if not self._live.is_started:
-            self._live.start()
-        self._live.update(self._view(present), refresh=True)
+        self._present = self._take(table.to_pylist())
+        self._screen.draw()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the next sample, redrawing as the screen needs it; tell whether to quit."""
+        return self._screen.wait(seconds)
 
     def close(self) -> None:
         """Leave the last table on the screen."""
-        if self._live.is_started:
-            self._live.stop()
+
+    def _newest(self) -> RenderableType | None:
+        return None if self._present is None else self._view(self._present)
 
     def _take(self, rows: Iterable[Mapping[str, Any]]) -> list[_Seen]:
         import json
@@ -116,7 +144,7 @@ class LiveTable:
         node = self._node
         if not node:
             return Text("no sample yet")
-        words = [f"{node['host']}  {node['time']:%H:%M:%S}Z"]
+        words = [f"{clipped(node['host'], _HOST)}  {node['time']:%H:%M:%S}Z"]
         used = cores(node, self._node_before) if self._node_before else "-"
         if node["cpu_count"]:
             words.append(f"CPU {used} of {node['cpu_count']:g}")
@@ -126,56 +154,65 @@ class LiveTable:
         if node["gpu_count"]:
             words.append(f"{node['gpu_count']} GPU")
         words.append(f"{count} container{'' if count == 1 else 's'}")
+        while len(words) > 1 and cell_len("  ".join(words)) > self._console.width:
+            words.pop()  # rather than a part of a number
         return Text("  ".join(words), style="bold", no_wrap=True, overflow="ellipsis")
 
     def _table(self, shown: list[_Seen], width: int) -> Table:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-        gpus = any(seen.gpu for seen in shown)
         wide = width >= 120
-        names = [_name(seen) for seen in shown]
-        name_width = min(max(map(len, [*names, "CONTAINER"])), 40 if wide else 20)
-        cpus, listed = self._node.get("cpu_count"), widest_list(seen.row for seen in shown)
-        limits = [limited(seen.row, cpus, listed) for seen in shown]
-        limit_width = max(map(len, [*limits, "LIMIT "]))
-        fixed = name_width + 5 + limit_width + 8 + 4 * _GAP
-        table.add_column("CONTAINER", width=name_width, no_wrap=True, overflow="ellipsis")
-        table.add_column("PROGRESS", no_wrap=True, overflow="ellipsis", ratio=1)
-        table.add_column("CPU", justify="right", width=5)
-        table.add_column("LIMIT", justify="right", width=limit_width)
-        table.add_column("MEMORY", justify="right", width=8)
-        if gpus:
-            table.add_column("GPU", justify="right", width=13)
-            fixed += 13 + _GAP
-        if wide:
-            table.add_column("THREADS", justify="right", width=7)
-            table.add_column("HELD BACK", justify="right", width=9)
-            fixed += 7 + 9 + 2 * _GAP
-        table.expand = True
+        numbers = self._numbers(shown, wide=wide)
         known = [_evaluated(seen) for seen in shown]
-        label = max((len(_said(seen, of[:1])) for seen, of in zip(shown, known, strict=True)),
-                    default=0)  # fmt: skip
+        names = [_name(seen) for seen in shown]
+        longest = max(map(cell_len, [*names, "CONTAINER"]))
+        name_width = min(longest, 40 if wide else 20)
+        need = max((_narrowest(seen, of) for seen, of in zip(shown, known, strict=True)), default=1)
+
+        def room() -> int:
+            taken = sum(column.width + _GAP for column in numbers)
+            return width - name_width - _GAP - taken
+
+        name_width = max(min(name_width, _SHORT_NAME), name_width + min(0, room() - need))
+        while numbers and room() < (need if numbers[1:] else need - _SHORT_NAME + 2):
+            numbers.pop()  # a column less, rather than a part of a number
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+        table.add_column("CONTAINER", width=name_width, no_wrap=True, overflow="ellipsis")
+        table.add_column("PROGRESS", width=max(1, room()), no_wrap=True, overflow="ellipsis")
+        for column in numbers:
+            table.add_column(column.header, justify="right", width=column.width, no_wrap=True)
+        said = [_said(seen, of[:1]) for seen, of in zip(shown, known, strict=True)]
+        label = min(max(map(cell_len, said), default=0), room())
         plain = not self._console.encoding.startswith("utf")
-        bars = 0 if plain else min(width - fixed - label - 1, 40 if wide else 16)
-        for seen, name, of, limit in zip(shown, names, known, limits, strict=True):
-            cells: list[RenderableType] = [
-                name,
+        bars = 0 if plain else min(room() - label - 1, 40 if wide else 16)
+        for at, (seen, of) in enumerate(zip(shown, known, strict=True)):
+            table.add_row(
+                clipped(names[at], name_width),
                 _progress(seen, of, label, bars, wide=wide),
-                cores(seen.row, seen.before),
-                limit,
-                size(seen.row["memory_working_set_bytes"]),
-            ]
-            if gpus:
-                cells.append(_gpu(seen))
-            if wide:
-                threads = seen.row["thread_count"]
-                cells += ["-" if threads is None else str(threads), _held_back(seen)]
-            table.add_row(*cells, style="dim" if seen.row["state"] != "running" else "")
+                *(column.cells[at] for column in numbers),
+                style="dim" if seen.row["state"] != "running" else "",
+            )
         return table
+
+    def _numbers(self, shown: list[_Seen], *, wide: bool) -> list[_Numbers]:
+        """Return the columns of numbers; on a narrow screen the last ones go first."""
+        cpus, listed = self._node.get("cpu_count"), widest_list(seen.row for seen in shown)
+        found = [
+            _Numbers("CPU", 5, [cores(seen.row, seen.before) for seen in shown]),
+            _Numbers("LIMIT", 6, [limited(seen.row, cpus, listed) for seen in shown]),
+            _Numbers("MEMORY", 8, [size(seen.row["memory_working_set_bytes"]) for seen in shown]),
+        ]
+        if any(seen.gpu for seen in shown):
+            found.append(_Numbers("GPU", 13, [_gpu(seen) for seen in shown]))
+        if wide:
+            threads = [seen.row["thread_count"] for seen in shown]
+            found.append(_Numbers("THREADS", 7, ["-" if n is None else str(n) for n in threads]))
+            found.append(_Numbers("HELD BACK", 9, [_held_back(seen) for seen in shown]))
+        return found
 
 
 def _name(seen: _Seen) -> str:
     state = seen.row["state"]
-    return f"{seen.row['container_name']}{f' ({state})' if state not in _IN_LIMIT else ''}"
+    return printable(f"{seen.row['container_name']}{'' if state in _IN_LIMIT else f' ({state})'}")
 
 
 def _gpu(seen: _Seen) -> str:
@@ -193,7 +230,8 @@ def _held_back(seen: _Seen) -> str:
     if seen.before is None or seen.row[key] is None or seen.before[key] is None:
         return "-"
     span = (seen.row["time"] - seen.before["time"]).total_seconds()
-    return f"{100 * (seen.row[key] - seen.before[key]) / span:.0f} %" if span > 0 else "-"
+    held = max(0.0, seen.row[key] - seen.before[key])  # a restart begins anew
+    return f"{100 * held / span:.0f} %" if span > 0 else "-"
 
 
 def _evaluated(seen: _Seen) -> list[str]:
@@ -206,8 +244,18 @@ def _evaluated(seen: _Seen) -> list[str]:
     return names
 
 
-def _said(seen: _Seen, names: list[str]) -> str:
-    return "  ".join(f"{name} {seen.points[name][-1]:.4g}" for name in names)
+def _said(seen: _Seen, names: list[str], width: int = 1000) -> str:
+    """Return metrics and their newest values; the names give way to fit a width."""
+    values = [f"{seen.points[name][-1]:.4g}" for name in names]
+    most = (width - sum(map(len, values))) // (len(values) or 1) - 1
+    return "  ".join(
+        f"{clipped(name, most)} {value}" for name, value in zip(names, values, strict=True)
+    )
+
+
+def _narrowest(seen: _Seen, names: list[str]) -> int:
+    """Return how much room the first metric's value needs, beside a few letters of its name."""
+    return len(f"{seen.points[names[0]][-1]:.4g}") + _SHORT_NAME if names else 1
 
 
 def _progress(seen: _Seen, names: list[str], label: int, bars: int, *, wide: bool) -> Text:
@@ -215,43 +263,13 @@ def _progress(seen: _Seen, names: list[str], label: int, bars: int, *, wide: boo
     the other metrics on a wide screen."""
     if not names:
         return Text("-", style="dim")
-    shown = Text(_said(seen, names[:1]).ljust(label))
+    said = _said(seen, names[:1], label)
+    shown = Text(said + " " * (label - cell_len(said)))
     points = seen.points[names[0]]
     if bars >= 4:
         aim = seen.labels.get(OBJECTIVE) or metrics.objective(names[0])
         course = sparkline(points, bars) if len(points) > 1 else ""
-        shown.append(f" {course.ljust(bars)}", style=_trend(points, aim))
+        shown.append(f" {course.ljust(bars)}", style=trend(points, aim))
     if wide and names[1:]:
         shown.append(f"  {_said(seen, names[1:4])}", style="dim")
     return shown
-
-
-def _trend(points: Iterable[float], aim: str) -> str:
-    """Return a colour: green while the newest quarter is better than the one before, else yellow;
-    red for what is no longer finite."""
-    values = list(points)
-    if not math.isfinite(values[-1]):
-        return "red"
-    count = max(1, len(values) // 4)
-    new = [value for value in values[-count:] if math.isfinite(value)]
-    old = [value for value in values[-2 * count : -count] if math.isfinite(value)]
-    if not new or not old:
-        return ""
-    change = sum(new) / len(new) - sum(old) / len(old)
-    return "green" if (change < 0) == (aim == "min") and change != 0 else "yellow"
-
-
-def sparkline(points: Iterable[float], width: int) -> str:
-    """Return the course of some values as at most `width` bars; x is what is not finite."""
-    values = list(points)
-    if len(values) > width:  # means of equal stretches
-        edges = [round(index * len(values) / width) for index in range(width + 1)]
-        values = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(edges)]
-    finite = [value for value in values if math.isfinite(value)]
-    if not finite:
-        return "x" * len(values)
-    low, high = min(finite), max(finite)
-    step = high / (len(_BARS) - 1) - low / (len(_BARS) - 1) or 1.0
-    return "".join(
-        _BARS[round(value / step - low / step)] if math.isfinite(value) else "x" for value in values
-    )

@@ -14,6 +14,7 @@ import typer
 
 from dltools import __version__
 from dltools.errors import ConfigError, InputOutputError
+from dltools.printable import printable_lines
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -133,12 +134,16 @@ def colour() -> bool | None:
 
 
 def console(file: Any = None) -> Any:
-    """Return a rich console that obeys NO_COLOR, FORCE_COLOR and COLUMNS."""
+    """Return a rich console that obeys NO_COLOR, FORCE_COLOR and COLUMNS, and no escapes in what
+    it is to print."""
     from rich.console import Console
 
     class _Console(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich itself would exit with 1
+
+        def render_str(self, text: str, **how: Any) -> Any:
+            return super().render_str(printable_lines(text), **how)
 
     wanted = colour()
     return _Console(

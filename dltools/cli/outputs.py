@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
-from dltools.cli import options
+from dltools.cli import destinations, options
+from dltools.cli.data import on_screen
 from dltools.cli.exits import complain
+from dltools.errors import OutputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +35,11 @@ class Output(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     PROM = "prom"
+
+
+SUFFIXES = {".parquet": Output.PARQUET, ".arrow": Output.ARROW, ".arrows": Output.ARROW,
+            ".jsonl": Output.JSONL, ".csv": Output.CSV, ".prom": Output.PROM}  # fmt: skip
+"""How the names of observations end."""
 
 
 def records(rows: Sequence[Mapping[str, Any]], *, as_csv: bool) -> str:
@@ -53,12 +60,20 @@ def is_dataset(output: str) -> bool:
 
 
 def chosen(wanted: Output, output: str | None, *, streaming: bool) -> Output:
-    """Return the format to write in; binary is refused for a terminal."""
+    """Return the format to write in; binary is refused for a terminal.
+
+    Raises `OutputError` for the root directory, which is nobody's directory of recordings.
+    """
     if output is not None and is_dataset(output):
+        if not output:
+            raise OutputError("cannot create the output: its name is empty")
+        if Path(output).exists() and Path(output).samefile("/"):
+            raise OutputError(f"cannot create {output}: it is the root directory; name another")
         if wanted not in (Output.AUTO, Output.PARQUET):
             raise typer.BadParameter(f"a directory holds Parquet, not {wanted}; use -o FILE")
         return Output.PARQUET
-    terminal = output is None and sys.stdout.isatty()
+    terminal = sys.stdout.isatty() if output is None else destinations.is_terminal(output)
+    wanted = destinations.format_of(wanted, Output.AUTO, output, SUFFIXES)
     if wanted is not Output.AUTO:
         if terminal and wanted in (Output.PARQUET, Output.ARROW):
             raise typer.BadParameter(
@@ -75,37 +90,47 @@ def opened(
     format_: Output, output: str | None, *, streaming: bool, rotate: float, since: float
 ) -> Iterator[Writer]:
     """Open the output; it is complete when the block ends, however it ends."""
-    if output is None:
-        yield from _to_stdout(format_, streaming=streaming)
+    if output is None and format_ is Output.TABLE and streaming and _is_live():
+        from dltools.cli.live import LiveTable
+
+        with LiveTable() as live:
+            yield live
+    elif output is None:
+        yield from _to_stdout(format_)
     elif is_dataset(output):
         yield from _to_dataset(Path(output), rotate if streaming else None, since)
-    elif streaming and format_ is not Output.PROM:
-        yield from _to_growing_file(format_, Path(output))
-    elif streaming:
+    elif streaming and format_ is Output.PROM and destinations.is_replaceable(Path(output)):
         yield _Replacing(Path(output))
+    elif streaming:
+        with destinations.written_in_place(Path(output)) as file:
+            made = _writer(format_, file)
+            try:
+                yield made
+            finally:
+                made.close()
     else:
-        from dltools.files import atomic_file
-
-        with atomic_file(Path(output)) as staged:
-            made = _writer(format_, staged)  # type: ignore[arg-type]
+        with destinations.output_file(Path(output)) as staged:
+            made = _writer(format_, staged)
             yield made
             made.close()
 
 
-def _writer(format_: Output, out: BinaryIO, *, streaming: bool = False) -> Writer:
-    if format_ is Output.TABLE:
-        if streaming and out.isatty() and options.console().is_terminal:
-            from dltools.cli.live import LiveTable
+def _is_live() -> bool:
+    """Tell whether standard output is a terminal on which a table can be drawn again."""
+    console = options.console()
+    return sys.stdout.isatty() and console.is_terminal and not console.is_dumb_terminal
 
-            return LiveTable()
+
+def _writer(format_: Output, out: IO[bytes]) -> Writer:
+    if format_ is Output.TABLE:
         return _TableWriter(out)
     from dltools.streams import Format, writer
 
-    return writer(Format(format_.value), out)
+    return writer(Format(format_.value), on_screen(out))  # type: ignore[arg-type]
 
 
-def _to_stdout(format_: Output, *, streaming: bool) -> Iterator[Writer]:
-    made = _writer(format_, sys.stdout.buffer, streaming=streaming)
+def _to_stdout(format_: Output) -> Iterator[Writer]:
+    made = _writer(format_, sys.stdout.buffer)
     try:
         yield made
     except BrokenPipeError:
@@ -114,21 +139,6 @@ def _to_stdout(format_: Output, *, streaming: bool) -> Iterator[Writer]:
         made.close()
         raise
     made.close()
-
-
-def _to_growing_file(format_: Output, output: Path) -> Iterator[Writer]:
-    from dltools.errors import OutputError
-
-    try:
-        file = output.open("wb")
-    except OSError as error:
-        raise OutputError(f"cannot create {output}: {error.strerror}") from error
-    with file:
-        made = _writer(format_, file)
-        try:
-            yield made
-        finally:
-            made.close()
 
 
 def _to_dataset(root: Path, rotate: float | None, since: float) -> Iterator[Writer]:
@@ -150,10 +160,9 @@ class _Replacing:
         self._output = output
 
     def write(self, table: pa.Table) -> None:
-        from dltools.files import atomic_file
         from dltools.streams import Format, writer
 
-        with atomic_file(self._output) as staged:
+        with destinations.output_file(self._output) as staged:
             made = writer(Format.PROM, staged)  # type: ignore[arg-type]
             made.write(table)
             made.close()
@@ -165,7 +174,7 @@ class _Replacing:
 class _TableWriter:
     """A table for people: a row per container, with rates since the sample before."""
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: IO[bytes]) -> None:
         self._out = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
         self._earlier: dict[str, Row] = {}
 

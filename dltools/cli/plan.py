@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dltools import bounded
-from dltools.cli import options, planned
+from dltools.cli import destinations, options, planned
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 from dltools.cli.planned import Output
@@ -117,6 +117,8 @@ def plan(
     from dltools.planner import Fold
     from dltools.policy import registry
 
+    if save_state is not None:
+        destinations.check(save_state)
     format_ = planned.chosen(format_, explain=explain)
     chosen = registry.get(policy, plugins())
     complain_of_plugins()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dltools import bounded
-from dltools.cli import options
+from dltools.cli import destinations, options
+from dltools.cli.data import for_screen
 from dltools.cli.exits import complain
 from dltools.errors import DataError
 
@@ -50,7 +51,7 @@ def show(
     from dltools.plans import dump_plan
 
     plan = fold.plan(input_, pending=pending, state=state and not sys.stdout.isatty())
-    sys.stdout.write(dump_plan(plan))
+    sys.stdout.write(for_screen(dump_plan(plan)))
     sys.stdout.flush()
 
 
@@ -99,8 +100,7 @@ def going_on_from(file: Path | None) -> Iterator[None]:
 
 def save_state(file: Path, fold: Fold, input_: Mapping[str, Any]) -> None:
     """Write the newest plan, with its state, whole or not at all."""
-    from dltools.files import atomic_file
     from dltools.plans import dump_plan
 
-    with atomic_file(file) as out:
+    with destinations.output_file(file) as out:
         out.write(dump_plan(fold.plan(input_)).encode())

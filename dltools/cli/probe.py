@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dltools.cli import options
+from dltools.cli.destinations import format_of
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Verbose, Version, seconds
-from dltools.cli.outputs import Output, chosen, opened
+from dltools.cli.outputs import SUFFIXES, Output, chosen, opened
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,6 +31,7 @@ _AGAIN_S = 0.5
 
 @guarded
 def probe(
+    context: typer.Context,
     interval: Annotated[
         float | None,
         typer.Option(
@@ -163,7 +165,8 @@ def probe(
         typer.Option(
             "--format",
             envvar="DLTOOLS_FORMAT",
-            help="auto: a table on a terminal, else Parquet, or Arrow for a stream.",
+            help="auto: as the name of --output ends; else a table on a terminal, Parquet, or "
+            "Arrow for a stream.",
         ),
     ] = Output.AUTO,
     verbose: Verbose = False,
@@ -190,7 +193,7 @@ def probe(
     if list_metrics and (interval is not None or output is not None):
         raise typer.BadParameter("--list-metrics goes with neither --interval nor --output")
     streaming = interval is not None
-    format_ = chosen(format_, output, streaming=streaming)
+    format_ = chosen(_asked(format_, output, context), output, streaming=streaming)
 
     from dltools.expressions import compiled
     from dltools.probe.progress import Pattern
@@ -224,6 +227,15 @@ def probe(
             _once(sampler, writer, window, verbose)
         else:
             _stream(sampler, writer, interval, count, duration, patience, verbose)
+
+
+def _asked(format_: Output, output: str | None, context: typer.Context) -> Output:
+    """Return what --format asks for; before DLTOOLS_FORMAT, a default, the name of a file goes."""
+    source = context.get_parameter_source("format_")
+    if output is None or source is None or source.name != "ENVIRONMENT":
+        return format_
+    by_name = format_of(Output.AUTO, Output.AUTO, output, SUFFIXES)
+    return format_ if by_name is Output.AUTO else by_name
 
 
 def _saved_logs(files: list[str], regex: Pattern | None, start: datetime | None) -> list[Row]:
@@ -289,6 +301,7 @@ def _stream(
 ) -> None:
     """Sample at fixed times: a slow sample delays none but itself."""
     sampler.follow()
+    wait = getattr(writer, "wait", _sleep)  # a live table watches the keys meanwhile
     begun = time.monotonic()
     taken = 0
     told: set[str] = set()
@@ -303,7 +316,13 @@ def _stream(
             return
         if duration is not None and following > duration:
             return
-        time.sleep(max(0.0, begun + following - time.monotonic()))
+        if wait(max(0.0, begun + following - time.monotonic())):
+            return
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
 
 
 def _sampled(sampler: Sampler, patience: float) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dltools.cli import options
+from dltools.cli import destinations, options
+from dltools.cli.data import on_screen
 from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
 from dltools.cli.outputs import records
@@ -95,6 +97,8 @@ def report(
     """
     from dltools.cli.reported import runs_of
 
+    if output is not None:
+        destinations.check(output)
     shape = _shape(format_, output)
     kinds = _kinds(plot)
     if not 0.1 <= scale <= 10:
@@ -102,19 +106,18 @@ def report(
     runs = runs_of(inputs or ["-"], context)
     base = _baseline(baseline, runs)
     if shape in (Output.PNG, Output.SVG):
-        _write(_picture(runs, kinds, base, shape, scale), output)
+        _write(_picture(runs, kinds, base, shape, scale), shape, output)
     elif shape is Output.HTML:
-        _write(_page(runs, kinds, base, title).encode(), output)
+        _write(_page(runs, kinds, base, title).encode(), shape, output)
     else:
-        _write(_table(_rows(runs, base, jobs=jobs), shape), output)
+        _write(_table(_rows(runs, base, jobs=jobs), shape), shape, output)
 
 
 def _shape(wanted: Output, output: Path | None) -> Output:
+    wanted = destinations.format_of(wanted, Output.AUTO, output, _SUFFIXES)
     if wanted is Output.AUTO and output is not None:
-        if output.suffix.lower() not in _SUFFIXES:
-            known = ", ".join(_SUFFIXES)
-            raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")
-        return _SUFFIXES[output.suffix.lower()]
+        known = ", ".join(_SUFFIXES)
+        raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")
     terminal = output is None and sys.stdout.isatty()
     if wanted is Output.AUTO:
         return Output.TABLE if terminal else Output.JSONL
@@ -233,15 +236,12 @@ def _listed(labels: Iterable[str]) -> str:
     return ", ".join(labels)
 
 
-def _write(data: bytes, output: Path | None) -> None:
-    if output is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    from dltools.files import atomic_file
-
-    with atomic_file(output) as out:
-        out.write(data)
+def _write(data: bytes, shape: Output, output: Path | None) -> None:
+    stdout = nullcontext(sys.stdout.buffer)
+    with stdout if output is None else destinations.output_file(output) as out:
+        # A table has colours, and its texts have been made printable already.
+        (out if shape is Output.TABLE else on_screen(out)).write(data)
+        out.flush()
 
 
 app = options.app(report)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import typer
 
 _JOB = tuple(field.name for field in dataclasses.fields(JobResult))
-_WHOLE = ("migrations",)
+_WHOLE = ("migrations", "exit_code")
 _WORDS = ("name", "node")
 _LONGEST_S = 1e12
 _Part = TypeVar("_Part")
@@ -101,12 +101,15 @@ def _kind(data: bytes) -> str:
 def _recorded(data: bytes | None, name: str, label: str) -> Run:
     from dltools.report.observed import run
     from dltools.streams import concat, read
-
-    if data is not None:
-        return run(concat(_whole(read(io.BytesIO(data), name).tables)), label, name)
     from dltools.streams.dataset import Dataset
 
-    return run(Dataset(Path(name)).read(), label, name)
+    table = (Dataset(Path(name)).read() if data is None
+             else concat(_whole(read(io.BytesIO(data), name).tables)))  # fmt: skip
+    found = run(table, label, name)
+    if not found.counted:
+        complain(f"{name}: nothing but progress is known: not what CPU the jobs used, nor whether "
+                 "they finished")  # fmt: skip
+    return found
 
 
 def _tabled(data: bytes, name: str, label: str) -> list[Run]:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dltools.cli import options
+from dltools.cli import destinations, options
+from dltools.cli.data import for_screen
 from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
-from dltools.cli.outputs import records
+from dltools.cli.outputs import SUFFIXES, records
+from dltools.cli.outputs import Output as Recorded
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -139,7 +141,8 @@ def sim(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write what dl-probe would have recorded of one policy's run, as Parquet.",
+            help="Write what dl-probe would have recorded of one policy's run, in the format that "
+            "FILE's name ends in, else Parquet.",
         ),
     ] = None,
     interval: Annotated[
@@ -276,16 +279,18 @@ def _simulate(task: Task) -> list[JobResult]:
 
 def _recorded_to(file: Path, task: Task, every_s: float) -> list[JobResult]:
     """Simulate, and write the observations."""
-    from dltools.files import atomic_file
     from dltools.sim.observe import Recorder
     from dltools.streams import Format, writer
 
     if not every_s >= 0.01:
         raise ConfigError(f"--interval {every_s:g}: at least 0.01 s")
+    destinations.check(file)
+    shape = destinations.format_of(Recorded.AUTO, Recorded.AUTO, file, SUFFIXES)
     recorder = Recorder()
     found = task.simulation(recorder, every_s).run()
-    with atomic_file(file) as out:
-        target = writer(Format.PARQUET, out)  # type: ignore[arg-type]
+    with destinations.output_file(file) as out:
+        format_ = Format.PARQUET if shape is Recorded.AUTO else Format(shape.value)
+        target = writer(format_, out)  # type: ignore[arg-type]
         target.write(recorder.table())
         target.close()
     return found
@@ -327,7 +332,7 @@ def _print(rows: Sequence[Mapping[str, Any]], shape: Output) -> None:
         if ranked:
             console.print(f"The best of {len(rows)}:  {rows[0]['command']}", soft_wrap=True)
     else:
-        sys.stdout.write(records(rows, as_csv=shape is Output.CSV))
+        sys.stdout.write(for_screen(records(rows, as_csv=shape is Output.CSV)))
 
 
 app = options.app(sim)

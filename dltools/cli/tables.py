@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.table import Table
 
 from dltools import metrics
+from dltools.cli.fitting import Fitted
 from dltools.cpus import parse_cpus, widest
+from dltools.printable import printable
 from dltools.schema import DEFAULT_CPU_WEIGHT
 
 if TYPE_CHECKING:
@@ -21,28 +23,8 @@ _CLASS_COLOURS = {
     "NL": "green", "WL": "yellow", "CL": "cyan", "PC": "green", "WC": "yellow", "CC": "cyan",
     "P1": "green", "P3": "cyan", "S": "green", "G": "cyan", "B": "red",
 }  # fmt: skip
+_LOOKS = {"REALIZE": "left", "SET": "wrap", "ACTIONS": "left", "LIMITS": "left"}
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
-
-
-def _table(*columns: tuple[str, str]) -> Table:
-    """Return a plain table; a column is (header, "left", "right" or "wrap")."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for header, look in columns:
-        table.add_column(
-            header,
-            justify="right" if look == "right" else "left",
-            no_wrap=look != "wrap",
-            overflow="fold" if look == "wrap" else "ellipsis",
-        )
-    return table
-
-
-def _settled(table: Table) -> Table:
-    """Return the table with every column but the last as wide as its cells, names up to 24."""
-    for number, column in enumerate(table.columns[:-1]):
-        widest = max(len(str(cell)) for cell in (column.header, *column.cells))
-        column.min_width = min(widest, 24) if number == 0 else widest
-    return table
 
 
 def containers_table(
@@ -50,7 +32,7 @@ def containers_table(
 ) -> Table:
     """Return a row per container. CPU is the mean since the sample before, which `earlier` keeps
     between calls, or since the container's start where there is none."""
-    table = _table(
+    table = Fitted(
         ("CONTAINER", "left"), ("STATE", "left"), ("CPU", "right"), ("LIMIT", "right"),
         ("MEMORY", "right"), ("THREADS", "right"), ("PROGRESS", "wrap"),
     )  # fmt: skip
@@ -78,17 +60,17 @@ def containers_table(
             limited(row, (nodes.get(row["host"]) or {}).get("cpu_count"), listed),
             size(row["memory_working_set_bytes"]),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
-            " ".join(f"{name}={value:.4g}" for name, value in shown.items()) or "-",
+            " ".join(f"{clipped(name, 18)}={value:.4g}" for name, value in shown.items()) or "-",
         )
         earlier[key] = {**row, "progress": shown}
-    return _settled(table)
+    return table
 
 
 def metrics_table(rows: Iterable[Mapping[str, Any]], *, wide: bool) -> Table:
     """Return a row per container and metric, those to go by first: which family found it, its name
     as printed, how many points, the first and last value."""
-    table = _table(
-        ("CONTAINER", "left"), ("METRIC", "left"), ("AIM", "left"), ("FAMILY", "left"),
+    table = Fitted(
+        ("CONTAINER", "left"), ("METRIC", "name"), ("AIM", "left"), ("FAMILY", "left"),
         ("POINTS", "right"), ("FIRST", "right"), ("LAST", "right"),
         *([("AS PRINTED", "wrap")] if wide else []),
     )  # fmt: skip
@@ -103,7 +85,13 @@ def metrics_table(rows: Iterable[Mapping[str, Any]], *, wide: bool) -> Table:
             f"{points[0]['value']:.4g}", f"{points[-1]['value']:.4g}",
             *([points[0].get("metric_original") or metric] if wide else []),
         )  # fmt: skip
-    return _settled(table)
+    return table
+
+
+def clipped(name: str, width: int) -> str:
+    """Return a name made printable, cut to a width."""
+    text = printable(name)
+    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)) + "…"
 
 
 def widest_list(rows: Iterable[Mapping[str, Any]]) -> int:
@@ -132,10 +120,10 @@ def cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
     used, start = row["cpu_seconds"], row.get("started_at")
     if used is None:
         return "-"
-    if before and before["cpu_seconds"] is not None:
-        used, start = used - before["cpu_seconds"], before["time"]
+    if before and before["cpu_seconds"] is not None and before.get("started_at") == start:
+        used, start = max(0.0, used - before["cpu_seconds"]), before["time"]
     span = (row["time"] - start).total_seconds() if start else 0
-    return f"{used / span:.2f}" if span > 0 else "-"
+    return f"{used / span:z.2f}" if span > 0 else "-"
 
 
 def size(count: int | None) -> str:
@@ -193,7 +181,7 @@ _UNKNOWN = object()
 def verdicts_table(verdicts: Iterable[Verdict], *, wide: bool) -> Table:
     """Return a row per container: its class, share, setting now and then, and why; on a wide screen
     what it was judged by and what is predicted, too."""
-    table = _table(
+    table = Fitted(
         ("CONTAINER", "left"), ("CLASS", "left"), ("SHARE", "right"), ("NOW", "left"),
         ("THEN", "left"), *([("SIGNAL", "left"), ("PREDICTION", "left")] if wide else []),
         ("WHY", "wrap"),
@@ -212,7 +200,7 @@ def verdicts_table(verdicts: Iterable[Verdict], *, wide: bool) -> Table:
             verdict.reason,
             style=_CLASS_COLOURS.get(verdict.job_class, ""),
         )
-    return _settled(table)
+    return table
 
 
 def _then(present: Settings, wanted: Settings) -> str:
@@ -223,7 +211,7 @@ def _then(present: Settings, wanted: Settings) -> str:
 
 def results_table(results: Iterable[Result]) -> Table:
     """Return a row per action: what became of it, the setting before and after."""
-    table = _table(
+    table = Fitted(
         ("CONTAINER", "left"), ("RESULT", "left"), ("BEFORE", "left"), ("AFTER", "left"),
         ("NOTE", "wrap"),
     )  # fmt: skip
@@ -237,14 +225,14 @@ def results_table(results: Iterable[Result]) -> Table:
             result.error or "",
             style=_STATUS_COLOURS.get(result.status.value, ""),
         )
-    return _settled(table)
+    return table
 
 
 def held_table(rows: Iterable[Held]) -> Table:
     """Return a row per container that is held: how it was found, how it is now, since when and by
     which run."""
-    table = _table(
-        ("CONTAINER", "left"), ("FOUND", "wrap"), ("NOW", "wrap"), ("SINCE", "left"),
+    table = Fitted(
+        ("CONTAINER", "left"), ("FOUND", "left"), ("NOW", "left"), ("SINCE", "left"),
         ("BY", "wrap"),
     )  # fmt: skip
     for one in rows:
@@ -258,7 +246,6 @@ def held_table(rows: Iterable[Held]) -> Table:
             f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",
             style="" if one.run.alive else "yellow",
         )
-    table.columns[0].min_width, table.columns[3].min_width = 8, 14
     return table
 
 
@@ -267,8 +254,9 @@ def runs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     from dltools.report.cells import cells
 
     found = cells(list(rows))
-    looks = ["right" if right else "left" for right in found.right]
-    table = _table(*zip(found.headers, looks, strict=True))
+    looks = ["right" if right else _LOOKS.get(header, "name")
+             for header, right in zip(found.headers, found.right, strict=True)]  # fmt: skip
+    table = Fitted(*zip(found.headers, looks, strict=True))
     for row in found.rows:
         table.add_row(*row)
     return table

@@ -6,16 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dltools.printable import printable
+
 _HEADERS = {
     "run": "RUN", "policy": "POLICY", "realize": "REALIZE", "set": "SET", "name": "JOB",
     "node": "NODE", "arrival": "ARRIVAL", "finish": "FINISH",
     "makespan": "MAKESPAN", "mean_completion": "MEAN", "completion": "COMPLETION",
     "longest_completion": "LONGEST", "time_to_first": "TO TARGET", "first": "TARGET MET",
     "satisfied": "SATISFIED", "cpu": "CPU", "migrations": "MOVES", "unfinished": "UNFINISHED",
-    "actions": "ACTIONS", "limits": "LIMITS",
+    "failed": "FAILED", "actions": "ACTIONS", "limits": "LIMITS",
 }  # fmt: skip
 _TEXTS = ("run", "policy", "realize", "set", "name", "node", "actions", "limits")
-_COUNTS = ("satisfied", "migrations", "unfinished")
+_COUNTS = ("satisfied", "migrations", "unfinished", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class Cells:
 def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
     """Return rows of runs or jobs: seconds, and beside them ratios to the baseline. Columns in
     which nothing stands are left out."""
-    shown = [key for key in _HEADERS if any(row.get(key) not in (None, "", 0) for row in rows)]
+    known = [{**row, "finish": row.get("finish") or row.get("exit_code")} for row in rows]
+    shown = [key for key in _HEADERS if any(row.get(key) not in (None, "", 0) for row in known)]
     return Cells(
         tuple(_HEADERS[key] for key in shown),
         tuple(key not in _TEXTS for key in shown),
@@ -40,11 +43,13 @@ def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
 
 def _cell(row: Mapping[str, Any], key: str) -> str:
     value, ratio = row.get(key), row.get(f"{key}_ratio")
+    if key == "finish" and row.get("exit_code") is not None:
+        return f"failed ({row['exit_code']})"
     if value is None:
         return "-"
     if isinstance(value, str):
-        return value
-    text = f"{value:.4g}" if key in _COUNTS else f"{value:.1f} s"
+        return printable(value)
+    text = f"{value:.4g}" if key in _COUNTS else f"{value:z.1f} s"
     return text if ratio is None else f"{text} ({ratio:.2f})"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from dltools.printable import printable
 from dltools.report.run import Series
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def safe(text: str) -> str:
-    """Return a text in which matplotlib finds no formula."""
-    return text.replace("$", r"\$")
+    """Return a text in which matplotlib finds no formula, and SVG's comments no escapes."""
+    return printable(text).replace("$", r"\$")
 
 
 def short(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from dltools.feed import Feed, Lists, chunks, feeds
 from dltools.outcome import JobResult, satisfies
 from dltools.plans import Settings
 from dltools.policy.targets import Targets, parse
+from dltools.report.fates import exit_codes, told
 from dltools.report.run import Lane, Run, Series
 from dltools.schema import DEFAULT_CPU_WEIGHT
 
@@ -21,8 +23,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MICRO = 1e6
-_Row = tuple[float, str, float, float, float, float]
-"""Seconds, host, CPUs of the host, CPU seconds used, limit in cores (0: paused), weight."""
+_Row = tuple[float, str, float, float, float, float, float]
+"""Seconds, host, CPUs of the host, CPU seconds used, limit in cores (0: paused), start (s), weight;
+NaN where it is not known."""
+_UNKNOWN = (math.nan, math.nan, math.nan, math.nan, DEFAULT_CPU_WEIGHT)
+_STOPPED = (130, 137, 143)
+"""Exit codes of who was told to end."""
 
 
 @dataclass(slots=True)
@@ -30,6 +36,7 @@ class _Seen:
     """A container of one name; one that came back on another host is the same job."""
 
     key: tuple[str, str]
+    counted: bool = True  # or else it is known from its progress alone
     started: float = math.nan
     labels: dict[str, str] = field(default_factory=dict)
     rows: list[_Row] = field(default_factory=list)
@@ -38,20 +45,28 @@ class _Seen:
 
 
 def run(table: pa.Table, label: str, name: str) -> Run:
-    """Return what a recording shows. Raises `DataError` where it shows no container."""
+    """Return what a recording shows.
+
+    Of a saved log, whose host showed no container, a job is what reported progress; what it used
+    and whether it finished is not known. Raises `DataError` where there is neither.
+    """
     seen: dict[tuple[str, str], _Seen] = {}
     names: dict[tuple[str, str], str] = {}
     last_of: dict[str, float] = {}
+    for key, names[key], micros in told(table):
+        one = seen.setdefault(key, _Seen(key, counted=False, started=micros / _MICRO))
+        one.rows.append((micros / _MICRO, key[0], *_UNKNOWN))
     for chunk in chunks(table):
         for host, feed in feeds(chunk, {}, {}).items():
             _note(host, feed, seen, names)
             if feed.times:
                 last_of[host] = feed.times[-1] / _MICRO
-    if not any(one.rows for one in seen.values()):
-        raise DataError(f"{name}: no container was observed: nothing to report")
-    begun = min(one.rows[0][0] for one in seen.values() if one.rows)
-    ended = max(last_of.values())
-    found = Run(label, begun=begun)
+    if not seen:
+        raise DataError(f"{name}: no container and no progress was observed: nothing to report")
+    codes = exit_codes(table)
+    begun = min(one.rows[0][0] for one in seen.values())
+    ended = max(last_of.values(), default=math.inf)
+    found = Run(label, begun=begun, counted=any(one.counted for one in seen.values()))
     weights = _weights(seen)
     jobs: list[JobResult] = []
     for title, parts in _jobs(seen, names).items():
@@ -70,7 +85,10 @@ def run(table: pa.Table, label: str, name: str) -> Run:
         lane.progress = [(time - begun, value) for time, value in said if math.isfinite(value)]
         lane.diverged = bool(said) and not math.isfinite(said[-1][1])
         found.lanes[title] = lane
-        jobs.append(_result(title, parts, lane, targets, points, begun, ended))
+        last = parts[-1]
+        if last.counted and (last.rows[-1][0] < ended or last.key in codes):
+            lane.ended = last.rows[-1][0] - begun
+        jobs.append(_result(title, parts, lane, targets, points, begun, codes.get(last.key)))
     found.repeats = [sorted(jobs, key=lambda job: (job.arrival, job.name))]
     found.satisfied = _satisfied(found, seen, names, begun)
     return found
@@ -93,7 +111,7 @@ def _note(
             weight = rows["cpu_weight"][at]
             one.rows.append(
                 (time / _MICRO, host, size, rows["cpu_seconds"][at], _allowed(rows, at),
-                 weight if weight == weight else DEFAULT_CPU_WEIGHT)
+                 one.started, weight if weight == weight else DEFAULT_CPU_WEIGHT)
             )  # fmt: skip
             one.settings = _settings(rows, at, size)
     for container, own in feed.points.items():
@@ -158,15 +176,31 @@ def _measure(
 ) -> None:
     """Add what a container was allowed and what it used: a quota, a CPU list, nothing while it was
     paused, and no more than its weight's part of the CPUs where the weights differ."""
-    for time, host, size, _, limit, weight in part.rows:
+    for time, host, size, _, limit, _, weight in part.rows:
         cores = size if limit != limit else min(limit, size)
         if weights[time, host] > 0 and size == size and abs(cores - size) < 1e-9:
             cores = size * weight / weights[time, host]
         if cores == cores:
             lane.limit.append((time - begun, cores))
-    for (t0, _, _, used, *_), (t1, _, _, more, *_) in pairwise(part.rows):
-        if t1 > t0 and more >= used:
-            lane.use.append((t1 - begun, (more - used) / (t1 - t0)))
+    lane.use += [(t1 - begun, used / (t1 - t0)) for t0, t1, used in _uses(part) if t1 > t0]
+
+
+def _uses(part: _Seen) -> Iterator[tuple[float, float, float]]:
+    """Yield (from, to, CPU seconds used) between samples that know it. A counter begins anew when
+    the container does; where nobody says when that was, it has fallen."""
+    known = [row for row in part.rows if row[3] == row[3]]
+    for (t0, _, _, used, _, start, _), (t1, _, _, more, _, again, _) in pairwise(known):
+        dated = start == start and again == again
+        anew = again > start if dated else more < used
+        yield t0, t1, more if anew else max(0.0, more - used)
+
+
+def _cpu(part: _Seen, begun: float) -> float:
+    """Return the CPU seconds that a container used while it was recorded: all of them where it
+    began later than the recording."""
+    first = next((row for row in part.rows if row[3] == row[3]), None)
+    before = first[3] if first is not None and first[5] > begun else 0.0
+    return before + math.fsum(used for _, _, used in _uses(part))
 
 
 def _merged(parts: list[_Seen]) -> dict[str, Series]:
@@ -184,22 +218,24 @@ def _result(
     targets: Targets,
     points: dict[str, Series],
     begun: float,
-    ended: float,
+    exit_code: int | None,
 ) -> JobResult:
     first, last = parts[0], parts[-1]
     start = max(0.0, (first.started if first.started == first.started else begun) - begun)
-    seen = last.rows[-1][0]
     progress = points.get(targets.metric or "", [])
     latencies = _latencies(points)
     served, satisfied = _served(latencies, targets.qoe_s)
+    stopped = served > 0 and exit_code in _STOPPED
+    failed = lane.ended is not None and bool(exit_code) and not stopped
     return JobResult(
         title, last.rows[-1][1], start, start,
-        None if seen >= ended else seen - begun,
+        None if failed else lane.ended,
         _meeting(progress, targets, targets.first, begun),
         _meeting(progress, targets, targets.final, begun),
         served, satisfied,
-        math.fsum(max(0.0, part.rows[-1][3] - part.rows[0][3]) for part in parts),
+        math.fsum(_cpu(part, begun) for part in parts),
         len(lane.migrated),
+        exit_code if failed else None,
     )  # fmt: skip
 
 
@@ -240,7 +276,7 @@ def _satisfied(
             continue
         changes += [(time - begun, title, satisfies(value, qoe))
                     for time, value in _latencies(_merged(parts))]  # fmt: skip
-        if (last := next(job.finish for job in found.jobs if job.name == title)) is not None:
+        if (last := found.lanes[title].ended) is not None:
             changes.append((last, title, False))
     if not changes:
         return []

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Sequence
 
+from dltools.printable import printable
 from dltools.report.cells import Cells
 
 _STYLE = """
@@ -33,22 +34,22 @@ def page(
     parts = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{html.escape(title)}</h1>\n"
+        f"<title>{_escaped(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{_escaped(title)}</h1>\n"
     ]
     for heading, table in tables:
-        parts.append(f"<h2>{html.escape(heading)}</h2>\n{_table(table)}")
+        parts.append(f"<h2>{_escaped(heading)}</h2>\n{_table(table)}")
     for number, (heading, picture) in enumerate(pictures):
-        parts.append(f'<figure role="img" aria-label="{html.escape(heading)}">\n'
+        parts.append(f'<figure role="img" aria-label="{_escaped(heading)}">\n'
                      f"{_inlined(picture, number)}</figure>\n")  # fmt: skip
-    parts.append(f"<footer>{html.escape(footer)}</footer>\n</body>\n</html>\n")
+    parts.append(f"<footer>{_escaped(footer)}</footer>\n</body>\n</html>\n")
     return "".join(parts)
 
 
 def _table(table: Cells) -> str:
     def line(tag: str, texts: Sequence[str]) -> str:
         marked = (
-            f"<{tag}{' class=number' if right else ''}>{html.escape(text)}</{tag}>"
+            f"<{tag}{' class=number' if right else ''}>{_escaped(text)}</{tag}>"
             for text, right in zip(texts, table.right, strict=True)
         )
         return f"<tr>{''.join(marked)}</tr>\n"
@@ -57,6 +58,10 @@ def _table(table: Cells) -> str:
     return (
         f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>{body}</tbody>\n</table></div>\n'
     )
+
+
+def _escaped(text: str) -> str:
+    return html.escape(printable(text))
 
 
 def _inlined(picture: bytes, number: int) -> str:

@@ -159,11 +159,12 @@ def _gantt(run: Run, span: float, several: bool) -> list[Panel]:
     def draw(ax: Axes) -> None:
         used: dict[str, tuple[str, str]] = {}
         for place, job in enumerate(jobs):
-            begin, stop = job.start or 0.0, job.finish if job.finish is not None else end
+            lane = run.lanes.get(job.name, Lane())
+            begin = job.start or 0.0
+            stop = next((t for t in (job.finish, lane.ended) if t is not None), end)
             if begin > job.arrival:
                 ax.barh(place, begin - job.arrival, 0.7, job.arrival, color="none",
                         edgecolor="#999999", linewidth=0.6)  # fmt: skip
-            lane = run.lanes.get(job.name, Lane())
             for since, until, job_class in stretches(lane.classes, begin, stop):
                 fill, hatch = look(job_class, used)
                 ax.barh(place, until - since, 0.7, since, color=fill, hatch=hatch,
@@ -171,7 +172,8 @@ def _gantt(run: Run, span: float, several: bool) -> list[Panel]:
             mark(ax, place, [job.first, job.final], ["^", "*"])
             mark(ax, place, lane.migrated, [">"] * len(lane.migrated))
             if job.finish is None:
-                ax.annotate("...", (stop, place), (3, 0), textcoords="offset points", va="center")
+                fate = "..." if job.exit_code is None else f"failed ({job.exit_code})"
+                ax.annotate(fate, (stop, place), (3, 0), textcoords="offset points", va="center")
         name_rows(ax, [job.name for job in jobs])
         ax.invert_yaxis()
         clock(ax, span)
@@ -256,18 +258,20 @@ def _cdf(runs: Sequence[Run]) -> list[Panel]:
     }  # fmt: skip
     if not any(len(found) > 2 for found in times.values()):
         return []
+    all_ = {run.label: sum(job.served == 0 for jobs in run.repeats for job in jobs) for run in runs}
+    last = max(found[-1] for found in times.values() if found)
 
     def draw(ax: Axes) -> None:
         for number, (label, found) in enumerate(times.items()):
             if found:
-                parts = [place / len(found) for place in range(len(found) + 1)]
-                ax.step([found[0], *found], parts, where="post",
+                parts = [place / all_[label] for place in range(len(found) + 1)]
+                ax.step([found[0], *found, last], [*parts, parts[-1]], where="post",
                         color=COLOURS[number % len(COLOURS)],
                         linestyle=DASHES[number % len(DASHES)], linewidth=1.6,
                         label=safe(label))  # fmt: skip
         ax.set_ylabel("part of the jobs")
         ax.set_ylim(0, 1.02)
-        clock(ax, max((found[-1] for found in times.values() if found), default=1.0))
+        clock(ax, last)
         ax.set_xlabel(f"completion time, {ax.get_xlabel()}")
         legend(ax)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from rich.console import Console
 
-from dltools.cli.live import LiveTable, sparkline
+from dltools.cli.live import LiveTable
+from dltools.cli.sparklines import sparkline
 from dltools.cli.tables import containers_table
 from dltools.streams import Row, to_table
 
@@ -81,6 +83,41 @@ def test_no_line_is_longer_than_the_screen(width: int) -> None:
     names = ["x" * 100, "y"]
     for line in drawn(width, 24, [sample(1, names, state="paused"), sample(2, names)]):
         assert len(line) <= width
+
+
+@pytest.mark.parametrize("width", [24, 30, 40, 50, 60, 80, 100, 119, 120, 200])
+def test_names_give_way_and_numbers_never(width: int) -> None:
+    names = ["a-job-with-a-long-name-" + "x" * 60, "another-job-with-a-long-name"]
+    rows = [sample(second, names, cpu_seconds=128.25 * second, cpu_limit_cores=127.5,
+                   memory_working_set_bytes=(1 << 40) - 1) for second in (1, 2)]  # fmt: skip
+    for row in rows[0] + rows[1]:
+        if row["kind"] == "progress":
+            row["metric"] = "a_metric_with_a_name_as_long_as_the_line_itself_if_not_longer"
+            row["value"] = -1.234e-05
+    header, _, *table = drawn(width, 24, rows)
+    assert max(map(len, [header, *table])) <= width
+    assert {line.count(" -1.234e-05") for line in table[1:]} == {1}
+    for line in table[1:]:
+        found = re.findall(r"(?<= )1[\d.e+]+(?: GiB)?", line)
+        assert set(found) <= {"128.25", "128", "1.02e+03 GiB"}
+        assert found or width < 40
+    assert header.split()[0] == "node-1"
+
+
+def test_a_header_drops_what_does_not_fit() -> None:
+    header = drawn(44, 24, [sample(1, ["job"]), sample(2, ["job"])])[0]
+    assert header == "node-1  12:00:02Z  CPU 3.00 of 4"
+
+
+def test_no_escape_in_a_name_is_drawn() -> None:
+    rows = sample(1, ["evil\x1b[31m\u202ejob"], state="paused\x1b")
+    for row in rows:
+        row["host"] = "node\x9b"
+        if row["kind"] == "progress":
+            row["metric"] = "loss\x1b]0;x\x07"
+    text = "".join(drawn(200, 24, [rows]))
+    assert text.isprintable()
+    assert "evil?[31m?job (paused?)" in text
 
 
 def test_a_paused_container_says_so() -> None:

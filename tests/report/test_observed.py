@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dltools.errors import DataError
+from dltools.outcome import summarise
 from dltools.report.decided import add_plans, add_results
 from dltools.report.observed import run
 from dltools.report.run import Run
@@ -36,6 +37,11 @@ def point(time: float, name: str, metric: str, value: float, host: str = "h") ->
             "container_name": name, "metric": metric, "value": value}  # fmt: skip
 
 
+def ended(time: float, name: str, code: int | None, host: str = "h", event: str = "exit") -> Row:
+    return {"time": at(time), "host": host, "kind": "event", "container_id": f"{name}-{host}",
+            "container_name": name, "event": event, "exit_code": code}  # fmt: skip
+
+
 def observed(rows: list[Row]) -> Run:
     return run(to_table(sorted(rows, key=lambda row: row["time"])), "r", "test")
 
@@ -52,7 +58,7 @@ def test_jobs_come_and_go_and_meet_their_targets() -> None:
     found = observed(rows)
     a, b = found.jobs
     assert (a.name, a.arrival, a.finish, a.first, a.final, a.cpu) == ("a", 0, 20, 12, None, 20)
-    assert (b.name, b.arrival, b.finish, b.cpu) == ("b", 7, None, 10)
+    assert (b.name, b.arrival, b.finish, b.cpu) == ("b", 7, None, 15)
     assert found.lanes["a"].progress == [(5, 0.4), (12, 0.6), (18, 0.7)]
     assert found.lanes["a"].use == [(10, 1.0), (20, 1.0)]
     assert found.end == 30
@@ -123,6 +129,109 @@ def test_classes_come_from_the_states_of_plans() -> None:
     assert found.results == {"applied": 2, "failed": 1}
 
 
+def test_a_counter_that_begins_anew_is_added_to_what_was_used_before() -> None:
+    rows = [node(t) for t in (0, 10, 20, 30, 40)]
+    rows += [container(t, "a", t, started_at=at(-50)) for t in (0, 10)]  # 10 s of its life
+    rows += [
+        container(t, "a", t - 17, container_name="renamed", started_at=at(17)) for t in (20, 30)
+    ]
+    rows += [container(40, "a", math.nan, container_name="renamed", started_at=at(17))]
+    (job,) = observed(rows).jobs
+    assert (job.name, job.cpu, job.finish) == ("renamed", 10 + 13, None)
+
+
+def test_a_restart_that_nobody_dated_shows_by_a_counter_that_fell() -> None:
+    rows = [node(t) for t in (0, 10, 20, 30)]
+    rows += [container(t, "a", cpu) for t, cpu in ((0, 90), (10, 98), (20, 3), (30, 8))]
+    found = observed(rows)
+    assert found.jobs[0].cpu == 8 + 3 + 5
+    assert found.lanes["a"].use == [(10, 0.8), (20, 0.3), (30, 0.5)]
+
+
+def test_a_counter_that_wavers_is_no_restart() -> None:
+    rows = [node(t) for t in (0, 10, 20)]
+    rows += [
+        container(t, "a", cpu, started_at=at(-9)) for t, cpu in ((0, 50), (10, 49.9), (20, 55))
+    ]
+    assert observed(rows).jobs[0].cpu == pytest.approx(5.1)
+
+
+def test_a_job_that_is_seen_once_has_used_what_its_counter_says_since_it_began() -> None:
+    rows = [node(t) for t in (0, 10, 20)]
+    rows += [container(10, "new", 3, started_at=at(8)), container(0, "old", 3, started_at=at(-8))]
+    new, old = sorted(observed(rows).jobs, key=lambda job: job.name)
+    assert (new.cpu, old.cpu) == (3, 0)
+
+
+@pytest.mark.parametrize("code", [1, 3, 137])
+def test_who_exits_with_an_error_has_failed_and_not_finished(code: int) -> None:
+    rows = [node(t) for t in (0, 10, 20, 30)]
+    rows += [container(t, n, t) for t in (0, 10) for n in ("bad", "good", "unknown")]
+    rows += [ended(12, "bad", code), ended(12, "good", 0)]
+    found = observed(rows)
+    bad, good, unknown = found.jobs
+    assert (bad.finish, bad.completion, bad.exit_code) == (None, None, code)
+    assert (good.finish, good.exit_code) == (10, None)
+    assert (unknown.finish, unknown.exit_code) == (10, None)
+    assert [found.lanes[job.name].ended for job in found.jobs] == [10, 10, 10]
+    summary = summarise(found.jobs)
+    assert (summary.unfinished, summary.failed, summary.mean_completion) == (1, 1, 10)
+
+
+def test_an_exit_in_the_last_sample_is_an_end() -> None:
+    rows = [node(t) for t in (0, 10)] + [container(t, n, t) for t in (0, 10) for n in "ab"]
+    rows += [ended(10.1, "a", 0), ended(10.2, "b", 2)]
+    a, b = observed(rows).jobs
+    assert (a.finish, b.finish, b.exit_code) == (10, None, 2)
+
+
+def test_who_was_started_again_has_not_failed() -> None:
+    rows = [node(t) for t in (0, 10, 20, 30)] + [container(t, "a", t) for t in (0, 10)]
+    rows += [container(t, "b", t) for t in (0, 10, 20, 30)]
+    for name in "ab":
+        rows += [ended(11, name, 1), ended(12, name, None, event="start")]
+    rows += [ended(13, "a", 0)]
+    a, b = observed(rows).jobs
+    assert (a.finish, a.exit_code) == (10, None)
+    assert (b.finish, b.exit_code) == (None, None)
+
+
+@pytest.mark.parametrize("code", [130, 137, 143])
+def test_a_serving_container_that_is_stopped_has_not_failed(code: int) -> None:
+    rows = [node(t) for t in (0, 10, 20)] + [container(t, "a", t) for t in (0, 10)]
+    rows += [point(t, "a", "latency_seconds", 0.1) for t in (2, 4)] + [ended(12, "a", code)]
+    (job,) = observed(rows).jobs
+    assert (job.finish, job.exit_code) == (10, None)
+
+
+def test_a_run_in_which_nobody_finished_has_no_makespan() -> None:
+    rows = [node(t) for t in (0, 10)] + [container(t, "a", t) for t in (0, 10)]
+    assert math.isnan(summarise(observed(rows).jobs).makespan)
+
+
+def test_of_saved_logs_the_progress_is_reported() -> None:
+    rows = [point(t, "a", "loss", 9 - t, "log") for t in (0, 2, 4)]
+    rows += [point(t, "b", "val_accuracy", t, "log") for t in (3, 5)]
+    found = observed(rows)
+    assert found.counted is False
+    assert [(job.name, job.node, job.arrival) for job in found.jobs] == [
+        ("a", "log", 0), ("b", "log", 3),
+    ]  # fmt: skip
+    assert {(job.finish, job.cpu) for job in found.jobs} == {(None, 0)}  # logs do not tell
+    assert found.lanes["a"].progress == [(0, 9), (2, 7), (4, 5)]
+    assert (found.lanes["b"].use, found.lanes["b"].limit) == ([], [])
+    assert found.end == 5
+
+
+def test_logs_beside_a_host_are_jobs_too() -> None:
+    rows = [point(t, "a", "loss", 9 - t, "log") for t in (0, 2)]
+    rows += [node(t) for t in (0, 10)] + [container(t, "b", t) for t in (0, 10)]
+    rows += [point(1, "gone", "loss", 1.0)]  # of a host on which others were seen
+    found = observed(rows)
+    assert [job.name for job in found.jobs] == ["a", "b"]
+    assert found.counted
+
+
 def test_a_recording_without_containers_is_refused() -> None:
-    with pytest.raises(DataError, match="no container was observed"):
+    with pytest.raises(DataError, match="no container and no progress"):
         observed([node(0)])

@@ -215,6 +215,29 @@ def test_what_was_cut_off_is_reported_as_far_as_it_goes(
     assert rows(done.stdout)
 
 
+def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
+    log = tmp_path / "gru.log"
+    log.write_text("".join(f"Epoch {n} loss: {1 / n}\n" for n in range(1, 9)))
+    recorded = tool("dl-probe", "--from-log", log, "-o", tmp_path / "log.parquet")
+    assert recorded.returncode == 0, recorded.stderr
+    done = tool("dl-report", tmp_path / "log.parquet")
+    assert done.returncode == 0, done.stderr
+    assert "nothing but progress is known" in complaint(done.stderr)
+    (job,) = rows(done.stdout)
+    assert (job["name"], job["finish"], job["exit_code"]) == ("gru", None, None)
+    page = tool("dl-report", tmp_path / "log.parquet", "--format", "html")
+    assert b"Progress" in page.stdout
+
+
+def test_a_failed_job_stays_one_when_its_row_is_read_again(tool: Tools) -> None:
+    row = b'{"policy":"p","seed":0,"name":"a","arrival":0,"start":0,"finish":null,"exit_code":3}\n'
+    table = tool("dl-report", "--format", "table", input=row).stdout.decode()
+    assert "failed (3)" in table
+    again = tool("dl-report", "--format", "csv", "--jobs", input=row).stdout
+    markdown = tool("dl-report", "--format", "markdown", input=again).stdout.decode()
+    assert "failed (3)" in markdown
+
+
 def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: Path) -> None:
     code = ("import sys; sys.modules['matplotlib'] = None; sys.argv[0] = 'dl-report';"
             "from dltools.cli.report import main; main()")  # fmt: skip

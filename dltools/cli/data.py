@@ -1,0 +1,42 @@
+"""Data on standard output: the same bytes in files and pipes, and printable on a terminal."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import sys
+from typing import IO, TYPE_CHECKING
+
+from dltools.printable import printable_lines
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
+
+def for_screen(text: str) -> str:
+    """Return data for standard output: as they are, or made printable where that is a terminal."""
+    return printable_lines(text) if sys.stdout.isatty() else text
+
+
+def on_screen(file: IO[bytes]) -> IO[bytes]:
+    """Return a file to write data to: itself, or one that makes them printable for a terminal."""
+    return _Printable(file) if file.isatty() else file  # type: ignore[return-value]
+
+
+class _Printable(io.RawIOBase):
+    """Text on its way to a terminal."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        text = self._decoder.decode(bytes(data))
+        self._file.write(printable_lines(text).encode())
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        self._file.flush()

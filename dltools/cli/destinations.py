@@ -1,0 +1,132 @@
+"""The files that -o names: what appears whole, what is written in place, what is refused; and the
+format, which a file's name decides."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, TypeVar
+
+import typer
+
+from dltools.errors import OutputError
+from dltools.files import atomic_file, named
+
+_DESCRIPTOR = re.compile(rf"/proc/{os.getpid()}/(?:task/\d+/)?fd/(\d+)")
+_MOST_LINKS = 40
+_ANY = (".txt",)
+"""Suffixes that go with every format."""
+
+_Format = TypeVar("_Format", bound=StrEnum)
+
+
+@contextmanager
+def output_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open the file that -o names; symbolic links are followed.
+
+    A regular file appears whole when the block ends well, or not at all. What is no regular file
+    (a device, a FIFO, a descriptor as /dev/stdout is one) is written in place and never replaced.
+    Raises `OutputError` where it cannot be created, also for a directory.
+    """
+    place = _place(path)
+    if _is_regular(place):
+        with atomic_file(place) as file:
+            yield file
+    else:
+        with written_in_place(path) as file:
+            yield file
+
+
+@contextmanager
+def written_in_place(path: Path) -> Iterator[IO[bytes]]:
+    """Open the file that -o names to write into it as it stands: a stream, which grows.
+
+    A regular file is emptied first, but not a descriptor: whoever opened it has decided. Raises
+    `OutputError`.
+    """
+    place = _place(path)
+    try:
+        if match := _DESCRIPTOR.fullmatch(str(place)):
+            handle = os.dup(int(match[1]))
+        else:
+            create = os.O_CREAT if _is_regular(place) else 0
+            handle = os.open(place, os.O_WRONLY | os.O_TRUNC | os.O_NOCTTY | create, 0o666)
+    except OSError as error:
+        raise OutputError(f"cannot create {path}: {error.strerror}") from error
+    with named(handle, path) as file:
+        yield file
+
+
+def check(path: Path) -> None:
+    """Raise `OutputError` where -o names what cannot be written, before long work is done."""
+    place = _place(path)
+    if _is_regular(place) and not place.parent.is_dir():
+        raise OutputError(f"cannot create {path}: no directory {place.parent}")
+
+
+def is_replaceable(path: Path) -> bool:
+    """Tell whether -o names a regular file, or none yet, that a new one may take the place of."""
+    return _is_regular(_place(path))
+
+
+def is_terminal(path: str) -> bool:
+    """Tell whether -o names a terminal, such as /dev/tty."""
+    try:
+        if not stat.S_ISCHR(Path(path).stat().st_mode):
+            return False
+        handle = os.open(path, os.O_WRONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.isatty(handle)
+    finally:
+        os.close(handle)
+
+
+def _place(path: Path) -> Path:
+    """Return where a path leads: links are followed, but not those of /proc, which stand for open
+    files. Raises `OutputError` for a directory and for links in a circle."""
+    place = path
+    for _ in range(_MOST_LINKS):
+        place = Path(os.path.realpath(place.parent)) / place.name
+        if not place.is_symlink() or place.is_relative_to("/proc"):
+            break
+        place = place.parent / place.readlink()
+    else:
+        raise OutputError(f"cannot create {path}: too many levels of symbolic links")
+    if place.is_dir():
+        raise OutputError(f"cannot create {path}: it is a directory")
+    return place
+
+
+def _is_regular(place: Path) -> bool:
+    if place.is_relative_to("/proc"):
+        return False
+    try:
+        return stat.S_ISREG(place.stat().st_mode)
+    except OSError:
+        return True  # nothing is there yet
+
+
+# The format
+
+
+def format_of(
+    wanted: _Format, auto: _Format, output: str | Path | None, suffixes: Mapping[str, _Format]
+) -> _Format:
+    """Return the format that --format asks for, else the one that the name of -o ends in, else
+    `auto`. Raises `BadParameter` where the two contradict each other."""
+    suffix = "" if output is None else Path(output).suffix.lower()
+    named_ = suffixes.get(suffix, auto)
+    if wanted is auto:
+        return named_
+    if named_ not in (auto, wanted) and suffix not in _ANY:
+        raise typer.BadParameter(
+            f"{output} ends in {suffix}, which is {named_}, but --format {wanted} asks for another"
+        )
+    return wanted

@@ -1,0 +1,143 @@
+"""A terminal while something is drawn on it again and again: its keys, and the signals it sends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import signal
+import sys
+import termios
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any
+
+_ECHO = 3
+"""Where the flags of echo and of whole lines stand in what termios returns."""
+
+_SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|O.|.)", re.DOTALL)
+"""What a key such as an arrow sends, or one with Alt."""
+
+
+class Event(Enum):
+    """What a wait ended with."""
+
+    TIME = auto()
+    QUIT = auto()  # somebody typed q
+    CHANGED = auto()  # the screen has another size, or is ours again
+
+
+class Terminal:
+    """Reads keys without echo where standard input is a terminal, and this process in its
+    foreground.
+
+    Whoever stops or kills the process finds the terminal as it was. `leave` is called before the
+    process stops, `enter` when it goes on; both must be safe at any moment.
+    """
+
+    def __init__(self, leave: Callable[[], None], enter: Callable[[], None]) -> None:
+        """Take the terminal; `close` gives it back."""
+        self._leave, self._enter = leave, enter
+        self._keys = sys.stdin.fileno() if sys.stdin is not None and sys.stdin.isatty() else None
+        self._found: list[Any] | None = None
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        self._handlers: dict[int, Any] = {}
+        for number, handler in (
+            (signal.SIGWINCH, self._resized), (signal.SIGCONT, self._continued),
+            (signal.SIGTSTP, self._stopped), (signal.SIGHUP, self._killed),
+            (signal.SIGQUIT, self._killed),
+        ):  # fmt: skip
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, say
+                self._handlers[number] = signal.signal(number, handler)
+        self._take()
+
+    def close(self) -> None:
+        """Give the terminal back as it was found."""
+        self._give_back()
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        os.close(self._woken)
+        os.close(self._wake)
+
+    @property
+    def is_away(self) -> bool:
+        """Tell whether the shell has put the process into the background, and the screen is its."""
+        return self._found is not None and not self._in_foreground()
+
+    def wait(self, seconds: float) -> Event:
+        """Wait until a time has passed or something has happened."""
+        until = time.monotonic() + seconds
+        while True:
+            sources = [self._woken]
+            if self._keys is not None and self._found is not None and self._in_foreground():
+                sources.append(self._keys)
+            ready = select.select(sources, [], [], max(0.0, until - time.monotonic()))[0]
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+                return Event.CHANGED
+            if self._keys in ready and self._quits():
+                return Event.QUIT
+            if not ready:
+                return Event.TIME
+
+    def _quits(self) -> bool:
+        assert self._keys is not None
+        try:
+            typed = os.read(self._keys, 4096)
+        except OSError:
+            typed = b""
+        if not typed:  # it has hung up
+            self._keys = None
+        return b"q" in _SEQUENCE.sub(b"", typed).lower()
+
+    # The terminal's settings
+
+    def _in_foreground(self) -> bool:
+        try:
+            return self._keys is not None and os.tcgetpgrp(self._keys) == os.getpgrp()
+        except OSError:
+            return False
+
+    def _take(self) -> None:
+        if self._keys is None or not self._in_foreground():
+            return
+        with contextlib.suppress(termios.error):
+            if self._found is None:
+                self._found = termios.tcgetattr(self._keys)
+            quiet = [*self._found]
+            quiet[_ECHO] &= ~(termios.ECHO | termios.ICANON)
+            termios.tcsetattr(self._keys, termios.TCSANOW, quiet)
+
+    def _give_back(self) -> None:
+        if self._keys is None or self._found is None or not self._in_foreground():
+            return
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(self._keys, termios.TCSANOW, self._found)
+            termios.tcflush(self._keys, termios.TCIFLUSH)  # what was typed is not for the shell
+
+    # Signals
+
+    def _resized(self, *_: object) -> None:
+        with contextlib.suppress(OSError):  # full of wake-up calls, or closed
+            os.write(self._wake, b"!")
+
+    def _stopped(self, number: int, _: object) -> None:
+        self._leave()
+        self._give_back()
+        handler = signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # here it stops
+        signal.signal(number, handler)
+
+    def _continued(self, *_: object) -> None:
+        self._take()
+        self._enter()
+        self._resized()
+
+    def _killed(self, number: int, _: object) -> None:
+        self._leave()
+        self._give_back()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)

@@ -1,0 +1,36 @@
+"""What others wrote, made fit for a screen."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.printable import printable, printable_lines
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain-name_1.0", "plain-name_1.0"),
+        ("größe 深度 😀", "größe 深度 😀"),
+        ("\x1b[2Jgone", "?[2Jgone"),
+        ("a\rb\nc\td\x07\x00\x7f", "a?b?c?d???"),
+        ("\x9b31m", "?31m"),  # C1: an escape of one byte
+        ("\u202egnp.exe", "?gnp.exe"),  # writes backwards
+        ("a\u200bb\ufeff\u2066\ud800", "a?b???"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_replaced(text: str, expected: str) -> None:
+    assert printable(text) == expected
+
+
+@given(st.text())
+def test_every_text_becomes_one_printable_line(text: str) -> None:
+    assert printable(text).isprintable()
+    assert len(printable(text)) == len(text)
+    assert printable(printable(text)) == printable(text)
+
+
+def test_lines_and_tabs_of_data_stay() -> None:
+    assert printable_lines("a\tb\n\x1b[31m\tc\r\n") == "a\tb\n?[31m\tc?\n"
