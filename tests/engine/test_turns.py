@@ -67,10 +67,10 @@ def ran_alone(jobs: list[Job]) -> list[Job]:
 
 @contextmanager
 def rotating(
-    tool: Tools, jobs: list[Job], seconds: float = 0.5
+    tool: Tools, jobs: list[Job], *arguments: str, seconds: float = 0.5
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A dl-apply that holds a rotation of these containers, its input still open."""
-    process = tool.begin("dl-apply")
+    process = tool.begin("dl-apply", *arguments)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(turns(*jobs, seconds=seconds))
