@@ -304,6 +304,7 @@ def _priorities(case: _Case) -> Realized:
     jobs.sort(
         key=lambda job: (
             place.get(job.member, len(place)), standings[job.id], line.turn(job.member, now),
+            0.0 if job.member in line.places else job.attained,
         )
     )  # fmt: skip
     groups = _packed(jobs, case.cpus)

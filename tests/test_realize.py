@@ -90,6 +90,16 @@ def test_equals_take_turns_beginning_with_who_came_first() -> None:
     assert list(fronts(found, [0, 2, 5, 7, 10, 15, 20])) == ["b", "b", "a", "a", "c", "b", "a"]
 
 
+def test_without_a_line_who_has_had_least_is_first_among_equals() -> None:
+    jobs = [job("a", 2), job("b", 2, arrived=1), job("c", 2, arrived=2)]
+    first = []
+    for used in ((9.0, 0.0, 0.0), (9.0, 9.0, 0.0), (9.0, 9.0, 9.0), (18.0, 9.0, 9.0)):
+        for one, seconds in zip(jobs, used, strict=True):
+            one.samples = [(3, seconds)]
+        first += fronts(node(*jobs, shares=dict.fromkeys("abc", 1 / 3)), [0])
+    assert first == ["b", "c", "a", "b"]
+
+
 def fronts(found: Node, seconds: list[int]) -> Iterator[str]:
     """Yield the names of those at the first level at these times."""
     line = Line()
