@@ -17,7 +17,7 @@ import pytest
 from conftest import missing
 from engine.containers import IMAGE, Containers, ImageError, Job, build_image, eventually, plan_for
 from engine.daemon import Daemon, DaemonError
-from engine.test_turns import SPIN, state, turns, used
+from engine.test_turns import SPIN, state, turns
 from engine.tools import Tools, complaint, records
 
 from dltools.probe.engine import Engine
@@ -92,8 +92,8 @@ def test_turns_go_on_after_a_restart(
     with rotating(tool, jobs) as process:
         with away(daemon, number):
             time.sleep(1)
-        spent = [used(job) for job in jobs]
-        going = lambda: all(used(j) > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
+        spent = [job.cpu_seconds for job in jobs]
+        going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
         assert eventually(going, 30)
         assert process.poll() is None
         process.terminate()
@@ -179,8 +179,8 @@ def test_the_pipe_outlives_a_restart(
     assert eventually(lambda: any(state(job) == "paused" for job in jobs), 30)
     with away(daemon):
         time.sleep(1)
-    spent = [used(job) for job in jobs]
-    going = lambda: all(used(j) > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
+    spent = [job.cpu_seconds for job in jobs]
+    going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
     assert eventually(going, 30)
     third = run(f"({SPIN}) & {script}", name="c")  # only a new plan knows of it
     assert eventually(lambda: state(third) == "paused", 30)
