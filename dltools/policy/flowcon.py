@@ -87,7 +87,7 @@ class FlowCon:
         memory = {**state, node.host: unknown}
         if all(job_class == COMPLETING for job_class in classes.values()):
             grants = {
-                key: Grant(1.0, COMPLETING, f"all completing: limits off; {_numbers(found)}",
+                key: Grant(1.0, COMPLETING, f"all completing, nobody makes room; {_numbers(found)}",
                            signal_of(found), free=True)
                 for key, found in growths.items()
             }  # fmt: skip
@@ -175,8 +175,8 @@ def limit(job_class: str, efficiency: float | None, total: float, n: int) -> flo
 def _reason(before: str, after: str, found: Growth, alpha: float, share: float | None) -> str:
     word = _WORDS[after]
     if found.efficiency is None:
-        kept = "no limit" if after == NEW else "limit kept"
-        return f"{word}: growth efficiency unknown ({found.note}); {kept}"
+        kept = "" if after == NEW else "; limit kept"
+        return f"{word}: growth efficiency unknown ({found.note}){kept}"
     relation = "<" if found.efficiency < alpha else ">="
     moved = f" ({before} to {after})" if before != after else ""
     kept = "; limit kept" if share is None else ""

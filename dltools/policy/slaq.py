@@ -61,7 +61,7 @@ class Slaq:
         for job in node.jobs:
             share, ahead = shares[job.id], quality[job.id]
             if ahead is None:
-                grants[job.id] = Grant(share, "-", "no limit: too few points to predict", free=True)
+                grants[job.id] = Grant(share, "-", "too few points to predict", free=True)
                 continue
             gain = ahead(share * budget)
             note = f"{metric_of(job)} gains {gain:.2%} of its way in {share * budget:.3g} CPU s"
