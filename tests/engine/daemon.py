@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.containers import eventually
 
-START_S = 60
+START_S = 180
 
 
 class DaemonError(Exception):
@@ -63,7 +63,7 @@ class Daemon:
         """Stop it; its containers stay as they are."""
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(60)
+            self._process.wait(180)
             self._process = None
             # A containerd that dies with it may stay a zombie, which the next one takes for alive.
             (self._home / "exec" / "containerd" / "containerd.pid").unlink(missing_ok=True)

@@ -66,12 +66,12 @@ def jobs(run: Containers) -> list[Job]:
 @contextmanager
 def rotating(tool: Tools, jobs: list[Job], *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A dl-apply that makes these containers take turns, its input still open."""
-    process = tool.begin("dl-apply", *arguments)
+    process = tool.begin("dl-apply", "--patience", "300", *arguments)
     assert process.stdin is not None
     process.stdin.write(turns(*jobs))
     process.stdin.flush()
     paused: Callable[[], bool] = lambda: any(state(job) == "paused" for job in jobs)  # noqa: E731
-    assert eventually(paused, 20)
+    assert eventually(paused)
     yield process
 
 
@@ -94,10 +94,10 @@ def test_turns_go_on_after_a_restart(
             time.sleep(1)
         spent = [job.cpu_seconds for job in jobs]
         going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
-        assert eventually(going, 30)
+        assert eventually(going)
         assert process.poll() is None
         process.terminate()
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=300)
     assert process.returncode == 143
     assert "paused; asking again" in complaint(stderr)
     assert [state(job) for job in jobs] == ["running"] * 2
@@ -111,7 +111,7 @@ def test_who_ends_the_run_while_the_engine_is_away_leaves_nobody_paused(
             process.terminate()
             time.sleep(1)
             assert process.poll() is None
-        process.communicate(timeout=30)
+        process.communicate(timeout=300)
     assert process.returncode == 143
     assert [state(job) for job in jobs] == ["running"] * 2
 
@@ -119,7 +119,7 @@ def test_who_ends_the_run_while_the_engine_is_away_leaves_nobody_paused(
 def test_limits_are_restored_after_a_restart(daemon: Daemon, tool: Tools, run: Containers) -> None:
     job = run(nano_cpus=1_500_000_000)
     before = job.kernel()
-    process = tool.begin("dl-apply", "--restore")
+    process = tool.begin("dl-apply", "--patience", "300", "--restore")
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(plan_for(job, {"cpus": 0.4}))
@@ -128,7 +128,7 @@ def test_limits_are_restored_after_a_restart(daemon: Daemon, tool: Tools, run: C
     with away(daemon):
         process.terminate()
         time.sleep(0.5)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == 143
     assert job.kernel() == before
 
@@ -138,7 +138,7 @@ def test_an_engine_that_stays_away_is_said_with_who_is_paused_and_what_to_do(
 ) -> None:
     monkeypatch.setenv("DLTOOLS_PATIENCE", "1")
     with rotating(tool, jobs, "--restore", "--patience", "1") as process, away(daemon):
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=300)
         assert process.returncode == 69
         waiting, last = stderr.decode().splitlines()
         (name,) = (job.name for job in jobs if f"docker unpause {job.name}" in last)
@@ -176,18 +176,18 @@ def test_the_pipe_outlives_a_restart(
     line = (f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p fair --realize rotate --quantum 0.5"
             " | dl-apply --restore")  # fmt: skip
     process = tool.begin_shell(line, tmp_path / "bin")
-    assert eventually(lambda: any(state(job) == "paused" for job in jobs), 30)
+    assert eventually(lambda: any(state(job) == "paused" for job in jobs))
     with away(daemon):
         time.sleep(1)
     spent = [job.cpu_seconds for job in jobs]
     going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
-    assert eventually(going, 30)
+    assert eventually(going)
     third = run(f"({SPIN}) & {script}", name="c")  # only a new plan knows of it
-    assert eventually(lambda: state(third) == "paused", 30)
+    assert eventually(lambda: state(third) == "paused")
     for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
         if b"dltools.cli.apply" in Path(f"/proc/{child}/cmdline").read_bytes():
             subprocess.run(["kill", "-TERM", child], check=True)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert [state(job) for job in (*jobs, third)] == ["running"] * 3
 
 
@@ -211,7 +211,7 @@ def test_a_stream_of_samples_loses_and_doubles_nothing(
     before = len(steps)
     read_until(before + 40)
     process.terminate()
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=300)
     assert process.returncode == 143
     assert "asking again" in complaint(stderr)
     assert steps == list(range(steps[0], steps[0] + len(steps)))
