@@ -26,8 +26,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 
-# Started in the background a suite ignores Ctrl-C, and so would all that it starts.
+# A suite in the background, or under nohup, ignores these, and so would all that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
