@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
@@ -20,7 +19,7 @@ from dltools.bounded import Lines, lines
 from dltools.cli import options
 from dltools.cli.data import for_screen
 from dltools.cli.exits import Exit, complain, guarded, run
-from dltools.cli.options import Input, Verbose, Version
+from dltools.cli.options import Input, Patience, StateDir, Verbose, Version
 from dltools.cli.place import Place
 
 if TYPE_CHECKING:
@@ -78,23 +77,8 @@ def apply(
             "nobody waits any more.",
         ),
     ] = None,
-    patience: Annotated[
-        float,
-        typer.Option(
-            parser=options.seconds,
-            metavar="TIME",
-            envvar="DLTOOLS_PATIENCE",
-            help="How long to wait for an engine that restarts.",
-        ),
-    ] = "60",  # type: ignore[assignment]
-    state_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            envvar="DLTOOLS_STATE_DIR",
-            help="Keep the journal in DIR, and not where this user's is.",
-        ),
-    ] = None,
+    patience: Patience = "60",  # type: ignore[assignment]
+    state_dir: StateDir = None,
     format_: Annotated[
         Output,
         typer.Option(

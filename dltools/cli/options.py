@@ -63,6 +63,25 @@ def seconds(text: str) -> float:
     return found
 
 
+Patience = Annotated[
+    float,
+    typer.Option(
+        parser=seconds,
+        metavar="TIME",
+        envvar="DLTOOLS_PATIENCE",
+        help="How long to wait for an engine that restarts.",
+    ),
+]
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        envvar="DLTOOLS_STATE_DIR",
+        help="Directory of dl-apply's journal and turns, if it is not the usual one.",
+    ),
+]
+
+
 def assigned(assignments: Iterable[str]) -> dict[str, object]:
     """Read what --set gave: NAME=VALUE each. Raises `ConfigError`."""
     found: dict[str, object] = {}

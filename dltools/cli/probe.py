@@ -15,7 +15,7 @@ import typer
 from dltools.cli import options
 from dltools.cli.destinations import format_of
 from dltools.cli.exits import complain, guarded, run
-from dltools.cli.options import Verbose, Version, seconds
+from dltools.cli.options import Patience, StateDir, Verbose, Version, seconds
 from dltools.cli.outputs import SUFFIXES, Output, chosen, opened
 
 if TYPE_CHECKING:
@@ -143,23 +143,8 @@ def probe(
             metavar="DIR", help="Merge the small files of a directory of recordings, and stop."
         ),
     ] = None,
-    patience: Annotated[
-        float,
-        typer.Option(
-            parser=seconds,
-            metavar="TIME",
-            envvar="DLTOOLS_PATIENCE",
-            help="How long to wait for an engine that restarts, in a stream.",
-        ),
-    ] = "60",  # type: ignore[assignment]
-    state_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            envvar="DLTOOLS_STATE_DIR",
-            help="Where dl-apply notes who takes turns, if not at its usual place.",
-        ),
-    ] = None,
+    patience: Patience = "60",  # type: ignore[assignment]
+    state_dir: StateDir = None,
     format_: Annotated[
         Output,
         typer.Option(
