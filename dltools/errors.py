@@ -4,7 +4,7 @@ Each message is one line that says what is wrong and what to do. `dltools.cli.ex
 classes to exit codes; nothing below `cli` knows an exit code.
 """
 
-from dltools.printable import printable
+from dltools.text import printable
 
 LONGEST = 280
 

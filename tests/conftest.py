@@ -14,8 +14,8 @@ from engine.containers import IMAGE, Containers, Gate, ImageError, build_image
 from engine.fake import FakeEngine
 from engine.tools import Tools
 
+from dltools.engine.containers import Engine
 from dltools.errors import DltoolsError
-from dltools.probe.engine import Engine
 
 ENGINE_TESTS = Path(__file__).parent / "engine"
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dltools.planner import Fold, Verdict
-from dltools.plans import Plan, dump_plan, load_plans
-from dltools.policy.base import Policy
-from dltools.policy.flowcon import FLOWCON
-from dltools.policy.parameters import build
-from dltools.realize import Choice, Mode
-from dltools.streams import Row, to_table
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Fold, Verdict
+from dltools.plan.policy.base import Policy
+from dltools.plan.policy.flowcon import FLOWCON
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation import Choice, Mode
+from dltools.plan.records import Plan, dump_plan, load_plans
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from dltools.plans import SETTINGS, Action, Op, Plan
-from dltools.schema import COLUMNS, REQUIRED, Column, Kind, Type
-from dltools.streams import Format, Row, read_table, to_table, writer
+from dltools.observations.reading import read_table
+from dltools.observations.schema import COLUMNS, REQUIRED, Column, Kind, Type
+from dltools.observations.table import Row, to_table
+from dltools.observations.writing import Format, writer
+from dltools.plan.records import SETTINGS, Action, Op, Plan
 
 EPOCH = datetime(2026, 1, 31, 12, 0, 0, 250_001, tzinfo=UTC)
 READABLE = (Format.PARQUET, Format.ARROW, Format.JSONL, Format.CSV)

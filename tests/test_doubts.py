@@ -11,9 +11,10 @@ from engine.tools import Tools
 from observing import container, node, point
 from strategies import encode
 
-from dltools.doubts import Doubts
 from dltools.labels import doubts
-from dltools.streams import Format, Row, to_table
+from dltools.observations.checks import Doubts
+from dltools.observations.table import Row, to_table
+from dltools.observations.writing import Format
 
 LABELS = {"dltools.metric": "loss", "dltools.targt": "0.5", "com.example": "x"}
 

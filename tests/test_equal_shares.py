@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dltools.equal_shares import assume
-from dltools.planner import Fold
-from dltools.policy import registry
-from dltools.realize import Choice, Mode
-from dltools.streams import Row, to_table
+from dltools.observations.equal_shares import assume
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Fold
+from dltools.plan.policy import registry
+from dltools.plan.realisation import Choice, Mode
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
 

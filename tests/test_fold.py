@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from observing import BEGUN, at, container, job_id, node, point, reread
 
-from dltools import feed
-from dltools.planner import Fold
-from dltools.plans import Op, Plan, dump_plan
-from dltools.policy import registry
-from dltools.policy.parameters import build, describe
-from dltools.realize import Choice, Mode
-from dltools.schema import COLUMNS, Kind, Type
-from dltools.streams import Row, to_table
+from dltools.observations import samples
+from dltools.observations.schema import COLUMNS, Kind, Type
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Fold
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build, describe
+from dltools.plan.realisation import Choice, Mode
+from dltools.plan.records import Op, Plan, dump_plan
 
 POLICIES = sorted(registry.policies([]))
 MODES = (None, Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY)
@@ -102,7 +102,7 @@ def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
     for _ in slowly.add_by_tick(to_table(rows)):
         pass
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feed, "CHUNK", chunk)
+        patch.setattr(samples, "CHUNK", chunk)
         assert dump_plan(final(name, rows, mode=mode)) == dump_plan(slowly.plan({}))
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dltools.line import TURN_S, Line, from_json, patience_s
+from dltools.plan.queue import TURN_S, Line, from_json, patience_s
 
 S = 1_000_000
 TURN = round(TURN_S * S)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import plans, settings_
 
 from dltools.errors import DataError
-from dltools.plans import (
+from dltools.plan.records import (
     SETTINGS,
     VERSION,
     Action,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.printable import printable, printable_lines
+from dltools.text import printable, printable_lines
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.cpus import format_cpus, parse_cpus, widest
-from dltools.line import Line, patience_s
-from dltools.plans import Op
-from dltools.policy.base import Grant, Node
-from dltools.policy.history import Series, Track
-from dltools.realize import Choice, Chosen, Mode, choose, realize
+from dltools.plan.policy.base import Grant, Node
+from dltools.plan.policy.container_history import Series, Track
+from dltools.plan.queue import Line, patience_s
+from dltools.plan.realisation import Choice, Chosen, Mode, choose, realize
+from dltools.plan.records import Op
 
 
 def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> Track:

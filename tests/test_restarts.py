@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from observing import at, container, node, point, reread
 
-from dltools.planner import Fold
-from dltools.plans import Plan
-from dltools.policy import registry
-from dltools.policy.flowcon import FLOWCON
-from dltools.realize import Choice, Mode
-from dltools.streams import Row, to_table
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Fold
+from dltools.plan.policy import registry
+from dltools.plan.policy.flowcon import FLOWCON
+from dltools.plan.realisation import Choice, Mode
+from dltools.plan.records import Plan
 
 
 def planned(

@@ -7,9 +7,9 @@ import re
 import pyarrow as pa
 import pytest
 
-from dltools import schema
 from dltools.labels import is_true
-from dltools.schema import (
+from dltools.observations import schema
+from dltools.observations.schema import (
     COLUMNS,
     NAMES,
     REQUIRED,

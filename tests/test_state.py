@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dltools import state
+from dltools.engine import state_directory
+from dltools.engine.pauses import Note, Run, load, notes
 from dltools.errors import DataError
-from dltools.holding import Note, Run, load, notes
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A home and a system's place for state that are nobody's."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.setattr(state, "SYSTEM", tmp_path / "system")
+    monkeypatch.setattr(state_directory, "SYSTEM", tmp_path / "system")
     return tmp_path / "home"
 
 
@@ -34,27 +34,27 @@ def test_root_has_one_place_whatever_its_home(
     as_user(monkeypatch, 0)
     if value is not None:
         monkeypatch.setenv("XDG_STATE_HOME", value)
-    assert state.directory() == tmp_path / "system"
+    assert state_directory.directory() == tmp_path / "system"
     monkeypatch.setenv("HOME", "/home/ada")
-    assert state.directory() == tmp_path / "system"
+    assert state_directory.directory() == tmp_path / "system"
 
 
 def test_anybody_else_s_is_at_home(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     as_user(monkeypatch, 1000)
-    assert state.directory() == home / ".local" / "state" / "dltools"
+    assert state_directory.directory() == home / ".local" / "state" / "dltools"
 
 
 @pytest.mark.parametrize("uid", [0, 1000])
 def test_xdg_and_what_is_asked_for_win(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
     as_user(monkeypatch, uid)
     monkeypatch.setenv("XDG_STATE_HOME", "/var/state")
-    assert state.directory() == Path("/var/state/dltools")
-    assert state.directory(Path("/else/where")) == Path("/else/where")
-    assert state.directory(Path("here")) == Path.cwd() / "here"
+    assert state_directory.directory() == Path("/var/state/dltools")
+    assert state_directory.directory(Path("/else/where")) == Path("/else/where")
+    assert state_directory.directory(Path("here")) == Path.cwd() / "here"
 
 
 def test_asking_makes_no_directory(tmp_path: Path) -> None:
-    assert state.places(tmp_path / "asked")[0] == tmp_path / "asked"
+    assert state_directory.places(tmp_path / "asked")[0] == tmp_path / "asked"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -62,15 +62,15 @@ def test_root_s_earlier_place_is_known_where_it_is_there(
     monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
     as_user(monkeypatch, 0)
-    assert state.earlier() is None
+    assert state_directory.earlier() is None
     old = home / ".local" / "state" / "dltools"
     old.mkdir(parents=True)
-    assert state.earlier() == old
-    assert state.earlier(Path("/asked")) is None
+    assert state_directory.earlier() == old
+    assert state_directory.earlier(Path("/asked")) is None
     monkeypatch.setenv("XDG_STATE_HOME", "/var/state")
-    assert state.earlier() is None
+    assert state_directory.earlier() is None
     as_user(monkeypatch, 1000)
-    assert state.earlier() is None
+    assert state_directory.earlier() is None
 
 
 # Who holds what
@@ -78,7 +78,7 @@ def test_root_s_earlier_place_is_known_where_it_is_there(
 
 def test_a_run_lives_as_long_as_its_process() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    code = f"from dltools.holding import _began; print(_began({child.pid}))"
+    code = f"from dltools.engine.pauses import _began; print(_began({child.pid}))"
     began = int(subprocess.check_output([sys.executable, "-c", code]))
     run = Run(child.pid, began)
     assert run.alive

@@ -6,12 +6,12 @@ import pytest
 from observing import container, node, point
 
 from dltools.errors import ConfigError
-from dltools.planner import Fold
-from dltools.policy import targets as policy_targets
-from dltools.policy.tradl import TRADL
-from dltools.realize import Choice
-from dltools.streams import to_table
-from dltools.targets import read
+from dltools.observations.table import to_table
+from dltools.plan.planner import Fold
+from dltools.plan.policy import targets as policy_targets
+from dltools.plan.policy.tradl import TRADL
+from dltools.plan.realisation import Choice
+from dltools.plan.targets_file import read
 
 GOOD = """
 ["bert-*"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from dltools.engine.containers import Container, Engine
 from dltools.errors import DltoolsError
-from dltools.probe.engine import Container, Engine
 
 _PROBE = ["sh", "-c", ": < /dev/nvidiactl"]
 _NO_SHELL = (126, 127)

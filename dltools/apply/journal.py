@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dltools.engine.pauses import Run
 from dltools.errors import DataError, OutputError
 from dltools.files import atomic_file
-from dltools.holding import Run
-from dltools.plans import Settings
+from dltools.plan.records import Settings
 
 VERSION = 1
 

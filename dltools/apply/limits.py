@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from dltools.cpus import format_cpus, parse_cpus
-from dltools.plans import Settings
-from dltools.probe import cgroup, node
-from dltools.probe.cgroup import V2_DEFAULT_WEIGHT, Cgroup
-from dltools.probe.engine import Container, Engine
-from dltools.schema import DEFAULT_CPU_WEIGHT
+from dltools.engine import cgroup, node
+from dltools.engine.cgroup import V2_DEFAULT_WEIGHT, Cgroup
+from dltools.engine.containers import Container, Engine
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.records import Settings
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 """The engine's fields that actions change, and that the journal keeps."""

@@ -15,10 +15,10 @@ from dltools.apply import gpu, limits
 from dltools.apply.gpu import Access
 from dltools.apply.journal import Entry
 from dltools.apply.limits import Place
-from dltools.holding import Run
-from dltools.plans import Settings
-from dltools.probe.engine import Engine, RefusedError
-from dltools.schema import DEFAULT_CPU_WEIGHT
+from dltools.engine.containers import Engine, RefusedError
+from dltools.engine.pauses import Run
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.records import Settings
 
 
 def entry(engine: Engine, place: Place, run: Run, state: str | None = None) -> Entry:

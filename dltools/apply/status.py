@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools import holding
 from dltools.apply import limits, original
 from dltools.apply.journal import Entry, Journal
+from dltools.engine import cgroup, pauses
+from dltools.engine.containers import Engine, GoneError
+from dltools.engine.pauses import Note, Run
 from dltools.errors import DataError
-from dltools.holding import Note, Run
-from dltools.plans import Settings
-from dltools.probe import cgroup
-from dltools.probe.engine import Engine, GoneError
-from dltools.schema import DEFAULT_CPU_WEIGHT
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.records import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ def held(engine: Engine, places: Iterable[Path]) -> list[Held]:
     mounts = cgroup.mounts()
     found: dict[str, Held] = {}
     for place in places:
-        turns = holding.notes([place], engine.id)
+        turns = pauses.notes([place], engine.id)
         entries = {entry.container_id: entry for entry in entries_in(engine, place)}
         for key in {**entries, **turns}:
             if key not in found:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from dltools.probe import cgroup
-from dltools.probe.cgroup import Cgroup
+from dltools.engine import cgroup
+from dltools.engine.cgroup import Cgroup
 
 _LOOKS = 5
 _BETWEEN_S = 0.02

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from dltools.bounded import Lines, lines
 from dltools.cli import options
 from dltools.cli.data import for_screen
 from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Patience, StateDir, Verbose, Version
 from dltools.cli.place import Place
+from dltools.inputs import Lines, lines
 
 if TYPE_CHECKING:
-    from dltools.apply.docker import Actuator
-    from dltools.apply.undoing import Tell
-    from dltools.plans import Result
+    from dltools.apply.actuator import Actuator
+    from dltools.apply.undo import Tell
+    from dltools.plan.records import Result
 
 
 class Output(StrEnum):
@@ -118,8 +118,8 @@ def apply(
         return
     stream, name = options.open_input(input_, context)
     if offline:
-        from dltools.apply.docker import offline as as_planned
-        from dltools.plans import load_plans
+        from dltools.apply.actuator import offline as as_planned
+        from dltools.plan.records import load_plans
 
         planned: list[Result] = []
         for plan in load_plans(lines(stream, name), name, complain):
@@ -187,7 +187,7 @@ class _Run:
                 ) from error
 
     def _apply(self, stream: BinaryIO, name: str) -> None:
-        from dltools.plans import load_plans
+        from dltools.plan.records import load_plans
 
         for plan in load_plans(self._lines(stream, name), name, complain):
             self.last = self._printer.show(partial(self._actuator.apply, plan))
@@ -262,7 +262,7 @@ class _Printer:
         shown: list[Result] = []
 
         def tell(result: Result) -> None:
-            from dltools.plans import dump_result
+            from dltools.plan.records import dump_result
 
             shown.append(result)
             if self._format is Output.JSONL:

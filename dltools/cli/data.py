@@ -7,7 +7,7 @@ import io
 import sys
 from typing import IO, TYPE_CHECKING
 
-from dltools.printable import printable_lines
+from dltools.text import printable_lines
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer

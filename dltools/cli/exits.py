@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from dltools import errors
-from dltools.printable import printable
+from dltools.text import printable
 
 
 class Exit(IntEnum):

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
-from dltools.printable import printable
+from dltools.text import printable
 
 _NAME, _SHORT_NAME = 12, 6
 """Columns to which names shrink: before values go onto two lines, and after."""

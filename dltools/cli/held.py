@@ -14,7 +14,7 @@ from dltools.cli.tables import described
 
 if TYPE_CHECKING:
     from dltools.apply.status import Held
-    from dltools.probe.engine import Engine
+    from dltools.engine.containers import Engine
 
 _NAMED = 4
 """How many containers a line names."""
@@ -55,15 +55,15 @@ def _record(one: Held) -> Mapping[str, Any]:
 
 def left_paused(engine: Engine, places: Sequence[Path]) -> str:
     """Say who is paused by a run that has ended without letting them go on, "" where nobody is."""
-    from dltools import holding
+    from dltools.engine import pauses
 
-    dead = {key: note for key, note in holding.notes(places, engine.id).items()
+    dead = {key: note for key, note in pauses.notes(places, engine.id).items()
             if not note.run.alive}  # fmt: skip
     if not dead:
         return ""
     paused = {one["Id"] for one in engine.containers() if one.get("State") == "paused"}
     names = [note.name for key, note in dead.items() if key in paused]
-    return f"the dl-apply that paused them is gone: {holding.still_paused(names)}" if names else ""
+    return f"the dl-apply that paused them is gone: {pauses.still_paused(names)}" if names else ""
 
 
 def nothing_to_undo(engine: Engine, places: Sequence[Path]) -> str:

@@ -13,13 +13,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dltools import metrics
 from dltools.cli import options
 from dltools.cli.screen import Screen
 from dltools.cli.sparklines import sparkline, trend
 from dltools.cli.tables import clipped, cores, limited, size, widest_list
 from dltools.labels import METRIC, OBJECTIVE
-from dltools.printable import printable
+from dltools.observations import metrics
+from dltools.text import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,7 @@ import typer
 
 from dltools import __version__
 from dltools.errors import ConfigError, InputOutputError
-from dltools.printable import printable_lines
+from dltools.text import printable_lines
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -22,7 +22,8 @@ from dltools.errors import OutputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dltools.streams import Row, Writer
+    from dltools.observations.table import Row
+    from dltools.observations.writing import Writer
 
 
 class Output(StrEnum):
@@ -124,7 +125,7 @@ def _is_live() -> bool:
 def _writer(format_: Output, out: IO[bytes]) -> Writer:
     if format_ is Output.TABLE:
         return _TableWriter(out)
-    from dltools.streams import Format, writer
+    from dltools.observations.writing import Format, writer
 
     return writer(Format(format_.value), on_screen(out))  # type: ignore[arg-type]
 
@@ -142,7 +143,7 @@ def _to_stdout(format_: Output) -> Iterator[Writer]:
 
 
 def _to_dataset(root: Path, rotate: float | None, since: float) -> Iterator[Writer]:
-    from dltools.streams.recorder import Recorder
+    from dltools.observations.recorder import Recorder
 
     made = Recorder(root, rotate_s=rotate, since_s=since)
     if made.recovered:
@@ -160,7 +161,7 @@ class _Replacing:
         self._output = output
 
     def write(self, table: pa.Table) -> None:
-        from dltools.streams import Format, writer
+        from dltools.observations.writing import Format, writer
 
         with destinations.output_file(self._output) as staged:
             made = writer(Format.PROM, staged)  # type: ignore[arg-type]

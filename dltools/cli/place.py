@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from dltools.cli.exits import complain
 
 if TYPE_CHECKING:
-    from dltools.apply.docker import Actuator
-    from dltools.apply.rotation import Rotation
+    from dltools.apply.actuator import Actuator
+    from dltools.apply.turns import Rotation
+    from dltools.engine.containers import Engine
     from dltools.errors import UnavailableError
-    from dltools.probe.engine import Engine
 
 
 class Place:
@@ -30,26 +30,26 @@ class Place:
 
     def every(self) -> list[Path]:
         """Return the state directories to look into, the one in force first."""
-        from dltools import state
+        from dltools.engine import state_directory
 
-        return state.places(self._asked)
+        return state_directory.places(self._asked)
 
     def connected(self) -> Engine:
         """Connect. Where no engine answers, the error says who is left paused."""
-        from dltools import holding
-        from dltools.apply.patience import Patient
+        from dltools.engine import pauses
+        from dltools.engine.connect import connect
+        from dltools.engine.containers import Engine
+        from dltools.engine.patience import Patient
         from dltools.errors import UnavailableError
-        from dltools.probe.connect import connect
-        from dltools.probe.engine import Engine
 
         try:
             return Engine(Patient(connect(), self._patience, self._waiting))
         except UnavailableError as error:
-            left = [note.name for note in holding.notes(self.every(), None).values()
+            left = [note.name for note in pauses.notes(self.every(), None).values()
                     if not note.run.alive]  # fmt: skip
             if not left:
                 raise
-            told = holding.still_paused(left, sure=False)
+            told = pauses.still_paused(left, sure=False)
             raise UnavailableError(f"{error} {told}") from error
 
     def _waiting(self, error: UnavailableError) -> None:
@@ -63,17 +63,17 @@ class Place:
 
         Whom an earlier run has left paused is let run first.
         """
-        from dltools import state
-        from dltools.apply.docker import Actuator
+        from dltools.apply.actuator import Actuator
         from dltools.apply.journal import Journal
-        from dltools.apply.rotation import Rotation
+        from dltools.apply.turns import Rotation
         from dltools.cli.held import left_paused
+        from dltools.engine import state_directory
+        from dltools.engine.pauses import Run
         from dltools.files import locked
-        from dltools.holding import Run
 
-        home = state.directory(self._asked)
+        home = state_directory.directory(self._asked)
         with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
-            if not dry_run and (earlier := state.earlier(self._asked)):
+            if not dry_run and (earlier := state_directory.earlier(self._asked)):
                 _adopt(home, earlier)
             engine = self.connected()
             run = Run.this(" ".join(["dl-apply", *sys.argv[1:]]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dltools import bounded
+from dltools import inputs
 from dltools.cli import destinations, options, planned
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
@@ -21,10 +21,10 @@ from dltools.cli.reading import Account, Hashed, Samples, doubted
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from dltools.planner import Fold
-    from dltools.policy.base import Policy
-    from dltools.realize import Choice
-    from dltools.streams import Recording
+    from dltools.observations.reading import Recording
+    from dltools.plan.planner import Fold
+    from dltools.plan.policy.base import Policy
+    from dltools.plan.realisation import Choice
 
 
 @guarded
@@ -114,8 +114,8 @@ def plan(
     if policies:
         _list_policies()
         return
-    from dltools.planner import Fold
-    from dltools.policy import registry
+    from dltools.plan.planner import Fold
+    from dltools.plan.policy import registry
 
     if save_state is not None:
         destinations.check(save_state)
@@ -146,7 +146,7 @@ def _plans(
 
     The state is in the last plan alone, but for a live stream, of which any may be the last.
     """
-    from dltools import equal_shares
+    from dltools.observations import equal_shares
 
     account = Account(samples.source.sha256)
     recording = not samples.streaming
@@ -180,14 +180,14 @@ def _plans(
 
 def opened(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
     """Open observations: a file, standard input, or a directory of recordings."""
-    from dltools.feed import COLUMNS
-    from dltools.streams import Recording, read
+    from dltools.observations.reading import Recording, read
+    from dltools.observations.samples import COLUMNS
 
     if name == "-" or not Path(name).is_dir():
         stream, shown = options.open_input(name, context)
         source = Hashed(stream)
         return read(source, shown, COLUMNS), source  # type: ignore[arg-type]
-    from dltools.streams.dataset import Dataset
+    from dltools.observations.dataset import Dataset
 
     dataset = Dataset(Path(name))
     table = dataset.read()
@@ -210,7 +210,7 @@ def plugins() -> list[str] | None:
 
 def complain_of_plugins() -> None:
     """Say which plug-ins do not load; the others are none the worse for it."""
-    from dltools.policy import registry
+    from dltools.plan.policy import registry
 
     for wrong in registry.faults(plugins()).values():
         complain(f"{wrong}; left out")
@@ -218,7 +218,7 @@ def complain_of_plugins() -> None:
 
 def choice_of(text: str, quantum: float = 2.0) -> Choice:
     """Return what --realize and --quantum ask for. Raises `ConfigError`."""
-    from dltools.realize import Choice, Mode
+    from dltools.plan.realisation import Choice, Mode
 
     if not 0.1 <= quantum <= 3600:
         raise ConfigError(f"--quantum {quantum:g}: from 0.1 to 3600 seconds")
@@ -232,22 +232,22 @@ def choice_of(text: str, quantum: float = 2.0) -> Choice:
 
 
 def _targets(file: Path | None) -> list[tuple[str, dict[str, str]]]:
-    from dltools.targets import read
+    from dltools.plan.targets_file import read
 
     if file is None:
         return []
-    return read(bounded.text(file), str(file))
+    return read(inputs.text(file), str(file))
 
 
 def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> Any:
     import tomllib
 
-    from dltools.policy.parameters import build
+    from dltools.plan.policy.parameters import build
 
     given: dict[str, object] = {}
     if file is not None:
         try:
-            given |= tomllib.loads(bounded.text(file))
+            given |= tomllib.loads(inputs.text(file))
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{file}: {error}") from error
     given |= options.assigned(assignments)
@@ -255,8 +255,8 @@ def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> An
 
 
 def _list_policies() -> None:
-    from dltools.policy import registry
-    from dltools.policy.parameters import describe
+    from dltools.plan.policy import registry
+    from dltools.plan.policy.parameters import describe
 
     complain_of_plugins()
     for name, found in sorted(registry.policies(plugins()).items()):

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dltools import bounded
+from dltools import inputs
 from dltools.cli import destinations, options
 from dltools.cli.data import for_screen
 from dltools.cli.exits import complain
 from dltools.errors import DataError
 
 if TYPE_CHECKING:
-    from dltools.planner import Fold
+    from dltools.plan.planner import Fold
 
 _WIDE = 120
 """Columns from which the table shows signals and predictions apart."""
@@ -48,7 +48,7 @@ def show(
     if format_ is Output.TABLE:
         _show_table(fold, pending=pending)
         return
-    from dltools.plans import dump_plan
+    from dltools.plan.records import dump_plan
 
     plan = fold.plan(input_, pending=pending, state=state and not sys.stdout.isatty())
     sys.stdout.write(for_screen(dump_plan(plan)))
@@ -68,13 +68,13 @@ def _show_table(fold: Fold, *, pending: bool) -> None:
 def load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any] | None:
     """Return the state that the last plan of a file ends with; None where there is none to go on
     from. Raises `DataError`."""
-    from dltools.plans import load_plans
+    from dltools.plan.records import load_plans
 
     if state is None:
         return None
     try:
         with state.open("rb") as stream:
-            plans = list(load_plans(bounded.lines(stream, str(state)), str(state), complain))
+            plans = list(load_plans(inputs.lines(stream, str(state)), str(state), complain))
     except FileNotFoundError:
         if state == save_state:
             return None  # the first run
@@ -100,7 +100,7 @@ def going_on_from(file: Path | None) -> Iterator[None]:
 
 def save_state(file: Path, fold: Fold, input_: Mapping[str, Any]) -> None:
     """Write the newest plan, with its state, whole or not at all."""
-    from dltools.plans import dump_plan
+    from dltools.plan.records import dump_plan
 
     with destinations.output_file(file) as out:
         out.write(dump_plan(fold.plan(input_)).encode())

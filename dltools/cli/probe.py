@@ -21,9 +21,10 @@ from dltools.cli.outputs import SUFFIXES, Output, chosen, opened
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from dltools.observations.table import Row
+    from dltools.observations.writing import Writer
     from dltools.probe.progress import Pattern
     from dltools.probe.sampler import Sampler
-    from dltools.streams import Row, Writer
 
 _AGAIN_S = 0.5
 """How often an engine that is away is asked again."""
@@ -180,7 +181,7 @@ def probe(
     streaming = interval is not None
     format_ = chosen(_asked(format_, output, context), output, streaming=streaming)
 
-    from dltools.expressions import compiled
+    from dltools.probe.expressions import compiled
     from dltools.probe.progress import Pattern
 
     regex = Pattern(pattern) if pattern else None
@@ -196,13 +197,13 @@ def probe(
 
     # The engine's answers take as long as importing Arrow: both at once.
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
-    from dltools import state
-    from dltools.probe.engine import Engine
+    from dltools.engine import state_directory
+    from dltools.engine.containers import Engine
     from dltools.probe.sampler import Options, Sampler
 
     filters = {key: value for key, value in (("label", label), ("name", name)) if value}
     asked = Options(filters, since, regex, frozenset(metric or ()), names,
-                    state.places(state_dir))  # fmt: skip
+                    state_directory.places(state_dir))  # fmt: skip
     sampler = Sampler(Engine(), asked)
     if list_metrics:
         _print_metrics(sampler.sample())
@@ -251,8 +252,8 @@ def _print_metrics(rows: list[Row]) -> None:
 def _compact(root: Path) -> None:
     from dltools.cli.tables import size
     from dltools.errors import InputOutputError
-    from dltools.streams.compaction import compact
-    from dltools.streams.dataset import Dataset
+    from dltools.observations.compaction import compact
+    from dltools.observations.dataset import Dataset
 
     if not root.is_dir():
         raise InputOutputError(f"{root}: no such directory")
@@ -333,7 +334,7 @@ def _sampled(sampler: Sampler, patience: float) -> list[Row]:
 
 def _tell_of_paused(sampler: Sampler, told: set[str]) -> None:
     """Say once of each container that it is left paused by a dl-apply that is gone."""
-    from dltools.holding import still_paused
+    from dltools.engine.pauses import still_paused
 
     names = [name for name in sampler.left_paused() if name not in told]
     told.update(names)
@@ -342,7 +343,7 @@ def _tell_of_paused(sampler: Sampler, told: set[str]) -> None:
 
 
 def _write(writer: Writer, rows: list[Row], verbose: bool) -> None:
-    from dltools.streams import to_table
+    from dltools.observations.table import to_table
 
     if verbose:
         kinds = [row["kind"] for row in rows]

@@ -15,7 +15,7 @@ from dltools.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dltools.streams import Recording
+    from dltools.observations.reading import Recording
 
 
 class Hashed:
@@ -61,8 +61,8 @@ class Account:
 
     def add(self, table: pa.Table, sha256: str) -> None:
         """Count a table in; `sha256` is the hash of all bytes up to its end."""
-        from dltools.planner import moment
-        from dltools.streams import format_time
+        from dltools.observations.table import format_time
+        from dltools.plan.planner import moment
 
         self._sha256 = sha256
         if table.num_rows == 0:
@@ -82,7 +82,7 @@ class Account:
 
 def doubted(recording: Recording, patterns: list[str]) -> Recording:
     """Complain, while a recording is read, of what in it and in the targets is probably a slip."""
-    from dltools.doubts import Doubts
+    from dltools.observations.checks import Doubts
 
     doubts = Doubts(patterns)
 

@@ -143,7 +143,7 @@ def _baseline(named: str, runs: Sequence[Run]) -> str:
 
 
 def _rows(runs: Sequence[Run], baseline: str, *, jobs: bool) -> list[dict[str, Any]]:
-    from dltools.comparison import by_job
+    from dltools.report.comparison import by_job
 
     if jobs or len(runs) == 1:
         longest = max(len(one.repeats) for one in runs)
@@ -168,7 +168,7 @@ def _with_limits(rows: list[dict[str, Any]], runs: Sequence[Run]) -> list[dict[s
 
 
 def _summaries(runs: Sequence[Run], baseline: str) -> list[dict[str, Any]]:
-    from dltools.comparison import by_policy
+    from dltools.report.comparison import by_policy
 
     found = {one.label: one.repeats for one in runs}
     actions = {one.label: ", ".join(f"{count} {status}" for status, count in one.results.items())

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dltools import bounded
+from dltools import inputs
 from dltools.cli import options
 from dltools.cli.exits import complain
 from dltools.errors import DataError
-from dltools.outcome import JobResult
+from dltools.report.outcomes import JobResult
 from dltools.report.run import Run
 from dltools.text import writable
 
@@ -28,17 +28,17 @@ _LONGEST_S = 1e12
 _Part = TypeVar("_Part")
 
 
-def runs_of(inputs: Sequence[str], context: typer.Context) -> list[Run]:
+def runs_of(arguments: Sequence[str], context: typer.Context) -> list[Run]:
     """Return the runs of all inputs. Raises `DataError`."""
     runs: list[Run] = []
     later: list[tuple[str, Run | None, bytes, str]] = []
-    for given in inputs:
+    for given in arguments:
         label, name = _named(given)
         if name != "-" and Path(name).is_dir():
             runs.append(_recorded(None, name, label or writable(Path(name).name or name)))
             continue
         stream, shown = options.open_input(name, context)
-        data = bounded.whole(stream, shown)
+        data = inputs.whole(stream, shown)
         kind = _kind(data)
         if kind == "jobs":
             runs += _tabled(data, shown, label)
@@ -99,9 +99,9 @@ def _kind(data: bytes) -> str:
 
 
 def _recorded(data: bytes | None, name: str, label: str) -> Run:
+    from dltools.observations.dataset import Dataset
+    from dltools.observations.reading import concat, read
     from dltools.report.observed import run
-    from dltools.streams import concat, read
-    from dltools.streams.dataset import Dataset
 
     table = (Dataset(Path(name)).read() if data is None
              else concat(_whole(read(io.BytesIO(data), name).tables)))  # fmt: skip
@@ -171,7 +171,7 @@ def _job(row: Mapping[str, Any], where: str) -> JobResult:
 
 
 def _add(run: Run, data: bytes, name: str) -> None:
-    from dltools.plans import load_plans
+    from dltools.plan.records import load_plans
     from dltools.report.decided import add_plans, add_results
 
     if _kind(data) == "plan":

@@ -21,8 +21,8 @@ from dltools.cli.outputs import Output as Recorded
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from dltools.outcome import JobResult
-    from dltools.sim.engine import Simulation
+    from dltools.report.outcomes import JobResult
+    from dltools.sim.simulation import Simulation
     from dltools.sim.workload import Workload
 
 
@@ -215,7 +215,7 @@ def sim(
         found = iter([_recorded_to(output, tasks[0], interval)])
     else:
         found = iter(_all(tasks))
-    from dltools import comparison
+    from dltools.report import comparison
 
     runs = {name: [next(found) for _ in made] for name in names}
     _print(comparison.by_job(runs, seeds) if jobs else comparison.by_policy(runs), shape)
@@ -233,7 +233,7 @@ class Task:
 
     def simulation(self, observer: Any = None, every_s: float = 5.0) -> Simulation:
         """Return what runs it."""
-        from dltools.sim.engine import Simulation
+        from dltools.sim.simulation import Simulation
 
         policy, parameters, choice = _chosen(self.policy, self.assignments, self.realize)
         return Simulation(
@@ -250,7 +250,7 @@ class Task:
 def _check(names: Sequence[str], assignments: Sequence[str], realize: str) -> None:
     """Complain of a wrong setting before anything runs."""
     from dltools.cli.plan import complain_of_plugins
-    from dltools.policy.parameters import describe
+    from dltools.plan.policy.parameters import describe
 
     complain_of_plugins()
     known: set[str] = set()
@@ -264,8 +264,8 @@ def _check(names: Sequence[str], assignments: Sequence[str], realize: str) -> No
 
 def _chosen(name: str, assignments: Sequence[str], realize: str) -> tuple[Any, Any, Any]:
     from dltools.cli.plan import choice_of, plugins
-    from dltools.policy import registry
-    from dltools.policy.parameters import build, describe
+    from dltools.plan.policy import registry
+    from dltools.plan.policy.parameters import build, describe
 
     policy = registry.get(name, plugins())
     own = {p["name"] for p in describe(policy.parameters)}
@@ -279,8 +279,8 @@ def _simulate(task: Task) -> list[JobResult]:
 
 def _recorded_to(file: Path, task: Task, every_s: float) -> list[JobResult]:
     """Simulate, and write the observations."""
-    from dltools.sim.observe import Recorder
-    from dltools.streams import Format, writer
+    from dltools.observations.writing import Format, writer
+    from dltools.sim.recorder import Recorder
 
     if not every_s >= 0.01:
         raise ConfigError(f"--interval {every_s:g}: at least 0.01 s")

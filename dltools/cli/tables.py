@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len, set_cell_size
 from rich.table import Table
 
-from dltools import metrics
 from dltools.cli.fitting import Fitted
 from dltools.cpus import parse_cpus, widest
-from dltools.printable import printable
-from dltools.schema import DEFAULT_CPU_WEIGHT
+from dltools.observations import metrics
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.text import printable
 
 if TYPE_CHECKING:
     from dltools.apply.status import Held
-    from dltools.planner import Verdict
-    from dltools.plans import Result, Settings
+    from dltools.plan.planner import Verdict
+    from dltools.plan.records import Result, Settings
 
 _CLASS_COLOURS = {
     "NL": "green", "WL": "yellow", "CL": "cyan", "PC": "green", "WC": "yellow", "CC": "cyan",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dltools import bounded
+from dltools import inputs
 from dltools.cli import options
 from dltools.errors import ConfigError, DataError
 
@@ -24,13 +24,13 @@ def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[W
 
     stream, shown = options.open_input(name, context)
     try:
-        text = bounded.small(stream, shown).decode()
+        text = inputs.small(stream, shown).decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{shown}: not a workload file: {error}") from error
     folder = Path() if name == "-" else Path(name).parent
 
     def load(file: str) -> str:
-        return bounded.text(folder / file, DataError)
+        return inputs.text(folder / file, DataError)
 
     return [read(text, shown, seed, load) for seed in seeds]
 
@@ -38,8 +38,8 @@ def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[W
 def recorded(name: str, context: typer.Context) -> Workload:
     """Make the jobs of a recording: a file, a directory, or - for standard input."""
     from dltools.cli.plan import opened
-    from dltools.sim.recording import workload
-    from dltools.streams import concat
+    from dltools.observations.reading import concat
+    from dltools.sim.from_recording import workload
 
     recording, _ = opened(name, context)
     return workload(concat(recording.tables), name)
@@ -67,7 +67,7 @@ def traced(
     kind, _, name = what.partition(":")
     if kind not in traces.KINDS or not name:
         raise ConfigError(f"--trace {what}: KIND:FILE, where KIND is {', '.join(traces.KINDS)}")
-    text = bounded.text(Path(name), DataError)
+    text = inputs.text(Path(name), DataError)
     if kind == "alibaba":
         return checked(traces.alibaba(text, name), nodes, name)
     if kind == "pollux":
@@ -77,7 +77,7 @@ def traced(
     if throughputs is None:
         raise ConfigError("--trace gavel needs --throughputs: how fast its jobs are is not in it")
     try:
-        table = json.loads(bounded.text(throughputs, DataError))
+        table = json.loads(inputs.text(throughputs, DataError))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{throughputs}: {error}") from error
     if not isinstance(table, dict):
@@ -89,7 +89,7 @@ def listed(file: Path) -> list[NodeSpec]:
     """Read a list of machines."""
     from dltools.sim.traces import machines
 
-    found = machines(bounded.text(file, DataError), str(file))
+    found = machines(inputs.text(file, DataError), str(file))
     if not found:
         raise DataError(f"{file}: no machines")
     return found

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
+from dltools.engine.containers import Container, Engine, Entries, Flow, GoneError, RefusedError
 from dltools.errors import DltoolsError
-from dltools.probe.engine import Container, Engine, Entries, Flow, GoneError, RefusedError
+from dltools.observations.table import Row
 from dltools.probe.progress import Extractor, Log
 from dltools.probe.rows import progress_row
-from dltools.streams import Row
 
 _PARTING_S = 1.0
 

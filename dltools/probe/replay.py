@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from dltools.bounded import LONGEST_LINE
 from dltools.errors import DataError
+from dltools.inputs import LONGEST_LINE
+from dltools.observations.table import Row
 from dltools.probe.progress import Extractor, Log, Point
 from dltools.probe.progress.stamps import Stamps
 from dltools.probe.rows import progress_row
-from dltools.streams import Row
 
 HOST = "log"
 """What stands for the host of rows that come from no host."""

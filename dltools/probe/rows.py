@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from dltools.probe import cgroup
-from dltools.probe.cgroup import Cgroup
-from dltools.probe.engine import Container, parse_time
+from dltools.engine import cgroup
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.containers import Container, parse_time
+from dltools.observations.table import Row
 from dltools.probe.progress import Point
-from dltools.streams import Row
 
 _EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
            "unpause": "unpause", "update": "update"}  # fmt: skip

@@ -11,21 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dltools import holding
+from dltools.engine import cgroup, node, pauses
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.containers import Container, Engine, GoneError
+from dltools.engine.pauses import Note
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
-from dltools.holding import Note
 from dltools.labels import ENDPOINT, FILES, PATTERN, doubts
-from dltools.probe import cgroup, node
-from dltools.probe.cgroup import Cgroup
+from dltools.observations.table import Row
 from dltools.probe.endpoints import where
-from dltools.probe.engine import Container, Engine, GoneError
 from dltools.probe.files import FileSource
 from dltools.probe.files.source import folders_of
 from dltools.probe.gpu import Gpus
 from dltools.probe.logs import LogSource
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point
 from dltools.probe.rows import container_row, event_row, progress_row
-from dltools.streams import Row
 
 if TYPE_CHECKING:
     from dltools.probe.endpoints.source import EndpointSource
@@ -312,7 +311,7 @@ class Sampler:
         groups = [w.cgroup for w in self._watched.values() if w.cgroup is not None]
         common = {"time": now, "host": self._engine.host}
         gpus = self._gpus.sample(time.monotonic())
-        self._turns = holding.notes(self._options.places, self._engine.id)
+        self._turns = pauses.notes(self._options.places, self._engine.id)
         first = {
             **common,
             "kind": "node",

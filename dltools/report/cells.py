@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.printable import printable
+from dltools.text import printable
 
 _HEADERS = {
     "run": "RUN", "policy": "POLICY", "realize": "REALIZE", "set": "SET", "name": "JOB",

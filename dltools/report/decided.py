@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from dltools.plans import Plan
+from dltools.plan.records import Plan
 from dltools.report.run import Run
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dltools.columns import integers, optional, texts
-from dltools.schema import Kind
-from dltools.streams.table import is_one_of
+from dltools.observations.column_values import integers, optional, texts
+from dltools.observations.schema import Kind
+from dltools.observations.table import is_one_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from dltools.printable import printable
 from dltools.report.run import Series
+from dltools.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dltools import labels, metrics
+from dltools import labels
 from dltools.cpus import parse_cpus
 from dltools.errors import DataError
-from dltools.feed import Feed, Lists, chunks, feeds
-from dltools.outcome import JobResult, satisfies
-from dltools.plans import Settings
-from dltools.policy.targets import Targets, parse
+from dltools.observations import metrics
+from dltools.observations.samples import Feed, Lists, chunks, feeds
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.policy.targets import Targets, parse
+from dltools.plan.records import Settings
 from dltools.report.fates import exit_codes, told
+from dltools.report.outcomes import JobResult, satisfies
 from dltools.report.run import Lane, Run, Series
-from dltools.schema import DEFAULT_CPU_WEIGHT
 
 if TYPE_CHECKING:
     import pyarrow as pa

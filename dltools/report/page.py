@@ -6,8 +6,8 @@ import html
 import re
 from collections.abc import Sequence
 
-from dltools.printable import printable
 from dltools.report.cells import Cells
+from dltools.text import printable
 
 _STYLE = """
 :root { color-scheme: light; }

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dltools.comparison import by_policy
 from dltools.errors import UnavailableError
+from dltools.report.comparison import by_policy
 from dltools.report.looks import (
     COLOURS,
     DASHES,

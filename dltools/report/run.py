@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dltools.outcome import JobResult
-from dltools.plans import Settings
+from dltools.plan.records import Settings
+from dltools.report.outcomes import JobResult
 
 Series = list[tuple[float, float]]
 """Pairs of seconds since the run began and a value."""

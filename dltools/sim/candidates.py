@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.comparison import Runs, means, ratio
-from dltools.outcome import Summary, summarise
-from dltools.policy import registry
-from dltools.policy.parameters import describe
-from dltools.realize import Mode
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import describe
+from dltools.plan.realisation import Mode
+from dltools.report.comparison import Runs, means, ratio
+from dltools.report.outcomes import Summary, summarise
 
 CRITERIA = {
     "mean_completion": ("mean_completion", False),

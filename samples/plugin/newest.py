@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from dltools.policy.base import Cluster, Decision, Grant, Needs, State
-from dltools.policy.parameters import parameter
-from dltools.policy.shares import in_line
+from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
+from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.shares import in_line
 
 
 @dataclass(frozen=True)

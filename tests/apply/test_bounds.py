@@ -10,8 +10,8 @@ import pytest
 
 from dltools.apply.bounds import out_of_bounds
 from dltools.apply.limits import Place, attainable
-from dltools.probe.cgroup import Cgroup
-from dltools.probe.engine import Container
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.containers import Container
 
 JOB = Container("c" * 64, "job", "", "running", 1, None, False, {}, {}, {})
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dltools.apply.limits import Place, write_directly
-from dltools.plans import Settings
-from dltools.probe.cgroup import Cgroup
-from dltools.probe.engine import Container
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.containers import Container
+from dltools.plan.records import Settings
 
 JOB = Container("c" * 64, "job", "", "running", 1, None, False, {}, {}, {})
 

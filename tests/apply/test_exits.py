@@ -142,7 +142,7 @@ def something_else_that_answers(world: World) -> Done:
 
 @case(Exit.SOFTWARE)
 def a_bug(world: World) -> Done:
-    return patched(world, "dl-plan", "import dltools.policy.registry as r; r.get = None")
+    return patched(world, "dl-plan", "import dltools.plan.policy.registry as r; r.get = None")
 
 
 @case(Exit.CANT_CREATE)
@@ -343,7 +343,7 @@ def test_debug_shows_where_a_bug_is(
     tool: Tools, fake_engine: FakeEngine, state: Path, tmp_path: Path
 ) -> None:
     world = World(tool, fake_engine, state, tmp_path)
-    breakage = "import dltools.policy.registry as r; r.get = None"
+    breakage = "import dltools.plan.policy.registry as r; r.get = None"
     done = patched(world, "dl-plan", breakage, DLTOOLS_DEBUG="1")
     assert b"Traceback" in done.stderr
     assert done.returncode != 0

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dltools.apply.gpu import Access, access, usable
+from dltools.engine.containers import Container, RefusedError
 from dltools.errors import UnavailableError
-from dltools.probe.engine import Container, RefusedError
 
 GPUS_ALL = {"Driver": "", "Count": -1, "DeviceIDs": None, "Capabilities": [["gpu"]], "Options": {}}
 GPUS_NVIDIA = {**GPUS_ALL, "Driver": "nvidia"}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dltools.apply.journal import Entry, Journal
+from dltools.engine.pauses import Run
 from dltools.errors import DataError, OutputError
-from dltools.holding import Run
 
 
 def entry(name: str = "job", **changes: Any) -> Entry:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.apply.limits import Place, cpu_fields, in_force, original_cpu_fields, weight_fields
-from dltools.probe.cgroup import Cgroup
-from dltools.probe.engine import Container
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.containers import Container
 
 CPUS = 4
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dltools.apply.patience import Patient
+from dltools.engine.containers import RefusedError
+from dltools.engine.patience import Patient
 from dltools.errors import UnavailableError
-from dltools.probe.engine import RefusedError
 
 
 class Way:

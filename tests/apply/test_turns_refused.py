@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dltools.apply import rotation as module
-from dltools.apply.rotation import Rotation, Turn
+from dltools.apply import turns as module
+from dltools.apply.turns import Rotation, Turn
+from dltools.engine.containers import RefusedError
+from dltools.engine.pauses import Run, load
 from dltools.errors import UnavailableError
-from dltools.holding import Run, load
-from dltools.probe.engine import RefusedError
 
 
 class Engine:

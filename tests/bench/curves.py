@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from policy.test_curves import errors
 
-from dltools.policy import curves
+from dltools.plan.policy import curves
 
 
 def main() -> None:

@@ -79,7 +79,7 @@ def run(policy: str, mode: str | None, apart: float, jobs: list[str]) -> dict[st
 
 
 def lasted(name: str) -> float:
-    from dltools.probe.engine import parse_time
+    from dltools.engine.containers import parse_time
 
     begun, ended, code = docker(
         "inspect", "-f", "{{.State.StartedAt}} {{.State.FinishedAt}} {{.State.ExitCode}}", name

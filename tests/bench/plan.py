@@ -20,12 +20,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from dltools.planner import Fold
-from dltools.policy import registry
-from dltools.policy.base import Cluster, Decision, Policy, State
-from dltools.realize import Choice
-from dltools.schema import arrow_schema
-from dltools.streams import Format, writer
+from dltools.observations.schema import arrow_schema
+from dltools.observations.writing import Format, writer
+from dltools.plan.planner import Fold
+from dltools.plan.policy import registry
+from dltools.plan.policy.base import Cluster, Decision, Policy, State
+from dltools.plan.realisation import Choice
 
 CONTAINERS = 100
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)

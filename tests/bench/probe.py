@@ -93,9 +93,10 @@ def whole_process() -> None:
 
 def busy_time(count: int) -> float:
     """Return what a tick of a running probe takes, in process, rows and Arrow batch included."""
-    from dltools.probe.engine import Engine
+    from dltools.engine.containers import Engine
+    from dltools.observations.table import to_table
+    from dltools.observations.writing import Format, writer
     from dltools.probe.sampler import Options, Sampler
-    from dltools.streams import Format, to_table, writer
 
     sampler = Sampler(Engine(), Options({"label": [LABEL]}, 600.0))
     sampler.follow()
@@ -118,8 +119,8 @@ def busy_time(count: int) -> float:
 
 def file_reads() -> float:
     """Return what the bare reads of four files of each container's cgroup take."""
-    from dltools.probe import cgroup
-    from dltools.probe.engine import Engine
+    from dltools.engine import cgroup
+    from dltools.engine.containers import Engine
 
     engine, mounts = Engine(), cgroup.mounts()
     files = []
@@ -156,10 +157,10 @@ def memory(samples: int) -> None:
         "import sys; sys.modules['numpy'] = None\n"
         "import resource\n"
         "from pathlib import Path\n"
-        "from dltools.probe.engine import Engine\n"
+        "from dltools.engine.containers import Engine\n"
         "from dltools.probe.sampler import Options, Sampler\n"
-        "from dltools.streams import to_table\n"
-        "from dltools.streams.recorder import Recorder\n"
+        "from dltools.observations.table import to_table\n"
+        "from dltools.observations.recorder import Recorder\n"
         f"sampler = Sampler(Engine(), Options({{'label': [{LABEL!r}]}}, 1.0))\n"
         "sampler.follow()\n"
         "recorder = Recorder(Path(sys.argv[1]), rotate_s=20.0, since_s=1.0)\n"

@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from live import EPOCHS, ROOT, docker, lasted, run
 
-from dltools.policy import registry
-from dltools.policy.parameters import build
-from dltools.realize import Choice, Mode
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation import Choice, Mode
 from dltools.sim.curve import LearningCurve
-from dltools.sim.engine import Simulation
+from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Job, NodeSpec, checked
 
 LONGER = {"gru": 22, "vae": 38, "cnn": 21}

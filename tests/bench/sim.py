@@ -12,11 +12,11 @@ import os
 import time
 from pathlib import Path
 
-from dltools.outcome import summarise
-from dltools.policy import registry
-from dltools.realize import Choice
-from dltools.sim.engine import Simulation
+from dltools.plan.policy import registry
+from dltools.plan.realisation import Choice
+from dltools.report.outcomes import summarise
 from dltools.sim.generate import trainings
+from dltools.sim.simulation import Simulation
 from dltools.sim.traces import pollux
 from dltools.sim.workload import NodeSpec, Workload, checked
 

@@ -13,7 +13,7 @@ import pytest
 from cli.terminals import Stage
 from engine.tools import Tools, command
 
-from dltools.plans import Action, Op, Plan, dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 NAME = "evil\x1b]0;title\x07\x1b[31m\x9b2J\x7f\u202eexe"
 WORKLOAD = f"[[job]]\nname = {json.dumps(NAME)}\nwork = 20\nthreads = 2\n".encode()

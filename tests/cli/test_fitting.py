@@ -21,7 +21,7 @@ from dltools.cli.tables import (
     runs_table,
     size,
 )
-from dltools.plans import Result, Status
+from dltools.plan.records import Result, Status
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LONG = "a-container-with-a-name-of-many-words-and-a-number-at-its-end-12345"

@@ -13,7 +13,7 @@ from rich.console import Console
 from dltools.cli.live import LiveTable
 from dltools.cli.sparklines import sparkline
 from dltools.cli.tables import containers_table
-from dltools.streams import Row, to_table
+from dltools.observations.table import Row, to_table
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -13,7 +13,8 @@ from observing import container, node, point
 from strategies import encode
 
 from dltools.cli.exits import Exit
-from dltools.streams import Format, to_table
+from dltools.observations.table import to_table
+from dltools.observations.writing import Format
 
 DATA, CONFIG, USAGE = Exit.DATA, Exit.CONFIG, Exit.USAGE
 ZERO = "/dev/zero"

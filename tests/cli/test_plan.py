@@ -15,7 +15,8 @@ from engine.containers import eventually
 from engine.tools import Tools, complaint, records
 from observing import container, node, point
 
-from dltools.streams import Format, Row, to_table, writer
+from dltools.observations.table import Row, to_table
+from dltools.observations.writing import Format, writer
 
 SAMPLES = 8
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dltools.policy import registry
-from dltools.policy.parameters import describe
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import describe
 
 ROOT = Path(__file__).parents[2]
 COMPLETIONS = ROOT / "dltools" / "completions"

@@ -16,12 +16,12 @@ import typer
 from dltools import labels
 from dltools.cli import apply, plan, probe, report, sim
 from dltools.cli.exits import Exit
-from dltools.plans import SETTINGS, Op, Status
-from dltools.policy import registry
-from dltools.policy.parameters import describe
+from dltools.observations.schema import COLUMNS, VERSION
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import describe
+from dltools.plan.realisation import Mode
+from dltools.plan.records import SETTINGS, Op, Status
 from dltools.probe.progress import FAMILIES
-from dltools.realize import Mode
-from dltools.schema import COLUMNS, VERSION
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {"probe": probe.app, "plan": plan.app, "apply": apply.app, "sim": sim.app,

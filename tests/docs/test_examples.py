@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from engine.tools import Tools
 
-from dltools.realize import Mode
-from dltools.streams import Format, read_table, writer
+from dltools.observations.reading import read_table
+from dltools.observations.writing import Format, writer
+from dltools.plan.realisation import Mode
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "samples" / "digits" / "recording.parquet"

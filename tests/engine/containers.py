@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dltools.plans import Action, Op, Plan, Settings, dump_plan
-from dltools.probe.engine import Container, Engine
-from dltools.streams import format_time
+from dltools.engine.containers import Container, Engine
+from dltools.observations.table import format_time
+from dltools.plan.records import Action, Op, Plan, Settings, dump_plan
 
 IMAGE = "dltools-test-busybox"
 BUSYBOX = Path("/bin/busybox")

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
 
-from dltools.plans import Action, Op, Plan, Settings, dump_plan
+from dltools.plan.records import Action, Op, Plan, Settings, dump_plan
 
 ID = "f" * 64
 NAME = "fake-job"

@@ -11,8 +11,8 @@ import pytest
 from engine.containers import Containers, Job, api, plan_for
 from engine.tools import Tools, records
 
-from dltools.plans import Settings
-from dltools.streams import format_time
+from dltools.observations.table import format_time
+from dltools.plan.records import Settings
 
 STARTS: dict[str, dict[str, Any]] = {
     "none": {},

@@ -10,13 +10,13 @@ import pytest
 from engine.containers import Containers, Job, api
 
 from dltools.apply import gpu, limits
-from dltools.apply.docker import Actuator
+from dltools.apply.actuator import Actuator
 from dltools.apply.gpu import Access
 from dltools.apply.journal import Journal
-from dltools.apply.rotation import Rotation
-from dltools.plans import Action, Op, Plan, Settings, Status
-from dltools.probe.engine import Engine
-from dltools.streams import format_time
+from dltools.apply.turns import Rotation
+from dltools.engine.containers import Engine
+from dltools.observations.table import format_time
+from dltools.plan.records import Action, Op, Plan, Settings, Status
 
 
 @pytest.fixture(autouse=True)

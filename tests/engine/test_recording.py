@@ -14,7 +14,7 @@ import pytest
 from engine.containers import Containers, eventually
 from engine.tools import Tools, command
 
-from dltools.streams.dataset import Dataset
+from dltools.observations.dataset import Dataset
 
 COUNT = 'i=0; while :; do echo "step $i loss: 0.5"; i=$((i+1)); usleep 50000; done'
 

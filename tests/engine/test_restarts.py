@@ -20,8 +20,8 @@ from engine.daemon import Daemon, DaemonError
 from engine.test_turns import SPIN, state, turns
 from engine.tools import Tools, complaint, records
 
-from dltools.probe.engine import Engine
-from dltools.probe.local import Local
+from dltools.engine.containers import Engine
+from dltools.engine.local import Local
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ import pytest
 from engine.containers import Containers, Job, api, eventually
 from engine.tools import Tools, records
 
-from dltools.probe.engine import Engine
-from dltools.schema import NAMES
+from dltools.engine.containers import Engine
+from dltools.observations.schema import NAMES
 
 
 @pytest.fixture

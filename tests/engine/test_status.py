@@ -121,8 +121,8 @@ def test_entries_in_another_place_are_counted(run: Containers, tool: Tools, tmp_
 ADOPTING = """
 import sys
 from pathlib import Path
-from dltools import state
-state.SYSTEM = Path(sys.argv.pop(1))
+from dltools.engine import state_directory
+state_directory.SYSTEM = Path(sys.argv.pop(1))
 sys.argv[0] = "dl-apply"
 from dltools.cli.apply import main; main()
 """

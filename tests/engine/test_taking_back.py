@@ -12,11 +12,11 @@ from engine.test_applying import STARTS
 from engine.tools import Tools, records
 
 from dltools.apply import limits
-from dltools.apply.docker import Actuator
+from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
-from dltools.apply.rotation import Rotation
-from dltools.plans import Settings, Status, load_plans
-from dltools.probe.engine import Engine, RefusedError
+from dltools.apply.turns import Rotation
+from dltools.engine.containers import Engine, RefusedError
+from dltools.plan.records import Settings, Status, load_plans
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 
@@ -159,7 +159,7 @@ def damaged(actuator: Actuator, job: Job, **record: int) -> None:
     """Leave an entry in the journal and a record that an earlier version would have left."""
     mounts = limits.cgroup.mounts()
     from dltools.apply import original
-    from dltools.holding import Run
+    from dltools.engine.pauses import Run
 
     place = limits.locate(actuator.engine, job.inspect(), mounts)
     actuator.journal.add(original.entry(actuator.engine, place, Run()))

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 from engine.containers import api, eventually
 
-from dltools.probe import cgroup
-from dltools.probe.engine import Engine
+from dltools.engine import cgroup
+from dltools.engine.containers import Engine
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

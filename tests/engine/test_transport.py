@@ -17,9 +17,9 @@ from engine.containers import Containers, api, eventually
 from engine.fake import FakeEngine
 from engine.tools import Tools, complaint
 
+from dltools.engine import local, transport
+from dltools.engine.containers import Engine, Entries, GoneError, RefusedError
 from dltools.errors import UnavailableError
-from dltools.probe import local, transport
-from dltools.probe.engine import Engine, Entries, GoneError, RefusedError
 
 
 def test_a_quiet_event_stream_outlives_the_timeout(

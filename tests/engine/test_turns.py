@@ -16,7 +16,7 @@ import pytest
 from engine.containers import Containers, Gate, Job, api, eventually, plan_for
 from engine.tools import Tools, complaint, records
 
-from dltools.plans import Action, Op, Plan, dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 SPIN = "while :; do :; done"
 

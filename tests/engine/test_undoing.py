@@ -11,7 +11,7 @@ from engine.containers import Containers, Job, api, plan_for
 from engine.test_applying import STARTS
 from engine.tools import Tools, records
 
-from dltools.plans import Settings
+from dltools.plan.records import Settings
 
 
 @pytest.fixture(params=STARTS.values(), ids=STARTS.keys())

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from observing import container, fold, node, point, verdicts
 
-from dltools.policy import las, slaq, srtf
-from dltools.policy.history import Track
-from dltools.policy.shares import beta_floor, in_line, in_proportion
-from dltools.realize import Mode
-from dltools.streams import Row
+from dltools.observations.table import Row
+from dltools.plan.policy import las, slaq, srtf
+from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.shares import beta_floor, in_line, in_proportion
+from dltools.plan.realisation import Mode
 
 
 def job(name: str, threads: int | None = None) -> Track:

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dltools.policy import curves
-from dltools.policy.history import Learning
+from dltools.plan.policy import curves
+from dltools.plan.policy.container_history import Learning
 
 ROOT = Path(__file__).parents[2]
 
@@ -148,7 +148,7 @@ def test_training_that_begins_anew_begins_a_new_history() -> None:
 
 def real_curves() -> Iterator[tuple[str, list[float]]]:
     """The learning curves of the shipped recording, and of real logs where they are at hand."""
-    from dltools.streams import read_table
+    from dltools.observations.reading import read_table
 
     with (ROOT / "samples" / "digits" / "recording.parquet").open("rb") as file:
         yield from _by_metric(read_table(file, "recording").to_pylist(), "digits")

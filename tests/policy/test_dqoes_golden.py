@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from observing import container, fold, node, point, verdicts
 
-from dltools.planner import Fold
-from dltools.plans import Plan
-from dltools.policy.dqoes import DQOES, classify
-from dltools.realize import Choice, Mode
-from dltools.streams import Row, read_table
+from dltools.observations.reading import read_table
+from dltools.observations.table import Row
+from dltools.plan.planner import Fold
+from dltools.plan.policy.dqoes import DQOES, classify
+from dltools.plan.realisation import Choice, Mode
+from dltools.plan.records import Plan
 
 QOE = '{{"dltools.qoe": "{}"}}'
 

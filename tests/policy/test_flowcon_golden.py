@@ -7,9 +7,9 @@ import math
 import pytest
 from observing import container, fold, node, point, verdicts
 
-from dltools.policy.flowcon import limit, transition
-from dltools.realize import Mode
-from dltools.streams import Row
+from dltools.observations.table import Row
+from dltools.plan.policy.flowcon import limit, transition
+from dltools.plan.realisation import Mode
 
 ALPHA = 0.03
 

@@ -7,9 +7,9 @@ import json
 import pytest
 from observing import container, fold, node, point, verdicts
 
-from dltools.policy import registry
-from dltools.realize import Mode
-from dltools.streams import Row
+from dltools.observations.table import Row
+from dltools.plan.policy import registry
+from dltools.plan.realisation import Mode
 
 TARGET = "dltools.target"
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dltools.errors import ConfigError
-from dltools.policy.parameters import build, describe, parameter
-from dltools.policy.registry import policies
+from dltools.plan.policy.parameters import build, describe, parameter
+from dltools.plan.policy.registry import policies
 
 
 @dataclass(frozen=True)

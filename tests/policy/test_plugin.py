@@ -12,7 +12,8 @@ import pytest
 from observing import container, node, point
 from strategies import encode
 
-from dltools.streams import Format, to_table
+from dltools.observations.table import to_table
+from dltools.observations.writing import Format
 
 PLUGIN = Path(__file__).parents[2] / "samples" / "plugin"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dltools.policy.base import Cluster, Deed, Node
-from dltools.policy.history import MICRO, Series, Track
-from dltools.policy.slaq import SLAQ
-from dltools.policy.specon import SPECON, Parameters, saved, transition
+from dltools.plan.policy.base import Cluster, Deed, Node
+from dltools.plan.policy.container_history import MICRO, Series, Track
+from dltools.plan.policy.slaq import SLAQ
+from dltools.plan.policy.specon import SPECON, Parameters, saved, transition
 
 NOW = 100 * MICRO
 CC, PC = "CC", "PC"

@@ -7,11 +7,11 @@ import json
 import pytest
 from observing import container, fold, node, point, verdicts
 
-from dltools.planner import Fold
-from dltools.plans import Op
-from dltools.policy.tradl import TRADL
-from dltools.realize import Choice, Mode
-from dltools.streams import Row, to_table
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Fold
+from dltools.plan.policy.tradl import TRADL
+from dltools.plan.realisation import Choice, Mode
+from dltools.plan.records import Op
 
 JOBS = {"a": ("0.5", "0.2"), "b": ("0.5", "0.2"), "c": ("0.95", None)}
 

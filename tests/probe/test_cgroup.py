@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from probe_fixtures import TREES, Machine
 
-from dltools.probe import cgroup, node
+from dltools.engine import cgroup, node
 
 
 @pytest.fixture(scope="module", params=TREES)

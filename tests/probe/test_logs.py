@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from dltools.engine.containers import Container
 from dltools.probe import logs
-from dltools.probe.engine import Container
 from dltools.probe.logs import LogSource
 from dltools.probe.progress import Automatic, Extractor, Pattern
 

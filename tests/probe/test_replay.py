@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from engine.tools import Tools
 
+from dltools.observations.table import Row
 from dltools.probe import replay
 from dltools.probe.progress import Automatic, Pattern
-from dltools.streams import Row
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

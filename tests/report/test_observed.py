@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dltools.errors import DataError
-from dltools.outcome import summarise
+from dltools.observations.table import Row, to_table
 from dltools.report.decided import add_plans, add_results
 from dltools.report.observed import run
+from dltools.report.outcomes import summarise
 from dltools.report.run import Run
-from dltools.streams import Row, to_table
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -110,7 +110,7 @@ def test_satisfied_models_are_counted_over_time() -> None:
 
 
 def test_classes_come_from_the_states_of_plans() -> None:
-    from dltools.plans import load_plans
+    from dltools.plan.records import load_plans
 
     found = observed([node(0), container(0, "a", 0), node(10), container(10, "a", 5)])
     lines = []

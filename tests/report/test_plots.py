@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dltools.outcome import JobResult
+from dltools.report.outcomes import JobResult
 from dltools.report.run import Run
 
 plots = pytest.importorskip("dltools.report.plots")

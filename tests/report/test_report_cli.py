@@ -134,9 +134,9 @@ def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
 
 
 def test_a_diverged_loss_is_named() -> None:
+    from dltools.observations.reading import read_table
     from dltools.report.observed import run
     from dltools.report.plots import panels, picture
-    from dltools.streams import read_table
 
     recording = Path(__file__).parents[2] / "samples" / "digits" / "recording.parquet"
     with recording.open("rb") as file:
@@ -193,7 +193,8 @@ def test_damage_is_one_line_and_65(tool: Tools, damage: bytes) -> None:
 def test_what_was_cut_off_is_reported_as_far_as_it_goes(
     tool: Tools, made: Path, tmp_path: Path
 ) -> None:
-    from dltools.streams import Format, read_table, writer
+    from dltools.observations.reading import read_table
+    from dltools.observations.writing import Format, writer
 
     with (made / "noop.parquet").open("rb") as file:
         table = read_table(file, "noop")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from engine.tools import Tools, complaint
 
-from dltools.streams import read_table
+from dltools.observations.reading import read_table
 
 WORKLOAD = b"""
 [[job]]

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dltools.outcome import JobResult, summarise
-from dltools.policy import registry
-from dltools.policy.parameters import build, describe
-from dltools.realize import Choice, Mode
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build, describe
+from dltools.plan.realisation import Choice, Mode
+from dltools.report.outcomes import JobResult, summarise
 from dltools.sim.curve import LearningCurve
-from dltools.sim.engine import Simulation
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
-from dltools.sim.running import Machine
+from dltools.sim.host import Machine
+from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Job, NodeSpec, Workload, checked
 
 POLICIES = sorted(registry.policies([]))

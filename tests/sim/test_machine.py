@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.sim.machine import (
+from dltools.sim.contention import (
     CHANGE_OVER_S,
     LEAST,
     Limits,

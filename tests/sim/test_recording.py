@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dltools.policy import registry
-from dltools.policy.parameters import build
-from dltools.realize import Choice, Mode
-from dltools.sim.engine import Simulation
-from dltools.sim.observe import Recorder
-from dltools.sim.recording import workload
+from dltools.observations.table import Row, to_table
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation import Choice, Mode
+from dltools.sim.from_recording import workload
+from dltools.sim.recorder import Recorder
+from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Job, NodeSpec, checked
-from dltools.streams import Row, to_table
 
 JOBS = [Job("a", work=60.0, threads=2), Job("b", 5.0, work=40.0, threads=2),
         Job("c", 10.0, work=30.0)]  # fmt: skip

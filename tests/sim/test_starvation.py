@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dltools.line import TURN_S, patience_s
-from dltools.policy import registry
-from dltools.policy.parameters import build
-from dltools.realize import Choice, Mode
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build
+from dltools.plan.queue import TURN_S, patience_s
+from dltools.plan.realisation import Choice, Mode
 from dltools.sim.curve import LearningCurve
-from dltools.sim.engine import Simulation
+from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Job, NodeSpec, checked
 
 POLICIES = sorted(registry.policies([]))

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dltools.errors import DataError
-from dltools.policy import registry
-from dltools.realize import Choice
-from dltools.sim.engine import Simulation
+from dltools.plan.policy import registry
+from dltools.plan.realisation import Choice
+from dltools.sim.simulation import Simulation
 from dltools.sim.traces import alibaba, gavel, machines, philly, pollux
 from dltools.sim.workload import Job, NodeSpec, checked
 

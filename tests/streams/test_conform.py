@@ -26,8 +26,10 @@ from strategies import (
 )
 
 from dltools.errors import DataError
-from dltools.schema import NAMES, REQUIRED, VERSION, VERSION_KEY, arrow_schema
-from dltools.streams import Format, conform, read_table, to_table
+from dltools.observations.reading import read_table
+from dltools.observations.schema import NAMES, REQUIRED, VERSION, VERSION_KEY, arrow_schema
+from dltools.observations.table import conform, to_table
+from dltools.observations.writing import Format
 
 TABLE = losses(0.5, 0.25, 0.125)
 ENCODERS = [as_parquet, as_arrow_stream, as_arrow_file]
@@ -127,7 +129,12 @@ def test_a_version_that_is_no_text_is_refused() -> None:
     ids=["empty", "x", "newline", "return", "escape", "NUL", "NEL", "long"],
 )
 def test_a_hostile_version_is_named_in_one_short_printable_line(version: str) -> None:
-    row = {"dltools.schema": version, "time": "2026-01-31T12:00:00Z", "host": "h", "kind": "node"}
+    row = {
+        "dltools.schema": version,
+        "time": "2026-01-31T12:00:00Z",
+        "host": "h",
+        "kind": "node",
+    }
     for data in (as_parquet(_version(version)), json.dumps(row).encode()):
         with pytest.raises(DataError, match="schema version") as refused:
             decode(data)

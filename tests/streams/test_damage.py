@@ -25,8 +25,10 @@ from strategies import (
 )
 
 from dltools.errors import DataError
-from dltools.schema import Kind
-from dltools.streams import Format, read, read_table, to_table
+from dltools.observations.reading import read, read_table
+from dltools.observations.schema import Kind
+from dltools.observations.table import to_table
+from dltools.observations.writing import Format
 
 TABLE = losses(0.5, math.nan, -math.inf)
 EVENTS = to_table(

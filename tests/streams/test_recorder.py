@@ -20,12 +20,12 @@ import pytest
 
 from dltools.errors import DataError, InputOutputError, RetryError
 from dltools.files import locked
-from dltools.schema import COLUMNS, Type
-from dltools.streams import Row, to_table
-from dltools.streams.compaction import compact
-from dltools.streams.dataset import Dataset, stem
-from dltools.streams.journal import Journal, recover, rows_of
-from dltools.streams.recorder import Recorder
+from dltools.observations.compaction import compact
+from dltools.observations.dataset import Dataset, stem
+from dltools.observations.journal import Journal, recover, rows_of
+from dltools.observations.recorder import Recorder
+from dltools.observations.schema import COLUMNS, Type
+from dltools.observations.table import Row, to_table
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -146,7 +146,7 @@ def test_a_reader_sees_a_journal_that_becomes_a_file_once(
         journal.close()
         return rows
 
-    monkeypatch.setattr("dltools.streams.journal.rows_of", handed_over)
+    monkeypatch.setattr("dltools.observations.journal.rows_of", handed_over)
     assert made.read().num_rows == 2
     assert tree(tmp_path)
 
@@ -198,8 +198,8 @@ RECORDER = """
 import sys, time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from dltools.streams import to_table
-from dltools.streams.recorder import Recorder
+from dltools.observations.table import to_table
+from dltools.observations.recorder import Recorder
 recorder = Recorder(Path(sys.argv[1]), rotate_s=0.05, since_s=600)
 number = int(sys.argv[2])
 while True:

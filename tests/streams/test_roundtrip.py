@@ -25,8 +25,10 @@ from strategies import (
     tables,
 )
 
-from dltools.schema import VERSION, VERSION_KEY, arrow_schema
-from dltools.streams import Format, conform, format_time, read, read_table, to_table, writer
+from dltools.observations.reading import read, read_table
+from dltools.observations.schema import VERSION, VERSION_KEY, arrow_schema
+from dltools.observations.table import conform, format_time, to_table
+from dltools.observations.writing import Format, writer
 
 BINARY = (Format.PARQUET, Format.ARROW)
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from dltools.metrics import is_metric, normal
-from dltools.probe.cgroup import read_text
+from dltools.engine.cgroup import read_text
+from dltools.observations.metrics import is_metric, normal
 from dltools.probe.files.events import Events
 from dltools.probe.files.rooted import Root
 from dltools.probe.files.tables import Csv, JsonLines, MLflow, Reader, Timed, TrainerState

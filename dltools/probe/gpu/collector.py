@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dltools.observations.table import Row
 from dltools.probe.gpu.nvml import LostError, Nvml, driver_present, known, text
 from dltools.probe.gpu.owners import owners
-from dltools.streams import Row
 
 _RETRY_S = 60.0
 _MICRO = 1_000_000

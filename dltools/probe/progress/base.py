@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from dltools.metrics import is_metric, normal
+from dltools.observations.metrics import is_metric, normal
 
 
 class Point(NamedTuple):
     """One thing a job reported in one line.
 
-    `metric` is the normal name (`dltools.metrics.normal`), `original` the name as printed; `step`
-    and `epoch` are the job's own, None where it says none; `source` is the family that found it;
-    `elapsed_s` is how long the job says it had been running, None where it does not say.
+    `metric` is the normal name (`observations.metrics.normal`), `original` the name as printed;
+    `step` and `epoch` are the job's own, None where it says none; `source` is the family that
+    found it; `elapsed_s` is how long the job says it had been running, None where it does not say.
     """
 
     metric: str

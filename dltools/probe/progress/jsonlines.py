@@ -10,7 +10,7 @@ import contextlib
 import json
 from typing import Any, ClassVar
 
-from dltools.metrics import normal
+from dltools.observations.metrics import normal
 from dltools.probe.progress.base import Point, Regex, report, whole
 
 _KNOWN = Regex(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dltools.metrics import normal
+from dltools.observations.metrics import normal
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report, whole
 from dltools.probe.progress.jsonlines import is_known
 

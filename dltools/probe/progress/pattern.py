@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 
 from dltools.errors import ConfigError
-from dltools.expressions import compiled
+from dltools.probe.expressions import compiled
 from dltools.probe.progress.base import Point, number
 
 _SPECIAL = ("step", "epoch", "metric", "value")

@@ -1,0 +1,202 @@
+"""The Docker Engine: inventory, limits and logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from dltools.engine.connect import connect
+from dltools.engine.transport import Flow, GoneError, Params, RefusedError, Transport
+from dltools.labels import PREFIX
+
+__all__ = [
+    "LONGEST_ENTRY",
+    "Container",
+    "Engine",
+    "Entries",
+    "Flow",
+    "GoneError",
+    "RefusedError",
+    "parse_time",
+]
+
+LONGEST_ENTRY = 1 << 20
+"""Bytes of a log line that never ends after which it is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container as the engine describes it; `raw` is the whole inspection."""
+
+    id: str
+    name: str
+    image: str
+    state: str
+    pid: int
+    started: datetime | None
+    tty: bool
+    labels: Mapping[str, str]
+    host_config: Mapping[str, Any]
+    raw: Mapping[str, Any]
+
+    @property
+    def dltools_labels(self) -> dict[str, str]:
+        """The labels that are meant for this toolkit."""
+        return {k: v for k, v in sorted(self.labels.items()) if k.startswith(PREFIX)}
+
+
+class Engine:
+    """A connection to one engine. Methods raise the errors of `dltools.errors`, `GoneError` for a
+    container that is gone and `RefusedError` for what the engine will not do."""
+
+    def __init__(self, way: Transport | None = None) -> None:
+        """Take a way to the engine, or connect. Raises `UnavailableError` or `AccessError`."""
+        self._transport = way or connect()
+        self.is_local = self._transport.is_local
+        info = self._transport.json("GET", "/info")
+        self.id: str = info.get("ID") or ""
+        self.host: str = info.get("Name") or ""
+        self.cpus: int = info.get("NCPU") or 0
+        self.memory: int = info.get("MemTotal") or 0
+
+    def containers(self, filters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Return the running and paused containers as the list call gives them."""
+        params = {"filters": json.dumps(dict(filters))} if filters else {}
+        return list(self._transport.json("GET", "/containers/json", params))
+
+    def inspect(self, id_: str) -> Container:
+        """Return one container, by id or name."""
+        raw = self._transport.json("GET", f"/containers/{_quoted(id_)}/json")
+        if not isinstance(raw, dict) or "State" not in raw:
+            raise GoneError(f"{id_!r} is no container's name")  # but leads to another page
+        return _container(raw)
+
+    def update(self, id_: str, settings: Mapping[str, Any]) -> None:
+        """Post settings under the engine's own names."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/update", body=dict(settings))
+
+    def pause(self, id_: str) -> None:
+        """Freeze a container's processes."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/pause")
+
+    def unpause(self, id_: str) -> None:
+        """Let a container's processes go on."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/unpause")
+
+    def run(self, id_: str, command: Sequence[str]) -> int:
+        """Run a command inside a container and return its exit status."""
+        what = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
+        made = self._transport.json("POST", f"/containers/{_quoted(id_)}/exec", body=what)["Id"]
+        self._transport.json("POST", f"/exec/{made}/start", body={"Detach": False})
+        return int(self._transport.json("GET", f"/exec/{made}/json")["ExitCode"] or 0)
+
+    def logs(self, container: Container, since: float) -> list[bytes]:
+        """Return what a container has logged since a time (seconds since the epoch).
+
+        Each entry begins with the engine's time stamp and a blank. One without a line end goes on
+        in the next: the engine cuts entries at 16 KiB.
+        """
+        path, params = _log(container, since, follow=False)
+        entries = Entries(container.tty)
+        return entries.feed(b"".join(self._transport.chunks(path, params))) + entries.end()
+
+    def follow(self, container: Container, since: float) -> Flow:
+        """Return a container's log as it comes, until it exits; `Entries` takes it apart."""
+        return self._transport.follow(*_log(container, since, follow=True))
+
+    def events(self, since: float) -> Iterator[dict[str, Any]]:
+        """Yield container events from a time on, for ever."""
+        params = {"since": f"{since:.9f}", "filters": _CONTAINERS}
+        return _records(self._transport.chunks("/events", params, endless=True))
+
+    def past_events(self, since: float, until: float) -> list[dict[str, Any]]:
+        """Return the container events between two times that the engine still remembers."""
+        params = {"since": f"{since:.9f}", "until": f"{until:.9f}", "filters": _CONTAINERS}
+        return list(_records(self._transport.chunks("/events", params)))
+
+
+_CONTAINERS = json.dumps({"type": ["container"]})
+
+
+def _records(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a stream, one a line."""
+    begun = b""
+    for chunk in chunks:
+        *lines, begun = (begun + chunk).split(b"\n")
+        yield from (json.loads(line) for line in lines if line.strip())
+    if begun.strip():
+        yield json.loads(begun)
+
+
+def _quoted(id_: str) -> str:
+    return quote(id_, safe="", errors="replace")
+
+
+def _container(raw: Mapping[str, Any]) -> Container:
+    state, config = raw["State"], raw["Config"]
+    return Container(
+        id=raw["Id"],
+        name=raw["Name"].removeprefix("/"),
+        image=config.get("Image") or raw.get("Image") or "",
+        state=state.get("Status") or "",
+        pid=state.get("Pid") or 0,
+        started=parse_time(state.get("StartedAt")),
+        tty=bool(config.get("Tty")),
+        labels=config.get("Labels") or {},
+        host_config=raw.get("HostConfig") or {},
+        raw=raw,
+    )
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """Return the engine's RFC 3339 time with nanoseconds, None for none or for year 1."""
+    if not text or text.startswith("0001-"):
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        return None
+
+
+def _log(container: Container, since: float, *, follow: bool) -> tuple[str, Params]:
+    params: Params = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow),
+                      "tail": "all", "since": f"{since:.9f}"}  # fmt: skip
+    return f"/containers/{_quoted(container.id)}/logs", params
+
+
+class Entries:
+    """Takes a log apart: lines for a terminal, else the payloads of frames of 8 + n bytes."""
+
+    def __init__(self, tty: bool) -> None:
+        """Nothing is read yet."""
+        self._tty = tty
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the entries that are now whole."""
+        data = self._rest + data
+        found = []
+        start, size = 0, len(data)
+        if self._tty:
+            while (at := data.find(b"\n", start)) >= 0 or size - start > LONGEST_ENTRY:
+                end = at + 1 if at >= 0 else size
+                found.append(data[start:end])
+                start = end
+        else:
+            while size - start >= 8:
+                end = start + 8 + int.from_bytes(data[start + 4 : start + 8], "big")
+                if end > size:
+                    break
+                found.append(data[start + 8 : end])
+                start = end
+        self._rest = data[start:]
+        return found
+
+    def end(self) -> list[bytes]:
+        """Return a terminal's last line, which had no end."""
+        rest, self._rest = self._rest, b""
+        return [rest] if self._tty and rest else []

@@ -1,0 +1,149 @@
+"""Merging a dataset's small files: a day of a host becomes one file with large row groups.
+
+A row group a sample costs four times the bytes and two hundred times the reading time of large
+ones (measured). The new file is put in place before the old ones go; a note in `.staging/` says
+which those are, so that a compaction that was killed is completed by whoever comes next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dltools.errors import DataError, InputOutputError
+from dltools.files import locked
+from dltools.observations.dataset import ROW_GROUP, Dataset, parquet, stem
+from dltools.observations.journal import recover
+from dltools.observations.schema import arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What was done: files and bytes before and after, and rows, of the folders that changed."""
+
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    rows: int = 0
+
+
+def compact(dataset: Dataset) -> Compacted:
+    """Merge the files of each day and host.
+
+    Raises `RetryError` where another compaction runs, `DataError` for a file that is none of ours
+    (before anything is removed), `InputOutputError` where the disk fails or is full.
+    """
+    total = Compacted()
+    dataset.prepare()
+    with locked(dataset.staging / "compaction.lock", "compaction"):
+        complete(dataset)
+        recover(dataset)
+        for folder, group in groupby(dataset.files(), key=lambda file: file.parent):
+            files = list(group)
+            if len(files) > 1:
+                done = _merge(dataset, folder, files)
+                total = Compacted(
+                    *(getattr(total, f) + getattr(done, f) for f in Compacted.__slots__)
+                )
+    return total
+
+
+def complete(dataset: Dataset) -> None:
+    """Finish what a killed compaction began: where its new file stands, the old ones go."""
+    for note in dataset.staging.glob("*.compaction"):
+        try:
+            plan = json.loads(note.read_text())
+            if (dataset.root / plan["new"]).exists():
+                for old in plan["old"]:
+                    (dataset.root / old).unlink(missing_ok=True)
+        except (ValueError, KeyError, TypeError):
+            pass  # torn while being written: nothing had been done yet
+        note.unlink(missing_ok=True)
+
+
+def _merge(dataset: Dataset, folder: Path, files: list[Path]) -> Compacted:
+    sizes = [file.stat().st_size for file in files]
+    new = folder / f"{stem()}.parquet"
+    note = dataset.staging / f"{new.stem}.compaction"
+    relative = [str(file.relative_to(dataset.root)) for file in (new, *files)]
+    try:
+        note.write_text(json.dumps({"new": relative[0], "old": relative[1:]}))
+        rows = 0
+        with dataset.whole(new) as file, parquet(file) as out:
+            for group in _groups(_ordered(files)):
+                out.write_table(group, ROW_GROUP)
+                rows += group.num_rows
+    except OSError as error:
+        raise InputOutputError(f"cannot write {new}: {error.strerror or error}") from error
+    finally:
+        if not new.exists():
+            note.unlink(missing_ok=True)
+    complete(dataset)
+    return Compacted(len(files), 1, sum(sizes), new.stat().st_size, rows)
+
+
+def _ordered(files: list[Path]) -> list[tuple[int, int, Path]]:
+    """Return (first time, last time, file) in order of first time, microseconds."""
+    import pyarrow.parquet as pq
+
+    found = []
+    for file in files:
+        try:
+            with pq.ParquetFile(file) as data:
+                index = data.schema_arrow.get_field_index("time")
+                groups = [
+                    data.metadata.row_group(g).column(index).statistics
+                    for g in range(data.metadata.num_row_groups)
+                ]
+                if groups:
+                    first = min(_micros(group.min) for group in groups)
+                    found.append((first, max(_micros(group.max) for group in groups), file))
+        except Exception as error:
+            raise DataError(f"{file}: not a recording, nothing was changed: {error}") from error
+    return sorted(found)
+
+
+def _micros(moment: Any) -> int:
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int((moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1))
+
+
+def _groups(files: list[tuple[int, int, Path]]) -> Iterator[pa.Table]:
+    """Yield tables of at least `ROW_GROUP` rows, but for the last, sorted by time through all.
+
+    What is later than the next file's first row waits for it, so that memory holds little more
+    than the files that overlap.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from dltools.observations.reading import read_table
+    from dltools.observations.table import sort
+
+    waiting = arrow_schema().empty_table()
+    ready: list[pa.Table] = []
+    for number, (_, _, file) in enumerate(files):
+        with file.open("rb") as stream:
+            waiting = pa.concat_tables([waiting, read_table(stream, str(file))])
+        waiting = sort(waiting.unify_dictionaries())
+        if number + 1 < len(files):
+            times = waiting.column("time").cast("int64")
+            count = pc.sum(pc.less(times, files[number + 1][0])).as_py() or 0
+        else:
+            count = waiting.num_rows
+        ready.append(waiting[:count])
+        waiting = waiting[count:]
+        if sum(table.num_rows for table in ready) >= ROW_GROUP:
+            yield pa.concat_tables(ready).unify_dictionaries()
+            ready = []
+    if ready:
+        yield pa.concat_tables(ready).unify_dictionaries()

@@ -1,0 +1,164 @@
+"""A recorder's journal: samples appended to an Arrow stream, turned into Parquet now and then.
+
+A killed recorder loses at most the sample it was writing: the next one finds the journal, which
+nobody holds any more, and adds it to the tree. While a recorder lives it holds a lock on it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dltools.errors import DataError, InputOutputError
+from dltools.observations.dataset import Dataset, stem
+from dltools.observations.schema import arrow_schema
+from dltools.observations.table import conform, sort
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LARGEST = 64 << 20
+_SYNC_S = 10.0
+_GROUP = 50_000
+
+
+class Journal:
+    """Records a stream of samples into a dataset: a new file every `rotate_s` seconds or 64 MiB.
+
+    `write` returns when the system has the sample. A full disk raises `InputOutputError` and
+    leaves what was written before as it was.
+    """
+
+    def __init__(self, dataset: Dataset, rotate_s: float) -> None:
+        """Nothing is written before the first sample."""
+        self._dataset = dataset
+        self._rotate_s = rotate_s
+        self._path: Path | None = None
+        self._file: io.FileIO | None = None
+        self._writer: Any = None
+        self._bytes = io.BytesIO()
+        self._written = 0
+        self._opened = self._synced = 0.0
+
+    def write(self, table: pa.Table) -> None:
+        """Append one sample."""
+        import pyarrow as pa
+
+        now = time.monotonic()
+        if self._file is not None and (
+            now - self._opened >= self._rotate_s or self._written >= _LARGEST
+        ):
+            self.close()
+        if self._file is None:
+            self._open(now)
+        if self._writer is None:
+            self._writer = pa.ipc.new_stream(self._bytes, arrow_schema())
+        for batch in table.combine_chunks().to_batches():
+            self._writer.write_batch(batch)
+        data = self._bytes.getvalue()
+        self._bytes.seek(0)
+        self._bytes.truncate()
+        self._append(data, now)
+
+    def close(self) -> None:
+        """Turn the journal into a file of the tree; a new one begins with the next sample."""
+        if self._file is None or self._path is None:
+            return
+        try:
+            _add(self._dataset, self._path)
+        finally:
+            self._file.close()
+            self._path = self._file = self._writer = None
+
+    def _open(self, now: float) -> None:
+        while self._file is None:
+            path = self._dataset.staging / f"{stem()}.arrows"
+            try:
+                file = io.FileIO(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644), "r+")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError as error:
+                raise InputOutputError(f"cannot write {path}: {error.strerror}") from error
+            if path.exists():  # or else another recorder took it for abandoned before the lock
+                self._path, self._file = path, file
+        self._written, self._opened, self._synced = 0, now, now
+        self._bytes = io.BytesIO()
+
+    def _append(self, data: bytes, now: float) -> None:
+        assert self._file is not None
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            if now - self._synced >= _SYNC_S:
+                os.fdatasync(self._file.fileno())
+                self._synced = now
+        except OSError as error:
+            self._file.truncate(self._written)
+            self._file.seek(self._written)
+            raise InputOutputError(
+                f"cannot write {self._path}: {error.strerror}; the samples before are safe"
+            ) from error
+        self._written += len(data)
+
+
+def recover(dataset: Dataset) -> int:
+    """Add the journals of killed recorders to the tree; return how many there were."""
+    count = 0
+    for path in sorted(dataset.staging.glob("*.arrows")):
+        try:
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _add(dataset, path)
+                count += 1
+        except (BlockingIOError, FileNotFoundError):
+            continue
+    return count
+
+
+def rows_of(path: Path) -> pa.Table:
+    """Return the whole samples of a journal, sorted; the one being written is not there yet."""
+    import pyarrow as pa
+
+    tables = [arrow_schema().empty_table(), *_samples(path)]
+    return sort(pa.concat_tables(tables).unify_dictionaries())
+
+
+def _samples(path: Path) -> Iterator[pa.Table]:
+    """Yield the whole samples of a journal, up to its end, whole or torn."""
+    import pyarrow as pa
+
+    ends = (pa.ArrowException, StopIteration, EOFError, OSError, DataError)
+    with suppress(*ends), path.open("rb") as file:
+        reader = pa.ipc.open_stream(file)
+        while True:
+            batch = reader.read_next_batch()
+            batch.validate(full=True)
+            yield conform(pa.Table.from_batches([batch]), str(path))
+
+
+def _groups(path: Path) -> Iterator[pa.Table]:
+    """Yield a journal's samples some tens of thousands of rows at a time, each sorted."""
+    import pyarrow as pa
+
+    waiting: list[pa.Table] = []
+    for sample in _samples(path):
+        waiting.append(sample)
+        if sum(table.num_rows for table in waiting) >= _GROUP:
+            yield sort(pa.concat_tables(waiting).unify_dictionaries())
+            waiting = []
+    if waiting:
+        yield sort(pa.concat_tables(waiting).unify_dictionaries())
+
+
+def _add(dataset: Dataset, path: Path) -> None:
+    import pyarrow as pa
+
+    dataset.add_groups(_groups(path), path.stem)
+    path.unlink(missing_ok=True)
+    pa.default_memory_pool().release_unused()

@@ -1,0 +1,1 @@
+"""From observations to a plan: rounds, allocations, settings. Nothing here knows a clock."""

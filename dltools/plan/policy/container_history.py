@@ -1,0 +1,357 @@
+"""What is remembered of a container: its progress points and CPU counter, as far back as needed.
+
+Times are integer microseconds since the epoch, so that window borders are exact. Points may come
+late, twice, or out of order; values may be NaN or infinite. Nothing here raises on data.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from operator import le, lt
+from typing import Any
+
+from dltools.labels import PROTECT, is_true
+from dltools.plan.policy import curves
+from dltools.plan.policy.curves import Curve
+from dltools.plan.policy.targets import NONE, Targets, parse
+
+MICRO = 1_000_000
+
+JITTER = 0.05
+"""Share of an interval by which samples may come early (ours): two that should be an interval apart
+may be some milliseconds less, and a round should not wait for the sample after."""
+
+_LONGEST = 128
+"""Points that a learning history keeps; at twice as many every other one is dropped."""
+
+
+@dataclass(slots=True)
+class Learning:
+    """A whole run's learning curve in at most 128 points: `works` are CPU seconds, not falling.
+
+    Every `stride`-th finite point is kept, so that the points stay spread evenly over the run.
+    """
+
+    works: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    stride: int = 1
+    seen: int = 0
+    last_step: int | None = None
+
+    def extend(
+        self,
+        work_at: Callable[[int], float],
+        times: Sequence[int],
+        values: Sequence[float],
+        steps: Sequence[int | None],
+    ) -> None:
+        """Take finite points; a step that falls to less than half says that training began anew.
+
+        `work_at` gives the CPU seconds at a time.
+        """
+        base, many = self.seen, len(times)
+        at = -base % self.stride
+        while at < many:
+            step = steps[at]
+            if step is not None and self.last_step is not None and step < self.last_step / 2:
+                self.works, self.values, self.stride = [], [], 1
+                base = -at
+            self.last_step = step
+            work = work_at(times[at])
+            self.works.append(max(work, self.works[-1]) if self.works else work)
+            self.values.append(values[at])
+            if len(self.works) >= 2 * _LONGEST:
+                del self.works[1::2], self.values[1::2]
+                self.stride *= 2
+            at += self.stride - (base + at) % self.stride
+        self.seen = base + many
+
+
+@dataclass(slots=True)
+class Series:
+    """Points of one metric in order of time: `times` (microseconds), `values`, `steps` (or None).
+
+    `peak` is the largest finite absolute value seen since the job started, `learning` is
+    kept where a policy asks for curves; `curve` is its last fit (None: too few points), made when
+    `fitted` points had been seen.
+    """
+
+    times: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    steps: list[int | None] = field(default_factory=list)
+    peak: float = 0.0
+    learning: Learning | None = None
+    curve: Curve | None = None
+    fitted: int = 0
+
+    def add(self, time: int, value: float, step: int | None) -> bool:
+        """Insert a point, unless the very same was reported already; tell whether it was new."""
+        if math.isfinite(value):
+            self.peak = max(self.peak, abs(value))
+        at = bisect.bisect_right(self.times, time)
+        twin = at
+        while twin > 0 and self.times[twin - 1] == time:
+            twin -= 1
+            if self.steps[twin] == step and repr(self.values[twin]) == repr(value):
+                return False
+        self.times.insert(at, time)
+        self.values.insert(at, value)
+        self.steps.insert(at, step)
+        return True
+
+    def extend(
+        self, times: Sequence[int], values: Sequence[float], steps: Sequence[int | None]
+    ) -> Sequence[int] | None:
+        """Insert points in order of time; return the indices of those that were new, None for all
+        of them."""
+        if (len(times) > 1 and not all(map(lt, times, islice(times, 1, None)))) or (
+            self.times and times[0] <= self.times[-1]
+        ):
+            return [i for i, point in enumerate(zip(times, values, steps, strict=True))
+                    if self.add(*point)]  # fmt: skip
+        if math.isfinite(sum(values)):
+            self.peak = max(self.peak, max(values), -min(values))
+        else:
+            self.peak = max(self.peak, *map(_size, values))
+        self.times += times
+        self.values += values
+        self.steps += steps
+        return None
+
+    def window(self, after: int, until: int) -> list[float]:
+        """Return the values with `after` < time <= `until`."""
+        low = bisect.bisect_right(self.times, after)
+        return self.values[low : bisect.bisect_right(self.times, until)]
+
+    def forget(self, until: int) -> None:
+        """Drop the points with time <= `until`, but the newest; the peak stays."""
+        low = min(bisect.bisect_right(self.times, until), len(self.times) - 1)
+        if low > 0:
+            del self.times[:low], self.values[:low], self.steps[:low]
+
+    def clone(self) -> Series:
+        """Return a copy that shares nothing that changes."""
+        kept = self.learning
+        return replace(
+            self,
+            times=self.times[:],
+            values=self.values[:],
+            steps=self.steps[:],
+            learning=kept and replace(kept, works=kept.works[:], values=kept.values[:]),
+        )
+
+
+_BEFORE = (-math.inf, -math.inf)
+
+
+def _size(value: float) -> float:
+    return abs(value) if math.isfinite(value) else 0.0
+
+
+@dataclass(slots=True)
+class Track:
+    """One container: identity, limits in force, counter samples and metrics.
+
+    `arrived` is when it was first seen (it starts anew when the container restarts); `samples`
+    are (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
+    relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
+    none. `met_first` and `met_final` are the times of the first points that met its targets;
+    `epoch` and `step` the newest that it reported; `held` whether this container has ever been
+    granted a share, in an earlier run too; `member` tells this run of the container from its
+    earlier ones.
+    """
+
+    id: str
+    name: str
+    host: str
+    arrived: int
+    started: int | None = None
+    state: str = "running"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    cpus: float | None = None
+    weight: float | None = None
+    turn_s: float | None = None
+    threads: int | None = None
+    cpuset: str | None = None
+    samples: list[tuple[int, float]] = field(default_factory=list)
+    metrics: dict[str, Series] = field(default_factory=dict)
+    met_first: int | None = None
+    met_final: int | None = None
+    epoch: float | None = None
+    step: int | None = None
+    targets: Targets = NONE
+    held: bool = False
+    member: str = ""
+
+    def __post_init__(self) -> None:
+        """Note what tells this run of the container from its earlier ones."""
+        self.member = f"{self.id}@{self.arrived}"
+
+    def label(self, labels: Mapping[str, str]) -> None:
+        """Take on labels, and the targets that they give."""
+        if labels != self.labels:
+            self.labels = labels
+            self.targets = parse(labels)
+
+    def add_point(self, metric: str, time: int, value: float, step: int | None) -> None:
+        """Remember a progress point."""
+        self.add_points(metric, [time], [value], [step])
+
+    def add_points(
+        self,
+        metric: str,
+        times: Sequence[int],
+        values: Sequence[float],
+        steps: Sequence[int | None],
+        *,
+        curves: bool = False,
+    ) -> None:
+        """Remember progress points in order of time; with `curves` for the learning curve too."""
+        if not times:
+            return
+        series = self.metrics.setdefault(metric, Series())
+        new = series.extend(times, values, steps)
+        if metric == self.targets.metric and self.targets.first is not None:
+            self._meet(times, values)
+        if not curves:
+            return
+        learning = series.learning = series.learning or Learning()
+        if new is not None or not all(map(math.isfinite, values)):
+            kept = [i for i in (range(len(times)) if new is None else new)
+                    if math.isfinite(values[i])]  # fmt: skip
+            times, values = [times[i] for i in kept], [values[i] for i in kept]
+            steps = [steps[i] for i in kept]
+        learning.extend(self.work_at, times, values, steps)
+
+    def _meet(self, times: Sequence[int], values: Sequence[float]) -> None:
+        targets = self.targets
+        for target, name in ((targets.first, "met_first"), (targets.final, "met_final")):
+            if target is None or getattr(self, name) is not None:
+                continue
+            met = (t for t, v in zip(times, values, strict=True) if targets.meets(v, target))
+            setattr(self, name, next(met, None))
+
+    def add_sample(self, time: int, cpu_seconds: float) -> None:
+        """Remember a counter sample; one that goes back in time or count starts the record anew."""
+        if self.samples and (time <= self.samples[-1][0] or cpu_seconds < self.samples[-1][1]):
+            self.samples.clear()
+        self.samples.append((time, cpu_seconds))
+
+    def add_samples(self, times: Sequence[int], seconds: Sequence[float]) -> None:
+        """Remember counter samples, at least one, with times that rise; NaN is none."""
+        # Never true with a NaN among them: those after a NaN are not greater, nor is it.
+        last = self.samples[-1] if self.samples else _BEFORE
+        if (last[0] < times[0] and last[1] <= seconds[0]
+                and all(map(le, seconds, islice(seconds, 1, None)))):  # fmt: skip
+            self.samples += zip(times, seconds)  # noqa: B905 (of one length, and often)
+            return
+        for time, used in zip(times, seconds, strict=True):
+            if not math.isnan(used):
+                self.add_sample(time, used)
+
+    def work_at(self, time: int) -> float:
+        """Return the CPU seconds used by a time, on the straight line between samples (ours)."""
+        samples = self.samples
+        if not samples:
+            return 0.0
+        at = bisect.bisect_left(samples, (time,))
+        if at == len(samples):
+            return samples[-1][1]
+        if at == 0:
+            end, used = samples[0]
+            start = self.started
+            if start is None or not start < end:
+                return used
+            return used * max(0.0, (time - start) / (end - start))
+        (t0, c0), (t1, c1) = samples[at - 1], samples[at]
+        return c0 + (c1 - c0) * (time - t0) / (t1 - t0)
+
+    @property
+    def attained(self) -> float:
+        """The CPU seconds that it has had."""
+        return self.samples[-1][1] if self.samples else 0.0
+
+    def forget(self, until: int) -> None:
+        """Drop what no window that starts at `until` or later needs."""
+        for series in self.metrics.values():
+            series.forget(until)
+        at = bisect.bisect_right(self.samples, (until, math.inf))
+        if at > 1:
+            del self.samples[: at - 1]
+
+    def clone(self) -> Track:
+        """Return a copy that shares nothing that changes."""
+        return replace(
+            self,
+            samples=self.samples[:],
+            metrics={name: series.clone() for name, series in self.metrics.items()},
+        )
+
+    @property
+    def protected(self) -> bool:
+        """Whether its owner forbids any change."""
+        return is_true(self.labels.get(PROTECT))
+
+
+def number_to_json(value: float) -> float | str:
+    """Return a number, or the text from which `float` restores NaN or an infinity."""
+    return value if math.isfinite(value) else str(value)
+
+
+_PLAIN = ("name", "host", "arrived", "started", "state", "cpus", "weight", "threads", "cpuset",
+          "met_first", "met_final", "epoch", "step")  # fmt: skip
+
+
+def to_json(track: Track) -> dict[str, Any]:
+    """Return a track as JSON values. NaN and the infinities become strings."""
+    return {
+        **{name: getattr(track, name) for name in (*_PLAIN, "turn_s", "held")},
+        "labels": dict(track.labels),
+        "samples": [list(sample) for sample in track.samples],
+        "metrics": {name: _series_to_json(s) for name, s in sorted(track.metrics.items())},
+    }
+
+
+def _series_to_json(series: Series) -> dict[str, Any]:
+    points = zip(series.times, series.values, series.steps, strict=True)
+    saved: dict[str, Any] = {
+        "peak": series.peak,
+        "points": [[time, number_to_json(value), step] for time, value, step in points],
+    }
+    if series.learning is not None:
+        kept = series.learning
+        saved["learning"] = [kept.works, kept.values, kept.stride, kept.seen, kept.last_step]
+        saved["fitted"] = series.fitted
+        saved["curve"] = series.curve and series.curve.to_json()
+    return saved
+
+
+def from_json(id_: str, data: Mapping[str, Any]) -> Track:
+    """Return the track that `to_json` gave. Raises KeyError, TypeError or ValueError."""
+    track = Track(id_, **{name: data[name] for name in _PLAIN}, turn_s=data.get("turn_s"),
+                  held=bool(data.get("held")))  # fmt: skip
+    track.label({str(key): str(value) for key, value in data["labels"].items()})
+    track.samples = [(int(time), float(seconds)) for time, seconds in data["samples"]]
+    track.metrics = {name: _series_from_json(saved) for name, saved in data["metrics"].items()}
+    return track
+
+
+def _series_from_json(data: Mapping[str, Any]) -> Series:
+    points = data["points"]
+    series = Series(
+        times=[int(point[0]) for point in points],
+        values=[float(point[1]) for point in points],
+        steps=[point[2] for point in points],
+        peak=float(data["peak"]),
+    )
+    if data.get("learning"):
+        works, values, stride, seen, last_step = data["learning"]
+        series.learning = Learning([float(w) for w in works], [float(v) for v in values],
+                                   int(stride), int(seen), last_step)  # fmt: skip
+        series.fitted = int(data["fitted"])
+        series.curve = curves.from_json(data["curve"]) if data["curve"] else None
+    return series

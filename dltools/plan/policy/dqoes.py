@@ -1,0 +1,262 @@
+"""DQoES: response-time targets for inference.
+
+Mao et al.: Differentiate Quality of Experience Scheduling for Deep Learning Inferences with Docker
+Containers in the Cloud, arXiv 2020. The goal and the classes are the paper's; the constants and
+what the docstrings below mark are our reconstruction. The label `dltools.qoe` is a container's
+target o in seconds, p its response time over the last interval, q = o - p its quality:
+
+    G over-achieving    q > alpha o
+    S satisfied         |q| <= alpha o
+    B under-performing  q < -alpha o
+
+A round takes beta L q / Q from each of G, in proportion to its slack, and gives what it took to B,
+in proportion to need. L is a container's share of the node, Q the sum of q over its class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dltools.labels import METRIC
+from dltools.observations import metrics
+from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, Node, Pace, State
+from dltools.plan.policy.container_history import MICRO, Track
+from dltools.plan.policy.parameters import parameter
+
+OVER, SATISFIED, UNDER, UNKNOWN = "G", "S", "B", "?"
+_WORDS = {OVER: "over-achieving", SATISFIED: "satisfied", UNDER: "under-performing"}
+_MOST_GAIN = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """DQoES's parameters."""
+
+    alpha: float = parameter(
+        0.10, "part of a target within which it counts as met", low=0.001, high=1.0, source="paper"
+    )
+    beta: float = parameter(
+        0.10, "part of an over-achiever's share that a round takes", low=0.001, high=1.0,
+        source="paper",
+    )  # fmt: skip
+    itval: float = parameter(
+        10.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
+    )
+    itval_max: float = parameter(
+        80.0,
+        "longest interval (s) that stability leads to",
+        low=0.1,
+        high=86400.0,
+        source="ours",
+    )
+    quantile: float = parameter(
+        0.0, "judge by this quantile of the window, not its mean (0: mean)", high=1.0, source="ours"
+    )
+    gain: str = parameter(
+        "fixed",
+        "fixed, or adaptive: beta grows with the relative error, up to five times",
+        choices=("fixed", "adaptive"),
+        source="ours",
+    )
+    trim: bool = parameter(
+        False, "while nobody is under, cut who is over gently toward its target", source="ours"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A container with a target: its class, share, target o, response time p (seconds)."""
+
+    job: Track
+    job_class: str
+    share: float
+    target: float
+    latency: float | None
+    metric: str
+
+    @property
+    def quality(self) -> float:
+        """q = o - p in seconds, 0 while p is unknown."""
+        return 0.0 if self.latency is None else self.target - self.latency
+
+
+class Dqoes:
+    """The policy object; it holds no state of its own."""
+
+    name = "dqoes"
+    help = "response-time targets: CPU goes from over-achieving to under-performing models (DQoES)"
+    parameters = Parameters
+
+    def needs(self, parameters: Parameters) -> Needs:
+        """One window of the interval, which doubles while the classes stay."""
+        return Needs(parameters.itval, parameters.itval_max, windows=1)
+
+    def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
+        """Classify the models and move CPU between them."""
+        node = cluster.node
+        models = _models(node, cluster.now, cluster.itval_s, parameters)
+        classes = {model.job.id: model.job_class for model in models}
+        shares, told = _moved(models, parameters)
+        grants = {job.id: Grant(None, "-", _bystander(job)) for job in node.jobs}
+        for model in models:
+            share = shares[model.job.id]
+            signal = "" if model.latency is None else f"{model.metric} {model.latency:.3g}"
+            grants[model.job.id] = Grant(
+                share, model.job_class, _reason(model, share, told), signal
+            )
+        before = {key: grant.job_class for key, grant in node.last.items() if key in classes}
+        left = any(old == SATISFIED != classes[key] for key, old in before.items())
+        moved = any(abs(shares[m.job.id] - m.share) > 1e-12 for m in models)
+        pace = Pace.RESET if left else Pace.KEEP
+        if models and before == classes and not moved:
+            pace = Pace.DOUBLE
+        return Decision(grants, state, pace, gain=_gain(models, told))
+
+
+DQOES = Dqoes()
+
+
+def classify(target: float, latency: float | None, alpha: float) -> str:
+    """Return a model's class; one of unknown response time has none."""
+    if latency is None:
+        return UNKNOWN
+    quality = target - latency
+    if abs(quality) <= alpha * target:
+        return SATISFIED
+    return OVER if quality > 0 else UNDER
+
+
+def _models(node: Node, now: int, itval_s: float, parameters: Parameters) -> list[_Model]:
+    jobs = [job for job in node.jobs if job.targets.qoe_s is not None and _names(job)]
+    shares = _present_shares(node, jobs)
+    models = []
+    for job in jobs:
+        target = job.targets.qoe_s or 0.0
+        metric, latency = _latency(job, now, itval_s, parameters.quantile)
+        job_class = classify(target, latency, parameters.alpha)
+        models.append(_Model(job, job_class, shares[job.id], target, latency, metric))
+    return models
+
+
+def _present_shares(node: Node, jobs: Sequence[Track]) -> dict[str, float]:
+    """Return L of each: its last share; 1/n for newcomers. After one came or went they are scaled
+    to sum to 1 (ours)."""
+    n = len(jobs)
+    known = {job.id: share for job in jobs
+             if job.id in node.last and (share := node.last[job.id].share) is not None}  # fmt: skip
+    shares = {job.id: known.get(job.id, 1 / n) for job in jobs}
+    managed = {key for key, grant in node.last.items() if grant.share is not None}
+    total = math.fsum(shares.values())
+    if set(shares) == managed or total <= 0:
+        return shares
+    return {key: share / total for key, share in shares.items()}
+
+
+def _names(job: Track) -> list[str]:
+    """Return what a model may be judged by, of what it has reported, best first.
+
+    The label `dltools.metric`; else `latency_seconds`; else the latencies by name, in the order of
+    a person: without a quantile first.
+    """
+    wanted = job.labels.get(METRIC)
+    if wanted:
+        return [wanted] if wanted in job.metrics else []
+    return sorted(
+        (name for name in job.metrics if name.startswith("latency")),
+        key=lambda name: (name != "latency_seconds", metrics.rank(name)),
+    )
+
+
+def _latency(job: Track, now: int, itval_s: float, quantile: float) -> tuple[str, float | None]:
+    """Return the metric that a model is judged by and its value over the window (seconds), that of
+    the first of its names which has one."""
+    names = _names(job)
+    for name in names:
+        window = job.metrics[name].window(now - round(itval_s * MICRO), now)
+        values = sorted(value for value in window if math.isfinite(value) and value >= 0)
+        if values:
+            if quantile > 0:
+                return name, values[min(len(values) - 1, int(quantile * len(values)))]
+            return name, math.fsum(values) / len(values)
+    return names[0], None
+
+
+def _bystander(job: Track) -> str:
+    """Return why a job is left alone."""
+    if job.targets.qoe_s is None:
+        return "no response-time target: left alone"
+    reported = ", ".join(sorted(job.metrics))
+    wanted = job.labels.get(METRIC) or "latency"
+    return f"no {wanted} yet, only {reported}: left alone until it reports one"
+
+
+def _moved(models: Sequence[_Model], parameters: Parameters) -> tuple[dict[str, float], str]:
+    """Return the new shares, and what there is to say of the whole."""
+    shares = {model.job.id: model.share for model in models}
+    n = max(1, len(models))
+    floor = 1 / (2 * n)
+    over = [model for model in models if model.job_class == OVER]
+    under = [model for model in models if model.job_class == UNDER]
+    if not under:
+        if parameters.trim and over:
+            _take(over, shares, parameters.beta, floor)
+            return shares, "trimmed"
+        return shares, ""
+    if not over:
+        # Ours: whoever suffers, suffers alike.
+        mean = math.fsum(model.share for model in under) / len(under)
+        for model in under:
+            shares[model.job.id] += parameters.beta * (mean - model.share)
+        return shares, "the targets are jointly out of reach: toward equal shares"
+    pool = _take(over, shares, _beta(under, parameters), floor)
+    need = math.fsum(-model.quality for model in under)
+    for model in under:
+        given = shares[model.job.id] + pool * -model.quality / need
+        shares[model.job.id] = min(1.0, given)
+    if pool <= 0:
+        return shares, "who is over has nothing left to give"
+    return shares, f"{pool:.2%} of the node moves from {len(over)} to {len(under)}"
+
+
+def _beta(under: Sequence[_Model], parameters: Parameters) -> float:
+    """Return beta, larger while the targets are missed by far, if so asked (ours)."""
+    if parameters.gain == "fixed":
+        return parameters.beta
+    error = math.fsum(-model.quality / model.target for model in under) / len(under)
+    factor = min(_MOST_GAIN, max(1.0, error / parameters.alpha))
+    return min(1.0, parameters.beta * factor)
+
+
+def _take(over: Sequence[_Model], shares: dict[str, float], beta: float, floor: float) -> float:
+    """Take beta L q/Q from each, which leaves it the floor; return the sum."""
+    slack = math.fsum(model.quality for model in over)
+    pool = 0.0
+    for model in over:
+        part = beta * model.share * model.quality / slack
+        part = max(0.0, min(part, model.share - floor))
+        shares[model.job.id] -= part
+        pool += part
+    return pool
+
+
+def _reason(model: _Model, share: float, told: str) -> str:
+    if model.latency is None:
+        return f"no {model.metric} in the last interval: share kept"
+    word = _WORDS[model.job_class]
+    numbers = f"{model.metric} {model.latency:.3g} s, target {model.target:g} s"
+    change = share - model.share
+    moved = f"; {change:+.2%} of the node" if abs(change) > 1e-12 else ""
+    note = f"; {told}" if told and model.job_class == UNDER else ""
+    return f"{word}: {numbers}{moved}{note}"
+
+
+def _gain(models: Sequence[_Model], told: str) -> str:
+    counts: Mapping[str, int] = {
+        kind: sum(model.job_class == kind for model in models) for kind in (SATISFIED, OVER, UNDER)
+    }
+    if not models:
+        return "none: no container has a response-time target"
+    return (f"{counts[SATISFIED]} of {len(models)} satisfied, {counts[OVER]} over, "
+            f"{counts[UNDER]} under" + (f"; {told}" if told else ""))  # fmt: skip

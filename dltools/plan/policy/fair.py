@@ -1,0 +1,34 @@
+"""Equal shares for all jobs of a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """No parameters."""
+
+
+class Fair:
+    """Each of n jobs gets 1/n of its node."""
+
+    name = "fair"
+    help = "equal shares: each of n jobs gets 1/n of its node"
+    parameters = Parameters
+
+    def needs(self, parameters: Any) -> Needs:  # noqa: ARG002
+        """Nothing: it decides when a job arrives or leaves."""
+        return Needs()
+
+    def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:  # noqa: ARG002
+        """Share the node equally."""
+        jobs = cluster.node.jobs
+        grant = Grant(1 / max(1, len(jobs)), "-", f"equal share of {len(jobs)}")
+        return Decision({job.id: grant for job in jobs}, state, gain="none: equal shares")
+
+
+FAIR = Fair()

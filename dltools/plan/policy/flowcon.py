@@ -1,0 +1,190 @@
+"""FlowCon: elastic CPU limits on one node, by growth efficiency.
+
+Zheng, Tynes, Gorelick, Mao, Cheng, Hou: FlowCon: Elastic Flow Configuration for Containerized
+Deep Learning Applications, ICPP 2019. Classes, transitions, limits, back-off and listeners follow
+the authors' published code, with these exceptions, which are ours. Limits are not truncated to
+whole CPUs. A job whose growth is unknown does not count as converged: a new one has no limit; one
+that was found slow keeps its class and limit for four intervals, and is new again after that. While
+any growth is unknown, G/S says too much, and completing jobs get no more than the floor. No growing
+job gets less than the floor either (`floor`). `signed`, `backoff=false` and `itval_max` are
+additions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, Node, Pace, State
+from dltools.plan.policy.container_history import MICRO
+from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.signals import Growth, growth, signal_of
+
+NEW, WATCHING, COMPLETING = "NL", "WL", "CL"
+_FORGET = 4
+"""Intervals for which a slow job of unknown growth keeps its class (ours)."""
+
+_RANKS = {NEW: 0, WATCHING: 1, COMPLETING: 2}
+_WORDS = {NEW: "growing", WATCHING: "watching", COMPLETING: "completing"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """FlowCon's parameters."""
+
+    alpha: float = parameter(
+        0.03, "growth efficiency (1/s) under which a job is slow", high=1.0, source="paper"
+    )
+    itval: float = parameter(
+        30.0, "seconds between two rounds", low=0.1, high=86400.0, source="paper"
+    )
+    backoff: bool = parameter(
+        True, "double the interval while every job is completing", source="paper"
+    )
+    itval_max: float = parameter(
+        480.0,
+        "longest interval (s) that the back-off reaches",
+        low=0.1,
+        high=86400.0,
+        source="ours",
+    )
+    signed: bool = parameter(False, "count only change for the better as growth", source="ours")
+    floor: bool = parameter(
+        True, "give a growing job no less than a completing one gets at the least", source="ours"
+    )
+
+
+class FlowCon:
+    """The policy object. Its memory is since when the growth of slow jobs has been unknown."""
+
+    name = "flowcon"
+    help = "elastic CPU limits by growth efficiency: completing jobs make room (FlowCon, ICPP 2019)"
+    parameters = Parameters
+
+    def needs(self, parameters: Parameters) -> Needs:
+        """Two windows of the interval, which backs off."""
+        longest = parameters.itval_max if parameters.backoff else parameters.itval
+        return Needs(parameters.itval, longest, windows=2)
+
+    def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
+        """Classify every job by its growth efficiency, and limit it by its class."""
+        node = cluster.node
+        growths = {
+            job.id: growth(job, cluster.now, cluster.itval_s, node.cpus, signed=parameters.signed)
+            for job in node.jobs
+        }
+        last = {key: node.last[key].job_class if key in node.last else NEW for key in growths}
+        unknown = _unknown(cluster, growths, state)
+        before = {
+            job.id: NEW if _is_forgotten(cluster, unknown.get(job.member)) else last[job.id]
+            for job in node.jobs
+        }
+        classes = {
+            key: transition(before[key], found.efficiency, parameters.alpha)
+            for key, found in growths.items()
+        }
+        memory = {**state, node.host: unknown}
+        if all(job_class == COMPLETING for job_class in classes.values()):
+            grants = {
+                key: Grant(1.0, COMPLETING, f"all completing, nobody makes room; {_numbers(found)}",
+                           signal_of(found), free=True)
+                for key, found in growths.items()
+            }  # fmt: skip
+            return Decision(grants, memory, Pace.DOUBLE, gain="none: every job is completing")
+        grants = {
+            key: _grant(key, job_class, before[key], growths, node, parameters)
+            for key, job_class in classes.items()
+        }
+        return Decision(grants, memory, gain=_gain(grants))
+
+
+FLOWCON = FlowCon()
+
+
+def _grant(
+    key: str,
+    job_class: str,
+    before: str,
+    growths: Mapping[str, Growth],
+    node: Node,
+    parameters: Parameters,
+) -> Grant:
+    found, old = growths[key], node.last.get(key)
+    known = [g.efficiency for g in growths.values() if g.efficiency is not None]
+    least = limit(COMPLETING, 0.0, 1.0, len(growths))
+    share = limit(job_class, found.efficiency, math.fsum(known), len(growths))
+    if share is not None and least is not None:
+        if job_class == COMPLETING and len(known) < len(growths):
+            share = least
+        elif job_class == NEW and parameters.floor:
+            share = max(share, least)
+    reason = _reason(before, job_class, found, parameters.alpha, share)
+    free = False
+    if share is None:
+        free = old is None or old.free or (job_class == NEW and found.efficiency is None)
+        share = 1.0 if old is None or free else old.share
+    return Grant(share, job_class, reason, signal_of(found), free=free, rank=_RANKS[job_class])
+
+
+def _unknown(cluster: Cluster, growths: Mapping[str, Growth], state: State) -> dict[str, int]:
+    """Return since when (microseconds) the growth of each job has been unknown."""
+    node = cluster.node
+    before = state.get(node.host) or {}
+    return {job.member: int(before.get(job.member, cluster.now))
+            for job in node.jobs if growths[job.id].efficiency is None}  # fmt: skip
+
+
+def _is_forgotten(cluster: Cluster, since: int | None) -> bool:
+    """Tell whether growth has been unknown for so long that its class says nothing any more."""
+    return since is not None and cluster.now - since >= _FORGET * cluster.itval_s * MICRO
+
+
+def _gain(grants: Mapping[str, Grant]) -> str:
+    """Say for how many jobs the others make room."""
+    growing = sum(grant.job_class == NEW for grant in grants.values())
+    if not growing or growing == len(grants):
+        return "none yet: no job makes room for another"
+    return f"{growing} of {len(grants)} jobs growing, and the others make room"
+
+
+def transition(job_class: str, efficiency: float | None, alpha: float) -> str:
+    """Return a job's next class; an unknown growth efficiency changes nothing."""
+    if efficiency is None:
+        return job_class
+    if efficiency >= alpha:
+        return NEW
+    return {NEW: WATCHING, WATCHING: COMPLETING, COMPLETING: COMPLETING}[job_class]
+
+
+def limit(job_class: str, efficiency: float | None, total: float, n: int) -> float | None:
+    """Return a job's share of the node, or None to keep what it has.
+
+    With S = `total` and beta = 1 + 1/n: CL gets max(G/S, 1/(beta n)), NL min(G/S, 1); WL keeps
+    its limit, as do all where S is 0.
+    """
+    if efficiency is None or total <= 0 or job_class == WATCHING:
+        return None
+    part = efficiency / total
+    if job_class == COMPLETING:
+        beta = 1 + 1 / n
+        return max(part, 1 / (beta * n))
+    return min(part, 1.0)
+
+
+def _reason(before: str, after: str, found: Growth, alpha: float, share: float | None) -> str:
+    word = _WORDS[after]
+    if found.efficiency is None:
+        kept = "" if after == NEW else "; limit kept"
+        return f"{word}: growth efficiency unknown ({found.note}){kept}"
+    relation = "<" if found.efficiency < alpha else ">="
+    moved = f" ({before} to {after})" if before != after else ""
+    kept = "; limit kept" if share is None else ""
+    return f"{word}{moved}: {_numbers(found)} {relation} alpha {alpha:g}{kept}"
+
+
+def _numbers(found: Growth) -> str:
+    if found.efficiency is None:
+        return f"growth efficiency unknown ({found.note})"
+    note = f" ({found.note})" if found.note else ""
+    return f"growth efficiency {found.efficiency:.3g} of {found.metric}{note}"

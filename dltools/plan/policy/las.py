@@ -1,0 +1,72 @@
+"""Least attained service: who has had least CPU goes first.
+
+Gu et al.: Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, discretised:
+attained service puts a job into one of a few queues. Tiresias counts GPU seconds, and serves a
+queue in order of arrival. Here it is CPU seconds of the container. The queues' borders are ours; so
+is the order within a queue: least attained service first there too, so that equals take turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
+from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.shares import in_line
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Least attained service's parameters."""
+
+    itval: float = parameter(
+        30.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
+    )
+    queue: float = parameter(
+        60.0, "CPU seconds that end a job's time in the first queue", low=0.001, source="ours"
+    )
+    factor: float = parameter(
+        10.0, "how many times as long each further queue is", low=1.1, high=1e6, source="ours"
+    )
+    queues: float = parameter(3.0, "number of queues", low=1.0, high=20.0, source="ours")
+    floor: float = parameter(
+        0.02, "least share of a waiting job (of 1/n)", low=0.001, high=1.0, source="ours"
+    )
+
+
+class Las:
+    """The policy object; it holds no state of its own."""
+
+    name = "las"
+    help = "least attained service first (as Tiresias, NSDI 2019)"
+    parameters = Parameters
+
+    def needs(self, parameters: Parameters) -> Needs:
+        """A round each interval."""
+        return Needs(parameters.itval)
+
+    def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
+        """Line the jobs up by queue, then by what they have had."""
+        node = cluster.node
+        queues = {job.id: queue(job.attained, parameters) for job in node.jobs}
+        order = sorted(node.jobs, key=lambda j: (queues[j.id], j.attained, j.arrived, j.name, j.id))
+        shares = in_line(order, node.cpus, parameters.floor / max(1, len(order)))
+        grants = {}
+        for number, job in enumerate(order, 1):
+            signal = f"{job.attained:.3g} CPU s attained"
+            reason = f"queue {queues[job.id]}, {number}. of {len(order)}: {signal}"
+            grants[job.id] = Grant(shares[job.id], f"Q{queues[job.id]}", reason, signal)
+        first = order[0].name if order else "nobody"
+        return Decision(grants, state, gain=f"{first} has had least and goes first")
+
+
+LAS = Las()
+
+
+def queue(attained: float, parameters: Parameters) -> int:
+    """Return the number of the queue, from 1, of a job that has attained this (CPU seconds)."""
+    number, border = 1, parameters.queue
+    while attained >= border and number < int(parameters.queues):
+        number += 1
+        border *= parameters.factor
+    return number

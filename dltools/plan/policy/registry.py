@@ -1,0 +1,78 @@
+"""Policies by name: the toolkit's own, and plug-ins by the entry-point group dltools.policies."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+
+from dltools.errors import ConfigError
+from dltools.plan.policy.base import Policy
+from dltools.plan.policy.dqoes import DQOES
+from dltools.plan.policy.fair import FAIR
+from dltools.plan.policy.flowcon import FLOWCON
+from dltools.plan.policy.las import LAS
+from dltools.plan.policy.noop import NOOP
+from dltools.plan.policy.slaq import SLAQ
+from dltools.plan.policy.specon import SPECON
+from dltools.plan.policy.srtf import SRTF
+from dltools.plan.policy.tradl import TRADL
+
+GROUP = "dltools.policies"
+
+_OWN: tuple[Policy, ...] = (
+    FLOWCON, TRADL, DQOES, SPECON, NOOP, FAIR, LAS, SLAQ, SRTF,
+)  # fmt: skip
+
+
+def policies(plugins: Collection[str] | None = None) -> dict[str, Policy]:
+    """Return all policies by name.
+
+    `plugins` names the entry points that may be loaded; None means all, empty none. The toolkit's
+    own policies cannot be replaced. A plug-in that does not load is left out: see `faults`.
+    """
+    own = {policy.name: policy for policy in _OWN}
+    return own | _loaded(_key(plugins))[0]
+
+
+def faults(plugins: Collection[str] | None = None) -> dict[str, str]:
+    """Return what is wrong with the plug-ins that do not load, by name."""
+    return _loaded(_key(plugins))[1]
+
+
+def get(name: str, plugins: Collection[str] | None = None) -> Policy:
+    """Return a policy by name. Raises `ConfigError` that says what is wrong with it, or lists the
+    known ones."""
+    known = policies(plugins)
+    if name not in known:
+        wrong = faults(plugins).get(name)
+        raise ConfigError(wrong or f"unknown policy {name!r}; known: {', '.join(sorted(known))}")
+    return known[name]
+
+
+def _key(plugins: Collection[str] | None) -> frozenset[str] | None:
+    return None if plugins is None else frozenset(plugins)
+
+
+@functools.cache
+def _loaded(plugins: frozenset[str] | None) -> tuple[dict[str, Policy], dict[str, str]]:
+    """Return the plug-ins that load, and what is wrong with the others."""
+    found: dict[str, Policy] = {}
+    wrong: dict[str, str] = {}
+    if plugins is not None and not plugins:
+        return found, wrong
+    from importlib.metadata import entry_points
+
+    own = {policy.name for policy in _OWN}
+    for entry in entry_points(group=GROUP):
+        if entry.name in own or (plugins is not None and entry.name not in plugins):
+            continue
+        title = f"plug-in {entry.name} ({entry.value})"
+        try:
+            policy = entry.load()
+            if not isinstance(policy, Policy):
+                raise TypeError("not a policy")
+        except (Exception, SystemExit) as error:
+            wrong[entry.name] = f"{title} does not load: {type(error).__name__}: {error}"
+            continue
+        found[entry.name] = policy
+    return found, wrong

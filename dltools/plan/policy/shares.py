@@ -1,0 +1,61 @@
+"""Ways to hand out a node that several policies share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from dltools.plan.policy.container_history import Track
+
+_EPSILON = 1e-9
+
+
+def cap(job: Track, cpus: float) -> float:
+    """Return the largest share that a job can use: its threads' part of the node (ours)."""
+    if job.threads is None or job.threads <= 0 or cpus <= 0:
+        return 1.0
+    return min(1.0, job.threads / cpus)
+
+
+def in_line(order: Sequence[Track], cpus: float, floor: float) -> dict[str, float]:
+    """Return shares that sum to at most 1: `floor` to each, then to each in order as much as it
+    can use."""
+    floor = min(floor, 1 / max(1, len(order)))
+    shares = {job.id: floor for job in order}
+    left = 1.0 - floor * len(order)
+    for job in order:
+        more = min(left, max(0.0, cap(job, cpus) - floor))
+        shares[job.id] += more
+        left -= more
+    if order and left > _EPSILON:  # all have what their threads can use: limit nobody
+        shares = {key: min(1.0, share + left) for key, share in shares.items()}
+    return shares
+
+
+def in_proportion(weights: Mapping[str, float], total: float, floor: float) -> dict[str, float]:
+    """Return shares of `total` in proportion to weights, none below `floor` where that can be.
+
+    Who would get less than the floor gets it, and the others share the rest.
+    """
+    n = len(weights)
+    if n == 0:
+        return {}
+    if floor * n >= total:
+        return dict.fromkeys(weights, total / n)
+    most = max(weights.values())
+    weights = {key: weight / most if most > 0 else 1.0 for key, weight in weights.items()}
+    low: set[str] = set()
+    while True:
+        rest = total - floor * len(low)
+        amount = math.fsum(weight for key, weight in sorted(weights.items()) if key not in low)
+        below = {key for key, weight in weights.items()
+                 if key not in low and rest * weight / amount < floor}  # fmt: skip
+        if not below:
+            return {key: floor if key in low else rest * weight / amount
+                    for key, weight in weights.items()}  # fmt: skip
+        low |= below
+
+
+def beta_floor(n: int) -> float:
+    """Return FlowCon's least share of n jobs, 1/(beta n) with beta = 1 + 1/n: that is 1/(n + 1)."""
+    return 1 / (n + 1)

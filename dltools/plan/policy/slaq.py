@@ -1,0 +1,159 @@
+"""Greatest predicted quality gain per CPU second first.
+
+Zhang, Stafman, Or, Freedman: SLAQ: Quality-Driven Scheduling for Distributed Machine Learning,
+SoCC 2017: the node is cut into small parts, and each goes to the job whose loss, normalised by the
+largest change it has shown, falls most for it in the next interval. The curves are ours
+(dltools.plan.policy.curves). Ours too: a job of unknown curve counts for an equal share, and is not
+limited; those that gain nothing any more share alike what the others leave.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
+from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.shares import cap
+from dltools.plan.policy.signals import curve, metric_of, refit
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """SLAQ's parameters."""
+
+    itval: float = parameter(
+        30.0, "seconds between two rounds, and looked ahead", low=0.1, high=86400.0, source="ours"
+    )
+    floor: float = parameter(
+        0.1, "least share of a job (of 1/n)", low=0.001, high=1.0, source="ours"
+    )
+    parts: float = parameter(
+        4.0, "parts per job that the node is cut into", low=1.0, high=100.0, source="ours"
+    )
+
+
+class Slaq:
+    """The policy object; it holds no state of its own."""
+
+    name = "slaq"
+    help = "greatest predicted quality gain per CPU second first (as SLAQ, SoCC 2017)"
+    parameters = Parameters
+
+    def needs(self, parameters: Parameters) -> Needs:
+        """A round each interval, and learning curves."""
+        return Needs(parameters.itval, curves=True)
+
+    def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
+        """Hand the node out part by part to whoever gains most by it."""
+        node = cluster.node
+        refit(node.jobs)
+        n = max(1, len(node.jobs))
+        budget = node.cpus * cluster.itval_s
+        quality = {job.id: _quality(job) for job in node.jobs}
+        known = [job for job in node.jobs if quality[job.id] is not None]
+        shares = {job.id: 1 / n for job in node.jobs}
+        if known:
+            _greedy(known, quality, shares, budget, node.cpus, parameters)
+        grants = {}
+        for job in node.jobs:
+            share, ahead = shares[job.id], quality[job.id]
+            if ahead is None:
+                grants[job.id] = Grant(share, "-", "too few points to predict", free=True)
+                continue
+            gain = ahead(share * budget)
+            note = f"{metric_of(job)} gains {gain:.2%} of its way in {share * budget:.3g} CPU s"
+            grants[job.id] = Grant(share, "-", note, f"{job.attained:.3g} CPU s attained", note,
+                                   rank=int(ahead(budget) < _NOTHING))  # fmt: skip
+        return Decision(grants, state, gain=_gain(node.jobs, quality, shares, budget))
+
+
+SLAQ = Slaq()
+
+_NOTHING = 1e-3
+"""Part of its way that a job gains with the whole node in an interval when it counts as converged
+(ours)."""
+
+Quality = Callable[[float], float]
+"""From CPU seconds to the part of its whole way so far that a job's metric gains by them."""
+
+
+def _quality(job: Track) -> Quality | None:
+    metric = metric_of(job)
+    found = curve(job, metric) if metric else None
+    if found is None:
+        return None
+    begin, now = found.soon(found.first), found.soon(job.attained)
+    way = abs(now - begin)
+    if way == 0:
+        return lambda _: 0.0
+    sign = 1 if now > begin else -1
+    return lambda seconds: max(0.0, sign * (found.soon(job.attained + seconds) - now) / way)
+
+
+def _greedy(
+    known: list[Track],
+    quality: dict[str, Quality | None],
+    shares: dict[str, float],
+    budget: float,
+    cpus: float,
+    parameters: Parameters,
+) -> None:
+    """Share what the jobs of unknown curve leave among the known, part by part."""
+    total = sum(shares[job.id] for job in known)
+    floor = parameters.floor * total / len(known)
+    part = (total - floor * len(known)) / (max(1, int(parameters.parts)) * len(known))
+    reached: dict[str, float] = {}
+    flat: list[Track] = []
+    heap: list[tuple[float, int, str, str]] = []
+    jobs = {job.id: job for job in known}
+
+    def offer(job: Track) -> None:
+        ahead = quality[job.id]
+        assert ahead is not None
+        more = shares[job.id] + part
+        if more <= cap(job, cpus) + 1e-9:
+            value = ahead(more * budget)
+            heapq.heappush(heap, (reached[job.id] - value, job.arrived, job.name, job.id))
+
+    for job in known:
+        shares[job.id] = floor
+        ahead = quality[job.id]
+        assert ahead is not None
+        reached[job.id] = ahead(floor * budget)
+        if ahead(budget) < _NOTHING:
+            flat.append(job)
+        else:
+            offer(job)
+    for _ in range(max(1, int(parameters.parts)) * len(known)):
+        if not heap:
+            break
+        gain, _, _, key = heapq.heappop(heap)
+        shares[key] += part
+        reached[key] -= gain
+        offer(jobs[key])
+    left = total - sum(shares[job.id] for job in known)
+    if left <= 1e-9:
+        return
+    for job in flat:
+        shares[job.id] += left / len(flat)
+    if not flat:  # all have what their threads can use: limit nobody
+        for job in known:
+            shares[job.id] = min(1.0, shares[job.id] + left)
+
+
+def _gain(
+    jobs: tuple[Track, ...],
+    quality: dict[str, Quality | None],
+    shares: dict[str, float],
+    budget: float,
+) -> str:
+    known = [ahead for job in jobs if (ahead := quality[job.id]) is not None]
+    if not known:
+        return "none predicted yet: too few points"
+    planned = sum(ahead(shares[job.id] * budget)
+                  for job in jobs if (ahead := quality[job.id]) is not None)  # fmt: skip
+    equal = sum(ahead(budget / len(jobs)) for ahead in known)
+    return f"quality gained in the next interval {planned:.3g}, {equal:.3g} in equal shares"

@@ -1,0 +1,258 @@
+"""SpeCon: speculative migration of slow-growing models away from fast-growing ones.
+
+Mao et al.: Speculative Container Scheduling for Deep Learning Applications in a Kubernetes Cluster,
+arXiv 2020. That slow models make room, the classes and the interval are the paper's
+and the authors' logs'; the ladder and the choice of source, candidate and target are our
+reconstruction. A job is slow when its growth efficiency is below alpha times its own best so far:
+
+    slow:      PC progressing -> WC watching -> CC converged
+    not slow:  -> PC
+
+A round orders at most one migration: of the converged job that grows least, from the node with most
+load that holds one next to a progressing one, to the node with least load, if that lowers the
+heaviest load and is predicted to save more time than the pause costs. A node that falls idle pulls
+from the busiest. No limits are set; with `within` each node also orders its jobs, which is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dltools.plan.policy.base import (
+    Cluster,
+    Decision,
+    Deed,
+    Grant,
+    Needs,
+    Node,
+    Order,
+    Policy,
+    State,
+)
+from dltools.plan.policy.container_history import JITTER, MICRO, Track
+from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.signals import Growth, cpu_share, growth, refit, remaining, signal_of
+from dltools.plan.policy.slaq import SLAQ
+from dltools.plan.policy.srtf import SRTF
+from dltools.plan.round_timer import by_member
+
+PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
+_WORDS = {PROGRESSING: "progressing", WATCHING: "watching", CONVERGED: "converged"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """SpeCon's parameters."""
+
+    alpha: float = parameter(
+        0.1, "part of its best growth under which a job is slow", high=1.0, source="paper"
+    )
+    itval: float = parameter(
+        10.0, "seconds between two rounds", low=0.1, high=86400.0, source="paper"
+    )
+    cooldown: float = parameter(
+        30.0, "seconds after a migration without another", high=86400.0, source="paper"
+    )
+    load: str = parameter(
+        "progressing",
+        "what makes a node loaded: progressing jobs, jobs, or CPU use",
+        choices=("progressing", "jobs", "cpu"),
+        source="ours",
+    )
+    pause: float = parameter(
+        18.0,
+        "seconds that a migration takes a job out of training",
+        high=86400.0,
+        source="ours",
+    )
+    within: str = parameter(
+        "none",
+        "what each node gives its jobs: none, no limits; srtf or slaq, as that policy does",
+        choices=("none", "srtf", "slaq"),
+        source="ours",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A migration and the job seconds that it is predicted to save."""
+
+    job: Track
+    source: str
+    target: str
+    saves: float
+
+
+class Specon:
+    """The policy object. Its memory is each job's best growth and class, and the moves ordered."""
+
+    name = "specon"
+    help = "migrates slow-growing models away from fast-growing ones, in a cluster (SpeCon)"
+    parameters = Parameters
+
+    def needs(self, parameters: Parameters) -> Needs:
+        """Two windows of the interval, all hosts, and learning curves for what a move saves."""
+        return Needs(parameters.itval, windows=2, curves=True, cluster=True)
+
+    def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
+        """Classify the jobs of the host that ticked, and look for one migration in the cluster."""
+        node = cluster.node
+        best: dict[str, dict[str, Any]] = {
+            host: by_member(kept, cluster.nodes[host].jobs)
+            for host, kept in (state.get("best") or {}).items()
+            if host in cluster.nodes
+        }
+        growths = {
+            job.id: growth(job, cluster.now, cluster.itval_s, node.cpus) for job in node.jobs
+        }
+        known = dict(best.get(node.host) or {})
+        shares = _within(cluster, parameters)
+        grants = {}
+        for job in node.jobs:
+            found = growths[job.id]
+            peak, job_class = known.get(job.member, (0.0, PROGRESSING))[:2]
+            job_class = transition(job_class, found.efficiency, peak, parameters.alpha)
+            peak = max(peak, found.efficiency or 0.0)
+            known[job.member] = [peak, job_class, found.efficiency]
+            reason = _reason(job_class, found, peak, parameters.alpha)
+            own = shares.get(job.id, Grant(None, "-", ""))
+            grants[job.id] = replace(own, job_class=job_class, reason=reason,
+                                     signal=signal_of(found), prediction="")  # fmt: skip
+        best[node.host] = known
+        known_moves: dict[str, Any] = dict(state.get("moved") or {})
+        moved = _came_about(known_moves, cluster, parameters.cooldown)
+        orders: tuple[Order, ...] = ()
+        gain = "no migration"
+        last = state.get("last")
+        if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
+            move, gain = _choose(cluster, best, moved, parameters)
+            # A plan's actions are of the host that ticked: the source's own round orders the move.
+            if move is not None and move.source == node.host:
+                reason = f"converged, and slows {move.source}: {gain}"
+                orders = (Order(Deed.MIGRATE, move.job.id, reason, move.target),)
+                moved[move.job.name] = [move.source, cluster.now]
+                last = cluster.now
+        memory = {"best": best, "moved": moved, "last": last}
+        return Decision(grants, memory, orders=orders, gain=gain)
+
+
+SPECON = Specon()
+
+
+def _within(cluster: Cluster, parameters: Parameters) -> Mapping[str, Grant]:
+    if parameters.within == "none":
+        return {}
+    policy: Policy = SRTF if parameters.within == "srtf" else SLAQ
+    return policy.decide(cluster, policy.parameters(), {}).grants
+
+
+def transition(job_class: str, efficiency: float | None, best: float, alpha: float) -> str:
+    """Return a job's next class; an unknown growth efficiency changes nothing."""
+    if efficiency is None:
+        return job_class
+    if efficiency >= alpha * best and efficiency > 0:
+        return PROGRESSING
+    return {PROGRESSING: WATCHING, WATCHING: CONVERGED, CONVERGED: CONVERGED}[job_class]
+
+
+def _came_about(moved: Mapping[str, Any], cluster: Cluster, cooldown_s: float) -> dict[str, Any]:
+    """Return the moves that may still come about, or have: a job that is on its source long after
+    may be moved again."""
+    kept = {}
+    for name, (source, time) in moved.items():
+        here = source in cluster.nodes and any(j.name == name for j in cluster.nodes[source].jobs)
+        if not here or cluster.now - time < 2 * cooldown_s * MICRO:
+            kept[name] = [source, time]
+    return kept
+
+
+Best = Mapping[str, Mapping[str, Sequence[Any]]]
+
+
+def _class(best: Best, host: str, job: Track) -> str:
+    found = (best.get(host) or {}).get(job.member)
+    return str(found[1]) if found else PROGRESSING
+
+
+def _load(
+    node: Node, best: Best, cluster: Cluster, kind: str, plus: int = 0
+) -> tuple[float, float, float]:
+    """Return a node's load, the first number by the kind asked for; jobs and CPU use decide among
+    equals. `plus` jobs, converged ones, come or go."""
+    progressing = sum(_class(best, node.host, job) == PROGRESSING for job in node.jobs)
+    itval = round(cluster.itval_s * MICRO)
+    shares = [cpu_share(job, cluster.now, itval, node.cpus)[0] or 0.0 for job in node.jobs]
+    cpu = math.fsum(shares)
+    jobs = len(node.jobs) + plus
+    first = {"progressing": float(progressing), "jobs": float(jobs), "cpu": cpu}[kind]
+    return first, float(jobs), cpu
+
+
+def _choose(
+    cluster: Cluster, best: Best, moved: Mapping[str, Any], parameters: Parameters
+) -> tuple[_Move | None, str]:
+    nodes = {host: node for host, node in cluster.nodes.items() if node.cpus > 0}
+    if len(nodes) < 2:
+        return None, "no migration: one host only"
+    loads = {host: _load(node, best, cluster, parameters.load) for host, node in nodes.items()}
+    target = min(sorted(nodes), key=lambda host: loads[host])
+    idle = not nodes[target].jobs
+    busiest_first = sorted((h for h in nodes if h != target), key=lambda h: loads[h], reverse=True)
+    for source in busiest_first:
+        jobs = [job for job in nodes[source].jobs if job.name not in moved]
+        classes = {job.id: _class(best, source, job) for job in nodes[source].jobs}
+        candidates = [job for job in jobs if classes[job.id] == CONVERGED]
+        mixed = PROGRESSING in classes.values()
+        if idle and len(nodes[source].jobs) > 1:
+            candidates = candidates or jobs
+        elif not candidates or not mixed:
+            continue
+        if not candidates:
+            continue
+        job = min(candidates, key=lambda j: (_growth_of(best, source, j), j.name, j.id))
+        after = max(
+            _load(nodes[source], best, cluster, parameters.load, -1)[:2],
+            _load(nodes[target], best, cluster, parameters.load, +1)[:2],
+        )
+        if after >= loads[source][:2]:
+            return None, f"no migration: {job.name} on {target} would not lower the heaviest load"
+        saves = saved(job, nodes[source], nodes[target], parameters.pause)
+        if saves <= 0:
+            return None, (f"no migration: {job.name} to {target} would cost {-saves:.3g} s more "
+                          "than it saves")  # fmt: skip
+        move = _Move(job, source, target, saves)
+        return move, f"{job.name} to {target} saves {saves:.3g} job seconds (predicted)"
+    return None, "no migration: no node holds a converged job next to a progressing one"
+
+
+def _growth_of(best: Best, host: str, job: Track) -> float:
+    found = (best.get(host) or {}).get(job.member)
+    return float(found[2]) if found and len(found) > 2 and found[2] is not None else 0.0
+
+
+def saved(job: Track, source: Node, target: Node, pause_s: float) -> float:
+    """Return the job seconds that a migration saves, in equal shares on both nodes (ours).
+
+    The job itself goes faster or slower and pauses; its neighbours on the source are rid of it for
+    as long as it would have stayed, those on the target have it. What it still needs is predicted;
+    where that is unknown it is as much as it has had.
+    """
+    refit([job])
+    left = remaining(job).seconds
+    need = job.attained if left is None or math.isinf(left) else left
+    n, m = len(source.jobs), len(target.jobs)
+    here = need * n / source.cpus
+    there = need * (m + 1) / target.cpus
+    return (here - there - pause_s) + here * (n - 1) / n - there * m / (m + 1)
+
+
+def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
+    word = _WORDS[job_class]
+    if found.efficiency is None:
+        return f"{word}: growth efficiency unknown ({found.note})"
+    relation = "<" if found.efficiency < alpha * best else ">="
+    return (f"{word}: growth efficiency {found.efficiency:.3g} of {found.metric} {relation} "
+            f"alpha {alpha:g} of its best {best:.3g}")  # fmt: skip

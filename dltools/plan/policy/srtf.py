@@ -1,0 +1,118 @@
+"""Shortest predicted remaining time first.
+
+The classic that is best for the mean completion time where remaining times are known (Schrage
+1968). Here they are predicted: from epochs or steps where labels give their number, from the
+learning curve and the target else. A job of which nothing is known yet goes before all others until
+it has had `explore` CPU seconds: that is how it becomes known. After that it is taken to need as
+much as it has had. All of it ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
+from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.shares import cap, in_line
+from dltools.plan.policy.signals import Remaining, refit, remaining
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Shortest remaining time first's parameters."""
+
+    itval: float = parameter(
+        30.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
+    )
+    explore: float = parameter(
+        10.0, "CPU seconds for which a job of unknown length goes first", low=0.0, source="ours"
+    )
+    hysteresis: float = parameter(
+        0.2,
+        "part by which another must be shorter to overtake who was first",
+        high=0.99,
+        source="ours",
+    )
+    floor: float = parameter(
+        0.02, "least share of a waiting job (of 1/n)", low=0.001, high=1.0, source="ours"
+    )
+
+
+class Srtf:
+    """The policy object; it holds no state of its own."""
+
+    name = "srtf"
+    help = "shortest predicted remaining time first: best for the mean completion time"
+    parameters = Parameters
+
+    def needs(self, parameters: Parameters) -> Needs:
+        """A round each interval, and learning curves."""
+        return Needs(parameters.itval, curves=True, targets=True)
+
+    def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
+        """Line the jobs up by what they still need."""
+        node = cluster.node
+        refit(node.jobs)
+        found = {job.id: remaining(job) for job in node.jobs}
+        ranks = {job.id: _rank(job, found[job.id], parameters) for job in node.jobs}
+        leader = _leader(node.last)
+        if leader in ranks and ranks[leader][0] == 1:
+            ranks[leader] = (1, ranks[leader][1] * (1 - parameters.hysteresis))
+        order = sorted(node.jobs, key=lambda j: (*ranks[j.id], j.arrived, j.name, j.id))
+        known = [job for job in order if ranks[job.id][0] > 0]
+        shares = in_line(known, node.cpus, parameters.floor / max(1, len(order)))
+        grants = {}
+        for number, job in enumerate(order, 1):
+            note = found[job.id].note
+            rank = ranks[job.id][0]
+            job_class = "guessed" if rank == 1 and found[job.id].seconds is None else _CLASSES[rank]
+            reason = f"{number}. of {len(order)}: {note}"
+            if job_class == "guessed":
+                reason += f"; taken to need the {job.attained:.3g} CPU s that it has had once more"
+            signal = f"{job.attained:.3g} CPU s attained"
+            grants[job.id] = Grant(shares.get(job.id, 1.0), job_class, reason, signal, note,
+                                   free=rank == 0, rank=max(0, rank - 1))  # fmt: skip
+        return Decision(grants, state, gain=_gain(order, found, node.cpus))
+
+
+SRTF = Srtf()
+
+
+_CLASSES = ("new", "known", "endless", "endless")
+
+
+def _rank(job: Track, found: Remaining, parameters: Parameters) -> tuple[int, float]:
+    """Return what a job is sorted by: the unknown that is still explored; the others by what they
+    need; then who has no end in sight, and who has converged and yet goes on, by what they have
+    had."""
+    if found.seconds is None:
+        return (0 if job.attained < parameters.explore else 1), job.attained
+    if math.isinf(found.seconds):
+        return (3 if found.converged else 2), job.attained
+    return 1, found.seconds
+
+
+def _leader(last: object) -> str:
+    """Return the known job with the largest share of the round before, "" where there is none."""
+    every: dict[str, Grant] = dict(last)  # type: ignore[call-overload]
+    grants = {key: grant for key, grant in every.items() if not grant.free}
+    return max(sorted(grants), key=lambda key: grants[key].share or 0.0, default="")
+
+
+def _gain(order: list[Track], found: dict[str, Remaining], cpus: float) -> str:
+    """Compare mean completion times, in this order and in equal shares, of the known jobs."""
+    known = [job for job in order if found[job.id].seconds not in (None, math.inf)]
+    if len(known) < 2:
+        return "none predicted yet: fewer than two jobs of known length"
+    needs = sorted((found[job.id].seconds or 0.0) for job in known)
+    rate = cpus * min(1.0, max(cap(job, cpus) for job in known))
+    serial, shared, clock, equal, before = 0.0, 0.0, 0.0, 0.0, 0.0
+    for number, need in enumerate(needs):
+        clock += need / rate
+        equal += (need - before) * (len(needs) - number) / rate
+        serial, shared, before = serial + clock, shared + equal, need
+    n = len(needs)
+    return (f"mean completion of {n} jobs in {serial / n:.3g} s, "
+            f"{shared / n:.3g} s in equal shares (predicted)")  # fmt: skip

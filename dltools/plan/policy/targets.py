@@ -1,0 +1,112 @@
+"""What a job is to reach, as its labels say: two tiers of a metric, or a response time."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, STEPS, TARGET
+from dltools.observations import metrics
+
+_DURATION = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*(s|ms)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """A job's targets; what is absent is None.
+
+    `first` and `final` are values of `metric`, which is better when larger if `objective` is
+    "max", smaller if "min". `qoe_s` is a response time in seconds. `epochs` and `steps` are how
+    long it will train. `faults` are what is wrong with the labels, a line each; a target at fault
+    is left out.
+    """
+
+    metric: str | None = None
+    objective: str = "min"
+    first: float | None = None
+    final: float | None = None
+    qoe_s: float | None = None
+    epochs: float | None = None
+    steps: float | None = None
+    faults: tuple[str, ...] = ()
+
+    def meets(self, value: float, target: float) -> bool:
+        """Tell whether a value meets a target; NaN never does."""
+        return value >= target if self.objective == "max" else value <= target
+
+
+NONE = Targets()
+
+
+def parse(labels: Mapping[str, str]) -> Targets:
+    """Read a job's targets from its labels. Never raises: what is wrong is in `faults`."""
+    if not any(name in labels for name in (TARGET, FINAL, QOE, EPOCHS, STEPS)):
+        return NONE
+    faults: list[str] = []
+    metric = labels.get(METRIC, "").strip() or None
+    word = labels.get(OBJECTIVE, "").strip().lower()
+    if word not in ("", "min", "max"):
+        faults.append(f"{OBJECTIVE} is min or max, not {word!r}")
+    objective = word if word in ("min", "max") else metrics.objective(metric or "")
+    first, final = (_number(labels, name, faults) for name in (TARGET, FINAL))
+    if (first is not None or final is not None) and metric is None:
+        faults.append(f"{TARGET} without a metric: set {METRIC} too")
+        first = final = None
+    elif final is not None and first is None:
+        faults.append(f"{FINAL} without {TARGET}")
+        final = None
+    elif first is not None and final is not None:
+        better = final >= first if objective == "max" else final <= first
+        if not better:
+            faults.append(
+                f"{FINAL} {final:g} is worse than {TARGET} {first:g}: {metric} is better when "
+                f"{'larger' if objective == 'max' else 'smaller'}"
+            )
+            final = None
+    return Targets(
+        metric,
+        objective,
+        first,
+        final,
+        _duration(labels, faults),
+        _count(labels, EPOCHS, faults),
+        _count(labels, STEPS, faults),
+        tuple(faults),
+    )
+
+
+def _number(labels: Mapping[str, str], name: str, faults: list[str]) -> float | None:
+    text = labels.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        percent = "; write 0.9 for 90 %" if text.endswith("%") else ""
+        faults.append(f"{name} is a number, not {text!r}{percent}")
+        return None
+    return found
+
+
+def _count(labels: Mapping[str, str], name: str, faults: list[str]) -> float | None:
+    found = _number(labels, name, faults)
+    if found is not None and found <= 0:
+        faults.append(f"{name} is more than 0, not {found:g}")
+        return None
+    return found
+
+
+def _duration(labels: Mapping[str, str], faults: list[str]) -> float | None:
+    text = labels.get(QOE, "").strip()
+    if not text:
+        return None
+    match = _DURATION.fullmatch(text)
+    seconds = float(match[1]) / (1000 if (match[2] or "").lower() == "ms" else 1) if match else 0.0
+    if not 0 < seconds < math.inf:
+        faults.append(f"{QOE} is a response time in seconds such as 0.2 or 200ms, not {text!r}")
+        return None
+    return seconds

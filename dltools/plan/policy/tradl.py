@@ -1,0 +1,217 @@
+"""Two-tier accuracy targets: deliver a model at the first, train on to the second.
+
+After Zheng, Song, Guo, Cui, Gu, Mao, Cheng: Target-based Resource Allocation for Deep Learning
+Applications in a Multi-tenancy System (TRADL), HPEC 2019. The goal is the paper's; this rule is our
+reconstruction. A job is in phase 1 (P1) until its metric first meets the label
+`dltools.target`, in phase 2 (P2) until it meets `dltools.target.final`, in phase 3 (P3) after
+that; it never goes back. Meeting the first orders one delivery: the model can go to its clients
+while training goes on. Phase 1 comes first, weighted by the CPU seconds that its learning curves
+still ask for; phase 2 shares what is left; phase 3 has the floor. A job whose metric has not
+appeared in `explore` CPU seconds competes as phase 2 until it does: its label may be misspelt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dltools.plan.policy.base import Cluster, Decision, Deed, Grant, Needs, Node, Order, Pace, State
+from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.shares import beta_floor, cap, in_proportion
+from dltools.plan.policy.signals import Remaining, refit, to_target
+
+FIRST, SECOND, THIRD = "P1", "P2", "P3"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """TRADL's parameters."""
+
+    itval: float = parameter(
+        30.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
+    )
+    favour: str = parameter(
+        "nearest",
+        "whom phase 1 favours: nearest to its target, or farthest from it",
+        choices=("nearest", "farthest"),
+        source="ours",
+    )
+    explore: float = parameter(
+        10.0, "CPU seconds for which a job whose metric has not appeared stays in phase 1", low=0.0,
+        source="ours",
+    )  # fmt: skip
+    backoff: bool = parameter(
+        True, "double the interval while every job is past its targets", source="ours"
+    )
+    itval_max: float = parameter(
+        480.0,
+        "longest interval (s) that the back-off reaches",
+        low=0.1,
+        high=86400.0,
+        source="ours",
+    )
+
+
+class Tradl:
+    """The policy object. Its memory is who has been delivered, by host."""
+
+    name = "tradl"
+    help = "two-tier accuracy targets: who is near its first target goes first (after TRADL)"
+    parameters = Parameters
+
+    def needs(self, parameters: Parameters) -> Needs:
+        """A round each interval and whenever a target is met; learning curves."""
+        longest = parameters.itval_max if parameters.backoff else parameters.itval
+        return Needs(parameters.itval, longest, curves=True, targets=True)
+
+    def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
+        """Put each job into its phase and share the node among the phases."""
+        node = cluster.node
+        refit(node.jobs)
+        found = {job.id: _remaining(job, parameters.explore) for job in node.jobs}
+        phases = {job.id: phase(job, found[job.id]) for job in node.jobs}
+        shares = _shares(node, phases, found, parameters)
+        grants = {
+            job.id: Grant(shares[job.id], phases[job.id], _reason(job, found[job.id]),
+                          _signal(job), found[job.id].note)
+            for job in node.jobs
+        }  # fmt: skip
+        delivered = set(state.get(node.host, ()))
+        met = {job.member: job for job in node.jobs if job.met_first is not None}
+        orders = tuple(
+            Order(Deed.DELIVER, job.id, f"first target met: {_target(job)}")
+            for key, job in met.items()
+            if key not in delivered
+        )
+        past = all(job_phase == THIRD for job_phase in phases.values())
+        pace = Pace.DOUBLE if past else Pace.KEEP
+        kept = {**state, node.host: sorted(met)}
+        return Decision(grants, kept, pace, orders, _gain(node, phases, found))
+
+
+TRADL = Tradl()
+
+
+def phase(job: Track, found: Remaining) -> str:
+    """Return a job's phase. One without a target, whose curve ends short of its first or whose
+    metric does not appear competes as phase 2; one past its only target is in phase 3."""
+    targets = job.targets
+    if targets.first is None:
+        return SECOND
+    if job.met_final is not None or (job.met_first is not None and targets.final is None):
+        return THIRD
+    if job.met_first is not None:
+        return SECOND
+    return SECOND if found.seconds is not None and math.isinf(found.seconds) else FIRST
+
+
+def _remaining(job: Track, explore: float) -> Remaining:
+    targets = job.targets
+    if targets.first is None:
+        return Remaining(None, "")
+    if targets.metric not in job.metrics and job.attained >= explore:
+        return Remaining(math.inf, f"no {targets.metric} in {job.attained:.3g} CPU s, "
+                         f"only {', '.join(sorted(job.metrics))}")  # fmt: skip
+    if job.met_first is None:
+        return to_target(job, targets.first)
+    if targets.final is not None and job.met_final is None:
+        return to_target(job, targets.final)
+    return Remaining(0.0, "")
+
+
+def _shares(
+    node: Node, phases: Mapping[str, str], found: Mapping[str, Remaining], parameters: Parameters
+) -> dict[str, float]:
+    """Return shares that sum to 1, none below 1/(n + 1)."""
+    jobs = node.jobs
+    floor = beta_floor(len(jobs))
+    groups = {p: [job for job in jobs if phases[job.id] == p] for p in (FIRST, SECOND, THIRD)}
+    if not groups[FIRST] and not groups[SECOND]:
+        return {job.id: 1.0 for job in jobs}
+    shares = {job.id: floor for job in jobs}
+    left = 1.0 - floor * len(jobs)
+    for group, weights in (
+        (groups[FIRST], _weights(groups[FIRST], found, parameters.favour)),
+        (groups[SECOND], {job.id: 1.0 for job in groups[SECOND]}),
+    ):
+        room = {job.id: max(0.0, cap(job, node.cpus) - floor) for job in group}
+        for key, more in _filled(weights, room, left).items():
+            shares[key] += more
+            left -= more
+    if left > 1e-9:  # all have what their threads can use: limit nobody
+        return {key: min(1.0, share + left) for key, share in shares.items()}
+    return shares
+
+
+def _filled(
+    weights: Mapping[str, float], room: Mapping[str, float], total: float
+) -> dict[str, float]:
+    """Return parts of `total` in proportion to weights, none larger than its room."""
+    parts = dict.fromkeys(weights, 0.0)
+    open_ = {key: weight for key, weight in weights.items() if room[key] > 0}
+    while open_ and total > 1e-12:
+        share = in_proportion(open_, total, 0.0)
+        full = [key for key in open_ if share[key] >= room[key] - parts[key]]
+        for key in full or list(open_):
+            more = room[key] - parts[key] if full else share[key]
+            parts[key] += more
+            total -= more
+        if not full:
+            break
+        open_ = {key: weight for key, weight in open_.items() if key not in full}
+    return parts
+
+
+def _weights(
+    jobs: Sequence[Track], found: Mapping[str, Remaining], favour: str
+) -> dict[str, float]:
+    """Return weights by the CPU seconds to the first target; the unknown count as their mean."""
+    known = {job.id: max(1e-3, seconds) for job in jobs
+             if (seconds := found[job.id].seconds) is not None}  # fmt: skip
+    mean = math.fsum(known.values()) / len(known) if known else 1.0
+    needs = {job.id: known.get(job.id, mean) for job in jobs}
+    return {key: need if favour == "farthest" else 1 / need for key, need in needs.items()}
+
+
+def _target(job: Track) -> str:
+    targets = job.targets
+    sign = ">=" if targets.objective == "max" else "<="
+    return f"{targets.metric} {sign} {targets.first:g}"
+
+
+def _signal(job: Track) -> str:
+    series = job.metrics.get(job.targets.metric or "")
+    if job.targets.first is None or series is None or not series.values:
+        return ""
+    return f"{job.targets.metric} {series.values[-1]:.4g}"
+
+
+def _reason(job: Track, found: Remaining) -> str:
+    targets = job.targets
+    if targets.first is None:
+        return "no target: shares what phase 1 leaves"
+    if job.met_first is None:
+        if found.seconds is not None and math.isinf(found.seconds):
+            if targets.metric not in job.metrics:
+                return f"{found.note}: competes as phase 2 until it appears"
+            return f"out of reach: {found.note}; competes as phase 2"
+        return f"on its way to {_target(job)}: {found.note}"
+    if targets.final is None or job.met_final is not None:
+        return f"first target met ({_target(job)}), and nothing more asked: the floor"
+    return f"first target met ({_target(job)}); on its way to {targets.final:g}: {found.note}"
+
+
+def _gain(node: Node, phases: Mapping[str, str], found: Mapping[str, Remaining]) -> str:
+    first = [job for job in node.jobs if phases[job.id] == FIRST]
+    if not first:
+        return "none: no job is on its way to a first target"
+    known = sorted(s for job in first if (s := found[job.id].seconds) is not None)
+    if not known:
+        return f"{len(first)} of {len(node.jobs)} jobs on their way to a first target go first"
+    n, m = len(node.jobs), len(known)
+    alone = math.fsum(need * (m - number) for number, need in enumerate(known)) / m / node.cpus
+    equal = math.fsum(known) / m / node.cpus * n
+    return (f"{m} first targets after {alone:.3g} s in the mean if nearest first, "
+            f"{equal:.3g} s in equal shares (predicted)")  # fmt: skip
