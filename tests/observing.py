@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dltools.observations.table import Row, to_table
-from dltools.plan.planner import Fold, Verdict
+from dltools.plan.planner import JobDecision, Planner
 from dltools.plan.policy.base import Policy
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.plan.records import Plan, dump_plan, load_plans
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -45,13 +45,15 @@ def point(seconds: float, name: str, value: float, metric: str = "loss", **more:
     } | more  # fmt: skip
 
 
-def fold(rows: list[Row], policy: Policy = FLOWCON, mode: Mode = Mode.QUOTA, **given: Any) -> Fold:
-    made = Fold(policy, build(policy.parameters, given), Choice(mode))
+def fold(
+    rows: list[Row], policy: Policy = FLOWCON, mode: Mode = Mode.QUOTA, **given: Any
+) -> Planner:
+    made = Planner(policy, build(policy.parameters, given), RealisationOptions(mode))
     made.add(to_table(rows))
     return made
 
 
-def verdicts(made: Fold) -> Mapping[str, Verdict]:
+def verdicts(made: Planner) -> Mapping[str, JobDecision]:
     return {verdict.name: verdict for verdict in made.explain()[0]}
 
 

@@ -12,7 +12,7 @@ from observing import container, node, point
 from strategies import encode
 
 from dltools.labels import doubts
-from dltools.observations.checks import Doubts
+from dltools.observations.checks import InputChecks
 from dltools.observations.table import Row, to_table
 from dltools.observations.writing import Format
 
@@ -42,7 +42,7 @@ def test_an_unknown_label_is_named_with_what_was_meant(name: str, said: str) -> 
 
 
 def test_a_container_s_labels_are_told_once() -> None:
-    made = Doubts()
+    made = InputChecks()
     said = "a: unknown label dltools.targt: did you mean dltools.target?"
     assert made.labels(to_table([*rows(0, "a"), *rows(1, "a")])) == [said]
     assert made.labels(to_table(rows(2, "a", "b"))) == [said.replace("a:", "b:", 1)]
@@ -52,7 +52,7 @@ def test_a_container_s_labels_are_told_once() -> None:
 
 
 def test_names_that_match_nobody_are_told_once_and_only_where_somebody_was_seen() -> None:
-    made = Doubts(["mlp-*", "cn", "job-1"])
+    made = InputChecks(["mlp-*", "cn", "job-1"])
     assert made.targets() == []
     made.labels(to_table(rows(0, "mlp-1", "cnn")))
     assert made.targets(" so far") == [

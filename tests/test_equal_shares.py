@@ -8,9 +8,9 @@ import pytest
 
 from dltools.observations.equal_shares import assume
 from dltools.observations.table import Row, to_table
-from dltools.plan.planner import Fold
+from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -62,7 +62,7 @@ def test_a_long_log_gets_a_bounded_number_of_ticks() -> None:
 def test_every_policy_replays_logs(policy: str) -> None:
     found = registry.get(policy, [])
     parameters = found.parameters(itval=5.0) if policy == "flowcon" else found.parameters()
-    fold = Fold(found, parameters, Choice(Mode.QUOTA))
+    fold = Planner(found, parameters, RealisationOptions(Mode.QUOTA))
     table, _ = assume(to_table(points("a", range(60), -0.16) + points("b", range(60), 0)))
     for _ in fold.add_by_tick(table):
         pass

@@ -14,10 +14,10 @@ from observing import BEGUN, at, container, job_id, node, point, reread
 from dltools.observations import samples
 from dltools.observations.schema import COLUMNS, Kind, Type
 from dltools.observations.table import Row, to_table
-from dltools.plan.planner import Fold
+from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.plan.records import Op, Plan, dump_plan
 
 POLICIES = sorted(registry.policies([]))
@@ -61,12 +61,12 @@ def recordings(draw: st.DrawFn) -> list[Row]:
     return sorted(rows, key=lambda row: row["time"])
 
 
-def begin(name: str, state: object = None, mode: Mode | None = Mode.QUOTA) -> Fold:
+def begin(name: str, state: object = None, mode: Mode | None = Mode.QUOTA) -> Planner:
     policy = registry.get(name, [])
     known = {p["name"] for p in describe(policy.parameters)}
     given = {"itval": 4.0, "itval_max": 8.0, "cooldown": 4.0, "pause": 0.0}
     parameters = build(policy.parameters, {k: v for k, v in given.items() if k in known})
-    return Fold(policy, parameters, Choice(mode), state)  # type: ignore[arg-type]
+    return Planner(policy, parameters, RealisationOptions(mode), state)  # type: ignore[arg-type]
 
 
 def final(name: str, rows: list[Row], state: object = None, mode: Mode | None = Mode.QUOTA) -> Plan:
@@ -184,9 +184,9 @@ def test_settings_are_within_bounds_and_no_serving_container_is_paused(
     made = begin(name, mode=mode)
     made.add(to_table(rows))
     for verdict in made.explain()[0]:
-        if verdict.grant.share is not None:
-            assert 0 < verdict.grant.share <= 1
-            by_host.setdefault(verdict.host, []).append(verdict.grant.share)
+        if verdict.allocation.share is not None:
+            assert 0 < verdict.allocation.share <= 1
+            by_host.setdefault(verdict.host, []).append(verdict.allocation.share)
 
 
 def any_value(type_: Type) -> st.SearchStrategy[object]:
@@ -220,12 +220,12 @@ ANY_ROW = st.fixed_dictionaries(
 @given(rows=st.lists(ANY_ROW, max_size=30), mode=st.sampled_from([None, *Mode]))
 def test_no_table_makes_a_policy_raise(name: str, mode: Mode | None, rows: list[Row]) -> None:
     policy = registry.get(name, [])
-    choice = Choice(mode)
-    made = Fold(policy, policy.parameters(), choice)
+    choice = RealisationOptions(mode)
+    made = Planner(policy, policy.parameters(), choice)
     made.add(to_table(rows))
     plan = made.plan({})
     made.explain()
-    again = Fold(policy, policy.parameters(), choice, reread(plan).state)
+    again = Planner(policy, policy.parameters(), choice, reread(plan).state)
     assert dump_plan(again.plan({})) == dump_plan(dataclasses.replace(plan, input={}))
     for action in plan.actions:
         cpus = action.set.get("cpus", 1.0)
@@ -245,8 +245,8 @@ def test_an_overlapping_recording_is_not_counted_twice() -> None:
 def test_protected_jobs_get_no_action() -> None:
     labels = '{"dltools.protect": "1"}'
     rows = [node(0), container(0, "a", 1.0, labels=labels), point(0, "a", 1.0)]
-    made = Fold(registry.get("fair", []), registry.get("fair", []).parameters(),
-                Choice(Mode.QUOTA))  # fmt: skip
+    made = Planner(registry.get("fair", []), registry.get("fair", []).parameters(),
+                RealisationOptions(Mode.QUOTA))  # fmt: skip
     made.add(to_table([*rows, container(0, "b", 1.0), point(0, "b", 1.0)]))
     assert essence(made.plan({})) == []  # b alone has the whole node
 

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from dltools.plan.queue import TURN_S, Line, from_json, patience_s
+from dltools.plan.queue import TURN_S, Queue, from_json, patience_s
 
 S = 1_000_000
 TURN = round(TURN_S * S)
 
 
-def begun(first: str = "a", waiting: str = "bc", now: int = 0) -> Line:
-    return Line().moved(first, waiting, (), first, len(waiting) + 1, now)
+def begun(first: str = "a", waiting: str = "bc", now: int = 0) -> Queue:
+    return Queue().moved(first, waiting, (), first, len(waiting) + 1, now)
 
 
 def test_patience_is_a_minute_and_six_turns_for_each_other_group() -> None:
@@ -21,11 +21,11 @@ def test_patience_is_a_minute_and_six_turns_for_each_other_group() -> None:
 
 
 def test_equals_in_order_of_their_turns() -> None:
-    line = begun()
-    middle = sorted("abcn", key=lambda member: line.turn(member, TURN // 2))
+    queue = begun()
+    middle = sorted("abcn", key=lambda run_id: queue.turn(run_id, TURN // 2))
     assert middle[:2] == ["n", "a"]  # a newcomer, then who is in the middle of a turn
-    line = line.moved("b", "ac", (), "b", 3, TURN)
-    after = sorted("abc", key=lambda member: line.turn(member, 2 * TURN))
+    queue = queue.moved("b", "ac", (), "b", 3, TURN)
+    after = sorted("abc", key=lambda run_id: queue.turn(run_id, 2 * TURN))
     assert after == ["c", "a", "b"]  # c has waited since 0, a since one turn, b has had it
 
 
@@ -35,27 +35,27 @@ def test_who_has_waited_too_long_is_urgent(seconds: float, urgent: list[str]) ->
 
 
 def test_an_urgent_turn_lasts_a_turn() -> None:
-    line = begun().moved("b", "ac", "b", (), 3, 60 * S)
-    assert line.urgent("abc", 3, 60 * S + TURN // 2) == ["b", "c"]
-    assert line.urgent("abc", 3, 60 * S + TURN) == ["c"]
+    queue = begun().moved("b", "ac", "b", (), 3, 60 * S)
+    assert queue.urgent("abc", 3, 60 * S + TURN // 2) == ["b", "c"]
+    assert queue.urgent("abc", 3, 60 * S + TURN) == ["c"]
 
 
 def test_due_when_a_turn_ends_or_somebody_has_waited_long_enough() -> None:
     early = 1 - 0.05  # samples may come early
     assert begun().due == round(TURN * early)
-    nobody_equal = Line().moved("a", "b", (), (), 2, 0)
+    nobody_equal = Queue().moved("a", "b", (), (), 2, 0)
     assert nobody_equal.due == round(60 * S * early)
-    assert Line().moved("ab", (), (), "ab", 1, 0).due is None
+    assert Queue().moved("ab", (), (), "ab", 1, 0).due is None
     # a's turn is long over and it goes on: the next look is a turn away.
     assert begun().moved("a", "bc", (), "a", 3, 10 * S).due == 10 * S + TURN
 
 
 def test_who_is_gone_is_forgotten_and_who_stays_keeps_its_time() -> None:
-    line = begun().moved("a", "b", (), (), 2, 20 * S)
-    assert set(line.places) == {"a", "b"}
-    assert {place.since for place in line.places.values()} == {0}
+    queue = begun().moved("a", "b", (), (), 2, 20 * S)
+    assert set(queue.positions) == {"a", "b"}
+    assert {place.since for place in queue.positions.values()} == {0}
 
 
 def test_a_line_survives_a_round_trip() -> None:
-    line = begun().moved("b", "ac", "b", "b", 3, 7)
-    assert from_json(json.loads(json.dumps(line.to_json()))) == line
+    queue = begun().moved("b", "ac", "b", "b", 3, 7)
+    assert from_json(json.loads(json.dumps(queue.to_json()))) == queue

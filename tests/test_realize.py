@@ -7,31 +7,33 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dltools.cpus import format_cpus, parse_cpus, widest
-from dltools.plan.policy.base import Grant, Node
-from dltools.plan.policy.container_history import Series, Track
-from dltools.plan.queue import Line, patience_s
-from dltools.plan.realisation import Choice, Chosen, Mode, choose, realize
+from dltools.plan.policy.base import Allocation, HostState
+from dltools.plan.policy.container_history import ContainerHistory, Series
+from dltools.plan.queue import Queue, patience_s
+from dltools.plan.realisation import Mode, ModeChoice, RealisationOptions, choose, realise
 from dltools.plan.records import Op
 
 
-def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> Track:
-    track = Track(name, name, "h", arrived, threads=threads)
+def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> ContainerHistory:
+    track = ContainerHistory(name, name, "h", arrived, threads=threads)
     track.label({key.replace("_", "."): value for key, value in labels.items()})
     track.metrics["loss"] = Series()
     return track
 
 
-def node(*jobs: Track, cpus: float = 2.0, shares: dict[str, float | None] | None = None) -> Node:
-    grants = {name: Grant(share, "-", "") for name, share in (shares or {}).items()}
-    return Node("h", cpus, jobs, grants)
+def node(
+    *jobs: ContainerHistory, cpus: float = 2.0, shares: dict[str, float | None] | None = None
+) -> HostState:
+    allocations = {name: Allocation(share, "-", "") for name, share in (shares or {}).items()}
+    return HostState("h", cpus, jobs, allocations)
 
 
-def settings(mode: Mode, found: Node, cpuset: str | None = "0-1") -> dict[str, Any]:
-    return dict(realize(Chosen(mode, ""), found, cpuset).settings)
+def settings(mode: Mode, found: HostState, cpuset: str | None = "0-1") -> dict[str, Any]:
+    return dict(realise(ModeChoice(mode, ""), found, cpuset).settings)
 
 
 def test_quota() -> None:
@@ -41,7 +43,7 @@ def test_quota() -> None:
         "b": {"cpus": None},
         "c": {"cpus": 0.01},
     }
-    assert "sum to 2.51 of 2 CPUs" in realize(Chosen(Mode.QUOTA, ""), found).note
+    assert "sum to 2.51 of 2 CPUs" in realise(ModeChoice(Mode.QUOTA, ""), found).note
 
 
 def test_no_quota_is_zero_on_the_smallest_node() -> None:
@@ -100,12 +102,12 @@ def test_without_a_line_who_has_had_least_is_first_among_equals() -> None:
     assert first == ["b", "c", "a", "b"]
 
 
-def fronts(found: Node, seconds: list[int]) -> Iterator[str]:
+def fronts(found: HostState, seconds: list[int]) -> Iterator[str]:
     """Yield the names of those at the first level at these times."""
-    line = Line()
+    queue = Queue()
     for now in seconds:
-        made = realize(Chosen(Mode.PRIORITY, ""), found, line=line, now=now * 1_000_000)
-        line = made.line
+        made = realise(ModeChoice(Mode.PRIORITY, ""), found, queue=queue, now=now * 1_000_000)
+        queue = made.queue
         yield "".join(sorted(k for k, v in made.settings.items() if v["cpu_weight"] == 1024))
 
 
@@ -136,27 +138,34 @@ def test_who_waits_gets_a_turn_within_its_bound() -> None:
              min_size=1, max_size=6),
     st.integers(1, 6), st.integers(1, 10),
 )  # fmt: skip
+@example([(1, 0.125, 0)] * 3, 1, 1)  # all wait: they are three groups, not four
 @pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.WEIGHT, Mode.QUOTA])
 def test_nobody_waits_longer_than_the_bound(
     mode: Mode, given_: list[tuple[int, float, int]], cpus: int, every: int
 ) -> None:
     jobs = tuple(job(str(number), threads) for number, (threads, *_) in enumerate(given_))
-    grants = {str(k): Grant(share, "-", "", rank=rank) for k, (_, share, rank) in enumerate(given_)}
-    found, line, waits = Node("h", float(cpus), jobs, grants), Line(), dict.fromkeys(grants, 0)
+    allocations = {
+        str(k): Allocation(share, "-", "", rank=rank) for k, (_, share, rank) in enumerate(given_)
+    }
+    found, queue, waits = (
+        HostState("h", float(cpus), jobs, allocations),
+        Queue(),
+        dict.fromkeys(allocations, 0),
+    )
     for now in range(0, 900, every):
-        made = realize(Chosen(mode, ""), found, line=line, now=now * 1_000_000)
-        line = made.line
+        made = realise(ModeChoice(mode, ""), found, queue=queue, now=now * 1_000_000)
+        queue = made.queue
         for key in waits:
-            place = line.places[f"{key}@0"]
+            place = queue.positions[f"{key}@0"]
             waits[key] = 0 if place.first else waits[key] + every
             assert waits[key] <= patience_s(len(jobs)) + (5 + every) * len(jobs)
 
 
 def test_free_jobs_take_turns_with_the_first_and_the_converged_stand_behind() -> None:
     jobs = tuple(job(name, 2) for name in ("known", "flat", "new"))
-    grants = {"known": Grant(0.4, "-", ""), "flat": Grant(0.6, "-", "", rank=2),
-              "new": Grant(1.0, "-", "", free=True)}  # fmt: skip
-    found = Node("h", 2.0, jobs, grants)
+    allocations = {"known": Allocation(0.4, "-", ""), "flat": Allocation(0.6, "-", "", rank=2),
+              "new": Allocation(1.0, "-", "", unlimited=True)}  # fmt: skip
+    found = HostState("h", 2.0, jobs, allocations)
     assert list(fronts(found, [0, 5, 10, 15])) == ["known", "new", "known", "new"]
     assert settings(Mode.QUOTA, found)["new"] == {"cpus": None}
     assert settings(Mode.WEIGHT, found)["new"] == {"cpu_weight": 1024}
@@ -175,10 +184,10 @@ def test_equal_shares_are_equal_whatever_the_threads() -> None:
 
 def test_a_low_weight_gets_its_turn_too() -> None:
     jobs = (job("a", 2), job("b", 2))
-    found, weights, line = node(*jobs, shares={"a": 0.99, "b": 0.01}), [], Line()
+    found, weights, queue = node(*jobs, shares={"a": 0.99, "b": 0.01}), [], Queue()
     for now in (0, 30, 57, 60, 63):
-        made = realize(Chosen(Mode.WEIGHT, ""), found, line=line, now=now * 1_000_000)
-        line = made.line
+        made = realise(ModeChoice(Mode.WEIGHT, ""), found, queue=queue, now=now * 1_000_000)
+        queue = made.queue
         weights.append(made.settings["b"]["cpu_weight"])
     assert weights == [20, 20, 2028, 2028, 20]
 
@@ -196,23 +205,23 @@ def test_a_low_weight_gets_its_turn_too() -> None:
 def test_a_restarted_container_begins_as_containers_do(
     mode: Mode, setting: dict[str, Any] | None
 ) -> None:
-    again = Track("again", "again", "h", 0, held=True)
-    stranger = Track("stranger", "stranger", "h", 0, weight=512.0)
-    found = realize(Chosen(mode, ""), node(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
+    again = ContainerHistory("again", "again", "h", 0, held=True)
+    stranger = ContainerHistory("stranger", "stranger", "h", 0, weight=512.0)
+    found = realise(ModeChoice(mode, ""), node(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
                     "0-1", (again, stranger))  # fmt: skip
     assert found.settings.get("again") == setting
     assert "stranger" not in found.settings
     # Nobody else runs, and it is seen to all the same.
-    assert realize(Chosen(mode, ""), node(), "0-1", (again,)).settings.get("again") == setting
+    assert realise(ModeChoice(mode, ""), node(), "0-1", (again,)).settings.get("again") == setting
 
 
 def test_who_says_nothing_and_has_the_weight_of_a_waiting_job_gets_the_default() -> None:
-    left = Track("left", "left", "h", 0, weight=2.0)
+    left = ContainerHistory("left", "left", "h", 0, weight=2.0)
     acting = node(job("a"), shares={"a": 1.0})
-    found = realize(Chosen(Mode.PRIORITY, ""), acting, silent=(left,))
+    found = realise(ModeChoice(Mode.PRIORITY, ""), acting, silent=(left,))
     assert found.settings["left"] == {"cpu_weight": 1024}
     idle = node(job("a"), shares={"a": None})
-    assert realize(Chosen(Mode.PRIORITY, ""), idle, silent=(left,)).settings == {}
+    assert realise(ModeChoice(Mode.PRIORITY, ""), idle, silent=(left,)).settings == {}
 
 
 def test_serving_containers_never_stand_in_line() -> None:
@@ -224,8 +233,8 @@ def test_serving_containers_never_stand_in_line() -> None:
 
 def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
     jobs = [job("a", 2), job("b", 1), job("c", 1)]
-    found = realize(
-        Chosen(Mode.ROTATE, "", 2.0), node(*jobs, shares={"a": 0.75, "b": 0.2, "c": 0.05})
+    found = realise(
+        ModeChoice(Mode.ROTATE, "", 2.0), node(*jobs, shares={"a": 0.75, "b": 0.2, "c": 0.05})
     )
     assert found.op is Op.ROTATE
     assert found.settings == {
@@ -264,7 +273,7 @@ def test_no_list_is_below_a_job_s_threads(
     threads: tuple[int | None, ...], cpuset: str | None, why: str
 ) -> None:
     jobs = [job(name, count) for name, count in zip("ab", threads, strict=True)]
-    found = realize(Chosen(Mode.CORES, ""), node(*jobs, shares={"a": 0.5, "b": 0.5}), cpuset)
+    found = realise(ModeChoice(Mode.CORES, ""), node(*jobs, shares={"a": 0.5, "b": 0.5}), cpuset)
     assert all(setting == {"cpuset": None} for setting in found.settings.values())
     assert why in found.note
 
@@ -301,12 +310,12 @@ def test_the_default_looks_at_threads_and_cores(
     threads: tuple[int | None, ...], cpus: float, expected: Mode
 ) -> None:
     jobs = [job(str(number), count) for number, count in enumerate(threads)]
-    assert choose(Choice(), node(*jobs, cpus=cpus)).mode is expected
+    assert choose(RealisationOptions(), node(*jobs, cpus=cpus)).mode is expected
 
 
 def test_beside_serving_containers_the_default_is_weight() -> None:
     jobs = [job("a", 4), job("b", 4), job("s", 4, dltools_qoe="0.1")]
-    assert choose(Choice(), node(*jobs)).mode is Mode.WEIGHT
+    assert choose(RealisationOptions(), node(*jobs)).mode is Mode.WEIGHT
 
 
 @pytest.mark.parametrize("mode", Mode)

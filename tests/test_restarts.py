@@ -8,10 +8,10 @@ import pytest
 from observing import at, container, node, point, reread
 
 from dltools.observations.table import Row, to_table
-from dltools.plan.planner import Fold
+from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.flowcon import FLOWCON
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.plan.records import Plan
 
 
@@ -19,7 +19,7 @@ def planned(
     rows: list[Row], policy: str = "flowcon", mode: Mode = Mode.PRIORITY, state: Any = None
 ) -> Plan:
     found = registry.get(policy, [])
-    made = Fold(found, found.parameters(), Choice(mode), state)
+    made = Planner(found, found.parameters(), RealisationOptions(mode), state)
     made.add(to_table(sorted(rows, key=lambda row: row["time"])))
     return reread(made.plan({}))
 
@@ -88,7 +88,7 @@ def test_a_restarted_job_has_no_quota() -> None:
 
 def test_equals_change_over_in_a_stream_of_plans() -> None:
     fair = registry.get("fair", [])
-    fold = Fold(fair, fair.parameters(), Choice(Mode.PRIORITY))
+    fold = Planner(fair, fair.parameters(), RealisationOptions(Mode.PRIORITY))
     weights, first = {"a": 1024.0, "b": 1024.0}, []
     for second in range(2, 26, 2):
         fold.add(to_table(sample(second, "a", "b", weights=weights)))
@@ -104,7 +104,7 @@ def test_flowcon_has_a_memory_that_older_states_lack() -> None:
     old = {**plan.state, "memory": {}}
     for host in old["hosts"].values():
         del host["line"]
-        host["grants"] = {key: grant[:5] for key, grant in host["grants"].items()}
+        host["grants"] = {key: allocation[:5] for key, allocation in host["grants"].items()}
         for track in host["tracks"].values():
             del track["held"]
     assert planned(sample(4, "a", "b", weights=WEIGHTS), state=old).policy == FLOWCON.name

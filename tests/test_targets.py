@@ -7,10 +7,10 @@ from observing import container, node, point
 
 from dltools.errors import ConfigError
 from dltools.observations.table import to_table
-from dltools.plan.planner import Fold
+from dltools.plan.planner import Planner
 from dltools.plan.policy import targets as policy_targets
 from dltools.plan.policy.tradl import TRADL
-from dltools.plan.realisation import Choice
+from dltools.plan.realisation import RealisationOptions
 from dltools.plan.targets_file import read
 
 GOOD = """
@@ -57,10 +57,10 @@ def test_faults_name_the_file_and_what_is_wrong(text: str, fault: str) -> None:
 def labels_of(name: str, own: str | None) -> dict[str, str]:
     given = [("*", {"dltools.metric": "loss", "dltools.target": "0.5"}),
              ("b*", {"dltools.target": "0.4"})]  # fmt: skip
-    made = Fold(TRADL, TRADL.parameters(), Choice(), None, given)
+    made = Planner(TRADL, TRADL.parameters(), RealisationOptions(), None, given)
     made.add(to_table([node(0), container(0, name, 1.0, labels=own), point(0, name, 1.0)]))
     made.settle()
-    (track,) = made._hosts["node"].tracks.values()
+    (track,) = made._hosts["node"].containers.values()
     return dict(track.labels)
 
 

@@ -22,9 +22,9 @@ from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from dltools.observations.reading import Recording
-    from dltools.plan.planner import Fold
+    from dltools.plan.planner import Planner
     from dltools.plan.policy.base import Policy
-    from dltools.plan.realisation import Choice
+    from dltools.plan.realisation import RealisationOptions
 
 
 @guarded
@@ -114,7 +114,7 @@ def plan(
     if policies:
         _list_policies()
         return
-    from dltools.plan.planner import Fold
+    from dltools.plan.planner import Planner
     from dltools.plan.policy import registry
 
     if save_state is not None:
@@ -125,7 +125,7 @@ def plan(
     parameters = _parameters(chosen, params, set_ or [])
     saved = planned.load_state(state, save_state)
     given = _targets(targets)
-    fold = Fold(chosen, parameters, choice_of(realize, quantum), saved, given)
+    fold = Planner(chosen, parameters, choice_of(realize, quantum), saved, given)
     recording, source = opened(input_, context)
     samples = Samples(doubted(recording, [pattern for pattern, _ in given]), source)
     last: Mapping[str, Any] = {}
@@ -140,7 +140,7 @@ def plan(
 
 
 def _plans(
-    fold: Fold, samples: Samples, format_: Output, *, every: bool, no_state: bool
+    fold: Planner, samples: Samples, format_: Output, *, every: bool, no_state: bool
 ) -> Iterator[Mapping[str, Any]]:
     """Print plans as they come due, and yield the account of the input so far.
 
@@ -216,16 +216,16 @@ def complain_of_plugins() -> None:
         complain(f"{wrong}; left out")
 
 
-def choice_of(text: str, quantum: float = 2.0) -> Choice:
+def choice_of(text: str, quantum: float = 2.0) -> RealisationOptions:
     """Return what --realize and --quantum ask for. Raises `ConfigError`."""
-    from dltools.plan.realisation import Choice, Mode
+    from dltools.plan.realisation import Mode, RealisationOptions
 
     if not 0.1 <= quantum <= 3600:
         raise ConfigError(f"--quantum {quantum:g}: from 0.1 to 3600 seconds")
     if text == "auto":
-        return Choice(None, quantum)
+        return RealisationOptions(None, quantum)
     try:
-        return Choice(Mode(text), quantum)
+        return RealisationOptions(Mode(text), quantum)
     except ValueError:
         known = ", ".join(("auto", *(mode.value for mode in Mode)))
         raise ConfigError(f"--realize {text}: unknown mode; known: {known}") from None

@@ -18,7 +18,7 @@ from dltools.cli.exits import complain
 from dltools.errors import DataError
 
 if TYPE_CHECKING:
-    from dltools.plan.planner import Fold
+    from dltools.plan.planner import Planner
 
 _WIDE = 120
 """Columns from which the table shows signals and predictions apart."""
@@ -42,7 +42,7 @@ def chosen(wanted: Output, *, explain: bool) -> Output:
 
 
 def show(
-    fold: Fold, input_: Mapping[str, Any], format_: Output, *, pending: bool, state: bool
+    fold: Planner, input_: Mapping[str, Any], format_: Output, *, pending: bool, state: bool
 ) -> None:
     """Print the newest plan; its state only where it is wanted, and never on a terminal."""
     if format_ is Output.TABLE:
@@ -55,7 +55,7 @@ def show(
     sys.stdout.flush()
 
 
-def _show_table(fold: Fold, *, pending: bool) -> None:
+def _show_table(fold: Planner, *, pending: bool) -> None:
     from dltools.cli.tables import verdicts_table
 
     console = options.console()
@@ -98,7 +98,7 @@ def going_on_from(file: Path | None) -> Iterator[None]:
         ) from error
 
 
-def save_state(file: Path, fold: Fold, input_: Mapping[str, Any]) -> None:
+def save_state(file: Path, fold: Planner, input_: Mapping[str, Any]) -> None:
     """Write the newest plan, with its state, whole or not at all."""
     from dltools.plan.records import dump_plan
 

@@ -82,9 +82,9 @@ class Account:
 
 def doubted(recording: Recording, patterns: list[str]) -> Recording:
     """Complain, while a recording is read, of what in it and in the targets is probably a slip."""
-    from dltools.observations.checks import Doubts
+    from dltools.observations.checks import InputChecks
 
-    doubts = Doubts(patterns)
+    doubts = InputChecks(patterns)
 
     def tables() -> Iterator[pa.Table]:
         for table in recording.tables:

@@ -16,7 +16,7 @@ from dltools.text import printable
 
 if TYPE_CHECKING:
     from dltools.apply.status import Held
-    from dltools.plan.planner import Verdict
+    from dltools.plan.planner import JobDecision
     from dltools.plan.records import Result, Settings
 
 _CLASS_COLOURS = {
@@ -178,7 +178,7 @@ def _changed(before: Settings, after: Settings) -> tuple[str, str]:
 _UNKNOWN = object()
 
 
-def verdicts_table(verdicts: Iterable[Verdict], *, wide: bool) -> Table:
+def verdicts_table(verdicts: Iterable[JobDecision], *, wide: bool) -> Table:
     """Return a row per container: its class, share, setting now and then, and why; on a wide screen
     what it was judged by and what is predicted, too."""
     table = Fitted(
@@ -188,8 +188,8 @@ def verdicts_table(verdicts: Iterable[Verdict], *, wide: bool) -> Table:
     )  # fmt: skip
     for verdict in verdicts:
         wanted = verdict.setting or {}
-        share = verdict.grant.share
-        more = (verdict.grant.signal or "-", verdict.grant.prediction or "-")
+        share = verdict.allocation.share
+        more = (verdict.allocation.signal or "-", verdict.allocation.prediction or "-")
         table.add_row(
             verdict.name,
             verdict.job_class,

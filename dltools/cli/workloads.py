@@ -15,7 +15,7 @@ from dltools.errors import ConfigError, DataError
 if TYPE_CHECKING:
     import typer
 
-    from dltools.sim.workload import NodeSpec, Workload
+    from dltools.sim.workload import HostSpec, Workload
 
 
 def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[Workload]:
@@ -45,7 +45,7 @@ def recorded(name: str, context: typer.Context) -> Workload:
     return workload(concat(recording.tables), name)
 
 
-def generated(what: str, gap: float, nodes: list[NodeSpec], seed: int) -> Workload:
+def generated(what: str, gap: float, nodes: list[HostSpec], seed: int) -> Workload:
     """Make up the jobs that KIND:N asks for."""
     from dltools.sim.generate import ARRIVALS, trainings
     from dltools.sim.workload import checked
@@ -58,7 +58,7 @@ def generated(what: str, gap: float, nodes: list[NodeSpec], seed: int) -> Worklo
 
 
 def traced(
-    what: str, throughputs: Path | None, nodes: list[NodeSpec], gap: float, seed: int
+    what: str, throughputs: Path | None, nodes: list[HostSpec], gap: float, seed: int
 ) -> Workload:
     """Read the jobs of the cluster trace that KIND:FILE names."""
     from dltools.sim import traces
@@ -85,7 +85,7 @@ def traced(
     return checked(traces.gavel(text, table, name), nodes, name)
 
 
-def listed(file: Path) -> list[NodeSpec]:
+def listed(file: Path) -> list[HostSpec]:
     """Read a list of machines."""
     from dltools.sim.traces import machines
 
@@ -102,10 +102,10 @@ def spinning(workload: Workload, spin: float) -> Workload:
     return replace(workload, jobs=tuple(replace(job, spin=spin) for job in workload.jobs))
 
 
-def machines(cpus: float, nodes: int) -> list[NodeSpec]:
+def machines(cpus: float, nodes: int) -> list[HostSpec]:
     """Return that many nodes of one size."""
-    from dltools.sim.workload import NodeSpec
+    from dltools.sim.workload import HostSpec
 
     if not 0 < cpus < 1e6 or not 0 < nodes <= 100_000:
         raise ConfigError("--cpus and --nodes are more than 0")
-    return [NodeSpec(f"node-{k + 1}", cpus) for k in range(nodes)]
+    return [HostSpec(f"node-{k + 1}", cpus) for k in range(nodes)]

@@ -16,7 +16,7 @@ _MOST = 1_000
 """Names among which one is looked for that was probably meant."""
 
 
-class Doubts:
+class InputChecks:
     """Watches the observations of a run for slips."""
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:

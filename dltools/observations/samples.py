@@ -53,7 +53,7 @@ class Points:
 
 
 @dataclass(slots=True)
-class Feed:
+class HostSamples:
     """A host's ticks: `times` (microseconds), `sizes` (CPUs; NaN: not said), `bounds` of the
     container rows of each in `rows`, and `first`, where in the table its first row stands."""
 
@@ -75,7 +75,7 @@ class Feed:
 
 
 @dataclass(slots=True)
-class Rest:
+class Remainder:
     """What a feed leaves for the next: the rows of the pending tick (`time` None: none) and the
     points after the last settled one."""
 
@@ -94,7 +94,7 @@ class Rest:
         }
 
 
-def rest_from_json(data: Mapping[str, Any]) -> Rest:
+def rest_from_json(data: Mapping[str, Any]) -> Remainder:
     """Return the rest that was saved. Raises KeyError, TypeError, ValueError or IndexError."""
     unknown = [None] * len(data["rows"]["container_id"])
     later = {"turn_seconds": unknown}  # a state saved before there was this column
@@ -108,7 +108,7 @@ def rest_from_json(data: Mapping[str, Any]) -> Rest:
         for p in data["points"]
     ]
     size = data["size"]
-    return Rest(data["time"], math.nan if size is None else float(size), rows, points)
+    return Remainder(data["time"], math.nan if size is None else float(size), rows, points)
 
 
 def _known(value: Any) -> Any:
@@ -139,8 +139,8 @@ def newest(table: pa.Table) -> int | None:
 
 
 def feeds(
-    table: pa.Table, rests: Mapping[str, Rest], settled: Mapping[str, int | None]
-) -> dict[str, Feed]:
+    table: pa.Table, rests: Mapping[str, Remainder], settled: Mapping[str, int | None]
+) -> dict[str, HostSamples]:
     """Return each host's ticks in a table, behind what earlier ones have left.
 
     Ticks that are not later than the host's last settled one are passed over. Hosts that only
@@ -154,20 +154,20 @@ def feeds(
     names = hosts.unique().to_pylist()
     for name in names:
         own = table if len(names) == 1 else table.filter(is_one_of(hosts, (name,)))
-        found[name] = _feed(own, rests.get(name) or Rest(), settled.get(name))
+        found[name] = _feed(own, rests.get(name) or Remainder(), settled.get(name))
     return found
 
 
-def pending(rest: Rest) -> Feed:
+def pending(rest: Remainder) -> HostSamples:
     """Return the feed of one tick that a rest holds."""
     if rest.time is None:
-        return Feed([], [], [], [0], rest.rows, _grouped(rest.points))
+        return HostSamples([], [], [], [0], rest.rows, _grouped(rest.points))
     bounds = [0, len(rest.rows["container_id"])]
-    feed = Feed([rest.time], [-1], [rest.size], bounds, rest.rows, _grouped(rest.points))
+    feed = HostSamples([rest.time], [-1], [rest.size], bounds, rest.rows, _grouped(rest.points))
     return _unique(feed)
 
 
-def _feed(table: pa.Table, rest: Rest, settled: int | None) -> Feed:
+def _feed(table: pa.Table, rest: Remainder, settled: int | None) -> HostSamples:
     kinds = table.column("kind")
     nodes, containers, progress = (
         table.filter(is_one_of(kinds, (kind,)))
@@ -204,7 +204,7 @@ def _feed(table: pa.Table, rest: Rest, settled: int | None) -> Feed:
 def _ticks(
     times: list[int], places: list[int], rows: Lists,
     node_times: list[int], node_places: list[int], sizes: list[float],
-) -> Feed:  # fmt: skip
+) -> HostSamples:  # fmt: skip
     starts = [0, *(i for i in range(1, len(times)) if times[i] != times[i - 1])] if times else []
     begins = {times[i]: i for i in starts}
     size_at: dict[int, float] = {}
@@ -220,7 +220,7 @@ def _ticks(
         at = begins.get(time, at)
         bounds.append(at)
     bounds.reverse()
-    return Feed(
+    return HostSamples(
         ticks,
         [place_at[time] for time in ticks],
         [size_at.get(time, math.nan) for time in ticks],
@@ -230,7 +230,7 @@ def _ticks(
     )
 
 
-def _running(feed: Feed) -> Feed:
+def _running(feed: HostSamples) -> HostSamples:
     """Leave out rows without an id and of containers that do not run."""
     states, ids = feed.rows["state"], feed.rows["container_id"]
     odd = {state for state in set(states) if state and state not in _RUNNING}
@@ -241,7 +241,7 @@ def _running(feed: Feed) -> Feed:
     return _only(feed, kept)
 
 
-def _unique(feed: Feed) -> Feed:
+def _unique(feed: HostSamples) -> HostSamples:
     """Of rows that name the same container at the same tick, keep the last."""
     ids = feed.rows["container_id"]
     doubled = False
@@ -260,10 +260,10 @@ def _unique(feed: Feed) -> Feed:
     return _only(feed, kept)
 
 
-def _only(feed: Feed, kept: Sequence[int]) -> Feed:
+def _only(feed: HostSamples, kept: Sequence[int]) -> HostSamples:
     rows = {name: [column[i] for i in kept] for name, column in feed.rows.items()}
     bounds = [bisect.bisect_left(kept, bound) for bound in feed.bounds]
-    return Feed(feed.times, feed.first, feed.sizes, bounds, rows, feed.points)
+    return HostSamples(feed.times, feed.first, feed.sizes, bounds, rows, feed.points)
 
 
 def _later(

@@ -22,26 +22,26 @@ from dltools.errors import DataError
 from dltools.labels import read as read_labels
 from dltools.observations import samples as feeds
 from dltools.observations.table import format_time
-from dltools.plan.policy.base import Cluster, Deed, Grant, Needs, Policy, State
-from dltools.plan.policy.container_history import Track
-from dltools.plan.realisation import Choice, Realized, realize_host
-from dltools.plan.recorded_host import Walk
+from dltools.plan.policy.base import ActionKind, Allocation, Cluster, Policy, Requirements, State
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation import Realisation, RealisationOptions, realise_host
+from dltools.plan.recorded_host import RecordedHost
 from dltools.plan.records import Action, Op, Plan, Settings, differs
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 STATE_VERSION = 2
-_DEEDS = {Deed.MIGRATE: Op.MIGRATE, Deed.DELIVER: Op.DELIVER}
+_DEEDS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JobDecision:
     """What was decided for one container, for people: `setting` is None where nothing changes."""
 
     host: str
     name: str
-    grant: Grant
+    allocation: Allocation
     present: Settings
     setting: Settings | None
     reason: str
@@ -49,17 +49,17 @@ class Verdict:
     @property
     def job_class(self) -> str:
         """The job's class, - where it has none."""
-        return self.grant.job_class
+        return self.allocation.job_class
 
 
-class Fold:
+class Planner:
     """Folds tables of observations, in order, into plans of one policy."""
 
     def __init__(
         self,
         policy: Policy,
         parameters: Any,
-        choice: Choice,
+        options: RealisationOptions,
         state: Mapping[str, Any] | None = None,
         labels: Sequence[tuple[str, Mapping[str, str]]] = (),
     ) -> None:
@@ -70,10 +70,10 @@ class Fold:
         """
         self._policy = policy
         self._parameters = parameters
-        self._needs: Needs = policy.needs(parameters)
-        self._choice = choice
+        self._requirements: Requirements = policy.requirements(parameters)
+        self._options = options
         self._labels = tuple(labels)
-        self._hosts: dict[str, Walk] = {}
+        self._hosts: dict[str, RecordedHost] = {}
         self._state: State = {}
         self._newest: int | None = None
         self._read: dict[str | None, dict[str, str]] = {}
@@ -95,9 +95,9 @@ class Fold:
                    if host.rest.time is not None]  # fmt: skip
         for _, name in sorted(waiting):
             host = self._hosts[name]
-            host.begin(feeds.pending(host.rest), self._needs)
+            host.begin(feeds.pending(host.rest), self._requirements)
             self._tick(host, visit=True)
-            host.end(self._needs, whole=True)
+            host.end(self._requirements, whole=True)
 
     def plan(self, input_: Mapping[str, Any], *, pending: bool = True, state: bool = True) -> Plan:
         """Return the plan for the newest samples, the pending ones too unless told otherwise, with
@@ -107,33 +107,33 @@ class Fold:
         """
         outcome = self._outcome() if pending else self
         actions: list[Action] = []
-        realized = outcome._realized()
-        for verdict, track, op in outcome._verdicts(realized):
+        realisations = outcome._realized()
+        for verdict, container, op in outcome._verdicts(realisations):
             if verdict.setting is None:
                 continue
             expect = {k: v for k, v in verdict.present.items()
                       if k in verdict.setting and op is Op.UPDATE}  # fmt: skip
             actions.append(
-                Action(len(actions) + 1, op, verdict.host, track.id, track.name,
+                Action(len(actions) + 1, op, verdict.host, container.id, container.name,
                        verdict.setting, expect, verdict.reason)
             )  # fmt: skip
         for name, host in sorted(outcome._hosts.items()):
-            for order in host.orders:
-                if order.job_id in host.tracks:
-                    job = host.tracks[order.job_id]
+            for order in host.actions:
+                if order.job_id in host.containers:
+                    job = host.containers[order.job_id]
                     actions.append(
-                        Action(len(actions) + 1, _DEEDS[order.deed], name, job.id, job.name, {}, {},
+                        Action(len(actions) + 1, _DEEDS[order.kind], name, job.id, job.name, {}, {},
                                order.reason, order.to or None)
                     )  # fmt: skip
         waits = [
             wait
             for host in outcome._hosts.values()
-            if host.settled is not None and (wait := host.wait_s(self._needs)) is not None
+            if host.sampled_at is not None and (wait := host.wait_s(self._requirements)) is not None
         ]
         return Plan(
             policy=self._policy.name,
             at=self._at(pending=pending),
-            params={**dataclasses.asdict(self._parameters), **_modes(realized)},
+            params={**dataclasses.asdict(self._parameters), **_modes(realisations)},
             input=input_,
             next_s=round(min(waits), 6) if waits else None,
             actions=tuple(actions),
@@ -142,23 +142,25 @@ class Fold:
             classes=outcome._classes(),
         )
 
-    def explain(self, *, pending: bool = True) -> tuple[list[Verdict], list[str]]:
+    def explain(self, *, pending: bool = True) -> tuple[list[JobDecision], list[str]]:
         """Return what was decided for each container and why, and what the plan is expected to
         bring, a line per host: for people."""
         outcome = self._outcome() if pending else self
-        realized = outcome._realized()
+        realisations = outcome._realized()
         lines = [outcome._gain()] if outcome._gain() else []
-        for name in sorted(realized):
-            found = realized[name]
+        for name in sorted(realisations):
+            found = realisations[name]
             if found.settings:
-                host = f"{name}: " if len(realized) > 1 else ""
+                host = f"{name}: " if len(realisations) > 1 else ""
                 lines.append(f"{host}{found.mode.value}, {found.why}; {found.note}")
-        return [verdict for verdict, _, _ in outcome._verdicts(realized)], lines
+        return [verdict for verdict, _, _ in outcome._verdicts(realisations)], lines
 
     def _at(self, *, pending: bool) -> str:
         """Return the newest time that was decided on."""
-        settled = [host.settled for host in self._hosts.values() if host.settled is not None]
-        newest = self._newest if pending else max(settled, default=self._newest)
+        sampled_at = [
+            host.sampled_at for host in self._hosts.values() if host.sampled_at is not None
+        ]
+        newest = self._newest if pending else max(sampled_at, default=self._newest)
         return "" if newest is None else format_time(moment(newest))
 
     # Walking
@@ -168,14 +170,14 @@ class Fold:
             found = feeds.feeds(
                 chunk,
                 {name: host.rest for name, host in self._hosts.items()},
-                {name: host.settled for name, host in self._hosts.items()},
+                {name: host.sampled_at for name, host in self._hosts.items()},
             )
             newest = feeds.newest(chunk)
             if newest is not None:
                 self._newest = newest if self._newest is None else max(self._newest, newest)
             ticks = []
             for name, feed in found.items():
-                self._hosts.setdefault(name, Walk(name)).begin(feed, self._needs)
+                self._hosts.setdefault(name, RecordedHost(name)).begin(feed, self._requirements)
                 # A tick is settled by the first row of the next: that is the order of all hosts'.
                 ticks += [(place, name) for place in feed.first[1:]]
             for _, name in sorted(ticks):
@@ -183,31 +185,31 @@ class Fold:
                 if every:
                     yield
             for name in found:
-                self._hosts[name].end(self._needs, whole=False)
+                self._hosts[name].end(self._requirements, whole=False)
 
-    def _tick(self, host: Walk, *, visit: bool) -> None:
+    def _tick(self, host: RecordedHost, *, visit: bool) -> None:
         """Settle a host's next tick; decide on it if a round is due."""
         quiet = host.is_quiet()
-        host.settle_tick(self._needs, self._labels_of)
+        host.settle_tick(self._requirements, self._labels_of)
         if quiet and not visit:
             return
-        met = host.take(self._needs)
-        jobs = host.open_round(self._needs, met=met)
+        met = host.take(self._requirements)
+        jobs = host.open_round(self._requirements, met=met)
         if jobs:
             self._decide(host, jobs)
-        if jobs or host.line.is_due(host.settled or 0):
-            host.line = realize_host(host, self._choice).line
+        if jobs or host.queue.is_due(host.sampled_at or 0):
+            host.queue = realise_host(host, self._options).queue
 
-    def _decide(self, host: Walk, jobs: tuple[Track, ...]) -> None:
+    def _decide(self, host: RecordedHost, jobs: tuple[ContainerHistory, ...]) -> None:
         nodes = {host.name: host.node(jobs)}
-        if self._needs.cluster:
+        if self._requirements.cluster:
             for name, other in sorted(self._hosts.items()):
-                other.take(self._needs)
+                other.take(self._requirements)
                 nodes[name] = other.node()
-        now, itval = host.settled or 0, host.rounds.itval_s or 0.0
+        now, itval = host.sampled_at or 0, host.round_timer.interval_s or 0.0
         cluster = Cluster(now, host.name, nodes, itval)
         decision = self._policy.decide(cluster, self._parameters, self._state)
-        host.close_round(decision, self._needs, jobs)
+        host.close_round(decision, self._requirements, jobs)
         self._state = decision.state
 
     # Deciding
@@ -221,17 +223,17 @@ class Fold:
     def _classes(self) -> dict[str, dict[str, str]]:
         """Return the class of each job that has one, by its name, for each host."""
         found = {
-            name: {host.tracks[key].name: grant.job_class for key, grant in host.grants.items()
-                   if key in host.tracks}
+            name: {host.containers[key].name: one.job_class for key, one in host.allocations.items()
+                   if key in host.containers}
             for name, host in sorted(self._hosts.items())
         }  # fmt: skip
         return {name: dict(sorted(jobs.items())) for name, jobs in found.items() if jobs}
 
-    def _outcome(self) -> Fold:
+    def _outcome(self) -> Planner:
         """Return a fold in which the pending samples are settled; this one stays as it is."""
         if all(host.rest.time is None for host in self._hosts.values()):
             return self
-        trial: Fold = object.__new__(type(self))
+        trial: Planner = object.__new__(type(self))
         trial.__dict__ = {
             **self.__dict__,
             "_hosts": {name: host.clone() for name, host in self._hosts.items()},
@@ -239,27 +241,38 @@ class Fold:
         trial.settle()
         return trial
 
-    def _realized(self) -> dict[str, Realized]:
+    def _realized(self) -> dict[str, Realisation]:
         return {
-            name: realize_host(host, self._choice) for name, host in sorted(self._hosts.items())
+            name: realise_host(host, self._options) for name, host in sorted(self._hosts.items())
         }
 
-    def _verdicts(self, realized: Mapping[str, Realized]) -> Iterator[tuple[Verdict, Track, Op]]:
+    def _verdicts(
+        self, realisations: Mapping[str, Realisation]
+    ) -> Iterator[tuple[JobDecision, ContainerHistory, Op]]:
         for name, host in sorted(self._hosts.items()):
-            found = realized[name]
-            for track in sorted(host.tracks.values(), key=lambda track: (track.name, track.id)):
-                present = _present(track, host.cpus, host.cpuset)
-                grant, setting = host.grants.get(track.id), found.settings.get(track.id)
+            found = realisations[name]
+            for container in sorted(
+                host.containers.values(), key=lambda container: (container.name, container.id)
+            ):
+                present = _present(container, host.cpus, host.cpuset)
+                allocation, setting = (
+                    host.allocations.get(container.id),
+                    found.settings.get(container.id),
+                )
                 if setting is not None and found.op is Op.UPDATE:
                     setting = setting if differs(setting, present, host.cpus) else None
-                note = found.notes.get(track.id, "")
-                if grant is None:
+                note = found.notes.get(container.id, "")
+                if allocation is None:
                     note = note if setting is not None else "left alone"
-                    why = "protected" if track.protected else f"no progress seen: {note}"
-                    grant, note = Grant(None, "-", why), ""
-                notes = [grant.reason, note, *track.targets.faults]
+                    why = "protected" if container.protected else f"no progress seen: {note}"
+                    allocation, note = Allocation(None, "-", why), ""
+                notes = [allocation.reason, note, *container.targets.faults]
                 reason = "; ".join(note for note in notes if note)
-                yield Verdict(name, track.name, grant, present, setting, reason), track, found.op
+                yield (
+                    JobDecision(name, container.name, allocation, present, setting, reason),
+                    container,
+                    found.op,
+                )
 
     def _labels_of(self, name: str, text: str | None) -> dict[str, str]:
         own = self._read.get(text)
@@ -279,7 +292,7 @@ class Fold:
 
     def _save(self) -> dict[str, Any]:
         for host in self._hosts.values():
-            host.forget_bystanders(self._needs)
+            host.forget_bystanders(self._requirements)
         return {
             "v": STATE_VERSION,
             "policy": self._policy.name,
@@ -301,33 +314,33 @@ class Fold:
         try:
             self._newest = state["newest"]
             self._state = state["memory"]
-            self._hosts = {name: Walk(name) for name in state["hosts"]}
+            self._hosts = {name: RecordedHost(name) for name in state["hosts"]}
             for name, saved in state["hosts"].items():
                 self._hosts[name].load(saved)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise DataError(f"damaged state: {type(error).__name__}: {error}") from error
 
 
-def _modes(realized: Mapping[str, Realized]) -> dict[str, str]:
+def _modes(realisations: Mapping[str, Realisation]) -> dict[str, str]:
     """Return how shares became settings: of all hosts, and why."""
-    modes = sorted({found.mode.value for found in realized.values() if found.settings})
-    whys = sorted({found.why for found in realized.values() if found.settings})
+    modes = sorted({found.mode.value for found in realisations.values() if found.settings})
+    whys = sorted({found.why for found in realisations.values() if found.settings})
     return {"realize": "+".join(modes), "realize_why": "; ".join(whys)} if modes else {}
 
 
-def _present(track: Track, cpus: float, cpuset: str | None) -> Settings:
+def _present(container: ContainerHistory, cpus: float, cpuset: str | None) -> Settings:
     present: Settings = {}
-    if track.cpus is not None and track.cpus > 0:
-        present["cpus"] = None if track.cpus >= cpus else track.cpus
-    if track.weight is not None and track.weight > 0:
-        present["cpu_weight"] = track.weight
-    if track.cpuset:
-        every = track.cpuset == cpuset and len(parse_cpus(track.cpuset)) >= cpus
-        present["cpuset"] = None if every else track.cpuset
-    if track.turn_s is not None:
-        present["turn_s"] = track.turn_s
-    if track.state == "paused":
-        present["state"] = track.state
+    if container.cpus is not None and container.cpus > 0:
+        present["cpus"] = None if container.cpus >= cpus else container.cpus
+    if container.weight is not None and container.weight > 0:
+        present["cpu_weight"] = container.weight
+    if container.cpuset:
+        every = container.cpuset == cpuset and len(parse_cpus(container.cpuset)) >= cpus
+        present["cpuset"] = None if every else container.cpuset
+    if container.turn_s is not None:
+        present["turn_s"] = container.turn_s
+    if container.state == "paused":
+        present["state"] = container.state
     return present
 
 

@@ -25,7 +25,7 @@ PATIENCE_A_GROUP_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePosition:
     """A job's place: at the first level or waiting, `since` when (microseconds). `urgent`: it is
     first because it had waited too long."""
 
@@ -35,29 +35,29 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Queue:
     """Places by job, and when they may next change by themselves (microseconds; None: never)."""
 
-    places: Mapping[str, Place] = field(default_factory=dict)
+    positions: Mapping[str, QueuePosition] = field(default_factory=dict)
     due: int | None = None
 
     def is_due(self, now: int) -> bool:
         """Tell whether somebody's turn begins or ends at a time by itself."""
         return self.due is not None and now >= self.due
 
-    def urgent(self, members: Iterable[str], groups: int, now: int) -> list[str]:
+    def urgent(self, run_ids: Iterable[str], groups: int, now: int) -> list[str]:
         """Return the jobs that go before all others: those in the middle of such a turn, then those
         that have waited too long in a line of so many groups, the longest waiting first."""
-        found = [(m, self.places[m]) for m in members if m in self.places]
+        found = [(m, self.positions[m]) for m in run_ids if m in self.positions]
         serving = [m for m, p in found if p.first and p.urgent and now < _after(p, TURN_S)]
         waiting = [(p.since, m) for m, p in found if not p.first
                    and now >= _after(p, patience_s(groups))]  # fmt: skip
         return sorted(serving) + [m for _, m in sorted(waiting)]
 
-    def turn(self, member: str, now: int) -> tuple[int, int]:
+    def turn(self, run_id: str, now: int) -> tuple[int, int]:
         """Return the key by which jobs of equal standing are sorted: newcomers, who is in the
         middle of a turn, who waits, who has had a turn."""
-        place = self.places.get(member)
+        place = self.positions.get(run_id)
         if place is None:
             return 0, 0
         if not place.first:
@@ -67,41 +67,43 @@ class Line:
     def moved(
         self, first: Iterable[str], waiting: Iterable[str], urgent: Iterable[str],
         equals: Iterable[str], groups: int, now: int,
-    ) -> Line:  # fmt: skip
+    ) -> Queue:  # fmt: skip
         """Return the line after an order has been set.
 
         `equals` are jobs at the first level for whose turn somebody of equal standing waits.
         """
-        hurried, places, ends = set(urgent), {}, []
-        for member in first:
-            old = self.places.get(member)
-            stays = old is not None and old.first and old.urgent == (member in hurried)
+        hurried, positions, ends = set(urgent), {}, []
+        for run_id in first:
+            old = self.positions.get(run_id)
+            stays = old is not None and old.first and old.urgent == (run_id in hurried)
             since = old.since if old is not None and stays else now
-            places[member] = Place(True, since, member in hurried)
-        for member in waiting:
-            old = self.places.get(member)
-            places[member] = old if old is not None and not old.first else Place(False, now)
-            ends.append(_after(places[member], patience_s(groups)))
+            positions[run_id] = QueuePosition(True, since, run_id in hurried)
+        for run_id in waiting:
+            old = self.positions.get(run_id)
+            positions[run_id] = (
+                old if old is not None and not old.first else QueuePosition(False, now)
+            )
+            ends.append(_after(positions[run_id], patience_s(groups)))
         if not ends:
-            return Line(places)
-        ends += [_after(places[member], TURN_S) for member in {*hurried, *equals}]
+            return Queue(positions)
+        ends += [_after(positions[run_id], TURN_S) for run_id in {*hurried, *equals}]
         if any(end <= now for end in ends):  # it goes on as it is: look again after a turn
             ends.append(now + round(TURN_S * MICRO))
-        return Line(places, min(end for end in ends if end > now))
+        return Queue(positions, min(end for end in ends if end > now))
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values from which `from_json` restores the line."""
-        places = {m: [p.first, p.since, p.urgent] for m, p in sorted(self.places.items())}
-        return {"places": places, "due": self.due}
+        positions = {m: [p.first, p.since, p.urgent] for m, p in sorted(self.positions.items())}
+        return {"places": positions, "due": self.due}
 
 
-def from_json(data: Mapping[str, Any]) -> Line:
+def from_json(data: Mapping[str, Any]) -> Queue:
     """Return the line that was saved. Raises KeyError, TypeError or ValueError."""
-    places = {
-        str(member): Place(bool(first), int(since), bool(urgent))
-        for member, (first, since, urgent) in data["places"].items()
+    positions = {
+        str(run_id): QueuePosition(bool(first), int(since), bool(urgent))
+        for run_id, (first, since, urgent) in data["places"].items()
     }
-    return Line(places, None if data["due"] is None else int(data["due"]))
+    return Queue(positions, None if data["due"] is None else int(data["due"]))
 
 
 def patience_s(groups: int) -> float:
@@ -109,5 +111,5 @@ def patience_s(groups: int) -> float:
     return max(LEAST_PATIENCE_S, PATIENCE_A_GROUP_S * (groups - 1))
 
 
-def _after(place: Place, seconds: float) -> int:
+def _after(place: QueuePosition, seconds: float) -> int:
     return place.since + round(seconds * MICRO * (1 - JITTER))

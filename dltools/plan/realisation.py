@@ -19,10 +19,10 @@ from typing import Any
 
 from dltools.cpus import format_cpus, parse_cpus
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.host_history import Site
-from dltools.plan.policy.base import Grant, Node
-from dltools.plan.policy.container_history import Track
-from dltools.plan.queue import Line, patience_s
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import Allocation, HostState
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.queue import Queue, patience_s
 from dltools.plan.records import Op, Settings
 
 
@@ -54,7 +54,7 @@ _SHORTEST = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RealisationOptions:
     """What the user wants: a mode, or None for whatever suits what is observed."""
 
     mode: Mode | None = None
@@ -62,7 +62,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ModeChoice:
     """The mode for a node, and why it."""
 
     mode: Mode
@@ -71,9 +71,9 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Realized:
+class Realisation:
     """A node's settings by job id, all brought about by the operation `op`. `note` says what they
-    guarantee, `notes` what there is to say of single jobs; `line` is who waits now."""
+    guarantee, `notes` what there is to say of single jobs; `queue` is who waits now."""
 
     mode: Mode
     why: str
@@ -81,77 +81,83 @@ class Realized:
     op: Op = Op.UPDATE
     settings: Mapping[str, Settings] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
-    line: Line = field(default_factory=Line)
+    queue: Queue = field(default_factory=Queue)
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
     """What settings are made from: the jobs with a share, their grants, the node's CPUs."""
 
-    chosen: Chosen
-    jobs: list[Track]
-    grants: Mapping[str, Grant]
+    chosen: ModeChoice
+    jobs: list[ContainerHistory]
+    allocations: Mapping[str, Allocation]
     cpus: float
     cpuset: str | None
-    line: Line
+    queue: Queue
     now: int
 
-    def share(self, job: Track) -> float:
+    def share(self, job: ContainerHistory) -> float:
         """Return a job's share; an equal one where it is free."""
-        grant = self.grants[job.id]
-        return 1 / len(self.jobs) if grant.free or grant.share is None else grant.share
+        allocation = self.allocations[job.id]
+        return (
+            1 / len(self.jobs)
+            if allocation.unlimited or allocation.share is None
+            else allocation.share
+        )
 
-    def is_free(self, job: Track) -> bool:
+    def is_unlimited(self, job: ContainerHistory) -> bool:
         """Tell whether a job is not limited, whatever its share."""
-        return self.grants[job.id].free
+        return self.allocations[job.id].unlimited
 
 
-def realize_host(site: Site, choice: Choice) -> Realized:
+def realise_host(host: HostHistory, options: RealisationOptions) -> Realisation:
     """Return the settings of a host's containers at its newest sample."""
-    node = site.node()
-    return realize(
-        choose(choice, node), node, site.cpuset, site.silent(), site.line, site.settled or 0
+    node = host.node()
+    return realise(
+        choose(options, node), node, host.cpuset, host.silent(), host.queue, host.sampled_at or 0
     )
 
 
-def serving(job: Track) -> bool:
+def serving(job: ContainerHistory) -> bool:
     """Tell whether a job answers requests: it has a response-time target or reports latencies."""
     return job.targets.qoe_s is not None or any(name.startswith("latency") for name in job.metrics)
 
 
-def choose(choice: Choice, node: Node) -> Chosen:
+def choose(options: RealisationOptions, node: HostState) -> ModeChoice:
     """Return the mode for a node: the one asked for, else by its threads against its cores.
 
     Where trainings of several threads have more threads than there are CPUs: `priority`. Else, and
     beside serving containers, which must not wait their turn: `weight` (ours).
     """
-    if choice.mode is not None:
-        return Chosen(choice.mode, "as asked", choice.quantum_s)
+    if options.mode is not None:
+        return ModeChoice(options.mode, "as asked", options.quantum_s)
     threads = [busy_threads(job) for job in node.jobs]
     known = sum(threads)
     crowded = f"{known} threads of {len(threads)} jobs on {node.cpus:g} CPUs"
     if any(serving(job) for job in node.jobs):
-        return Chosen(Mode.WEIGHT, "some containers serve: none may wait its turn")
+        return ModeChoice(Mode.WEIGHT, "some containers serve: none may wait its turn")
     if known > node.cpus and max(threads, default=1) > 1 and len(threads) > 1:
-        return Chosen(Mode.PRIORITY, f"{crowded}: jobs of several threads that compete lose time")
-    return Chosen(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
+        return ModeChoice(
+            Mode.PRIORITY, f"{crowded}: jobs of several threads that compete lose time"
+        )
+    return ModeChoice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
 
 
-def busy_threads(job: Track) -> int:
+def busy_threads(job: ContainerHistory) -> int:
     """Return how many threads a job may keep busy: all it has, 1 where that is unknown."""
     return max(1, job.threads or 1)
 
 
-def realize(
-    chosen: Chosen,
-    node: Node,
+def realise(
+    chosen: ModeChoice,
+    node: HostState,
     cpuset: str | None = None,
-    silent: Sequence[Track] = (),
-    line: Line | None = None,
+    silent: Sequence[ContainerHistory] = (),
+    queue: Queue | None = None,
     now: int = 0,
-) -> Realized:
+) -> Realisation:
     """Return the settings of each job that was last granted a share, at a time (microseconds) at
-    which its node's jobs stand in `line`. `silent` containers have reported nothing yet.
+    which its node's jobs stand in `queue`. `silent` containers have reported nothing yet.
 
     `quota`: a hard cap of share * cpus cores, to 0.001; a share of 1 takes it off. Isolates, and
     leaves CPU idle where a job does not use its share.
@@ -169,17 +175,17 @@ def realize(
     the first. A silent container that
     restarted, or that still has the weight of a waiting job, gets back what containers begin with.
     """
-    grants = {job.id: node.last[job.id] for job in node.jobs
-              if job.id in node.last and node.last[job.id].share is not None}  # fmt: skip
-    acts = node.cpus > 0 and bool(grants)
+    allocations = {job.id: node.previous[job.id] for job in node.jobs
+              if job.id in node.previous and node.previous[job.id].share is not None}  # fmt: skip
+    acts = node.cpus > 0 and bool(allocations)
     back = {job.id: _BEGINNING[chosen.mode] for job in silent
-            if job.held or (acts and _waits(job, chosen.mode))}  # fmt: skip
+            if job.managed or (acts and _waits(job, chosen.mode))}  # fmt: skip
     back = {key: settings for key, settings in back.items() if settings}
     notes = dict.fromkeys(back, "what containers begin with")
     if not acts:
-        return Realized(chosen.mode, chosen.why, settings=back, notes=notes)
-    jobs = [job for job in node.jobs if job.id in grants]
-    case = _Case(chosen, jobs, grants, node.cpus, cpuset, line or Line(), now)
+        return Realisation(chosen.mode, chosen.why, settings=back, notes=notes)
+    jobs = [job for job in node.jobs if job.id in allocations]
+    case = _Case(chosen, jobs, allocations, node.cpus, cpuset, queue or Queue(), now)
     found = _WAYS[chosen.mode](case)
     return replace(found, settings={**back, **found.settings}, notes={**notes, **found.notes})
 
@@ -194,83 +200,83 @@ _BEGINNING: Mapping[Mode, Settings] = {
 """What a container begins with, of that which a mode sets."""
 
 
-def _waits(job: Track, mode: Mode) -> bool:
+def _waits(job: ContainerHistory, mode: Mode) -> bool:
     """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
     return "cpu_weight" in _BEGINNING[mode] and job.weight is not None and job.weight <= LEVELS[1]
 
 
-def _hurried(case: _Case) -> tuple[dict[str, float], Line, dict[str, str]]:
+def _hurried(case: _Case) -> tuple[dict[str, float], Queue, dict[str, str]]:
     """Return the jobs' shares, where whoever had less than half an equal share for too long has
     as much as the one that has most; the line after that, and notes."""
     jobs = [job for job in case.jobs if not serving(job)]
     shares = {job.id: case.share(job) for job in case.jobs}
     low = [job for job in jobs if shares[job.id] < 1 / (2 * len(case.jobs)) - 1e-12]
-    groups = len(low) + 1
-    urgent = set(case.line.urgent((job.member for job in low), groups, case.now))
-    notes = {job.id: _TURN for job in low if job.member in urgent}
+    groups = len(low) + (len(low) < len(jobs))
+    urgent = set(case.queue.urgent((job.run_id for job in low), groups, case.now))
+    notes = {job.id: _TURN for job in low if job.run_id in urgent}
     shares |= {key: max(shares.values()) for key in notes}
-    waiting = [job.member for job in low if job.member not in urgent]
-    first = [job.member for job in jobs if job.member not in waiting]
-    line = case.line.moved(first, waiting, urgent, (), groups, case.now)
-    return shares, line, notes
+    waiting = [job.run_id for job in low if job.run_id not in urgent]
+    first = [job.run_id for job in jobs if job.run_id not in waiting]
+    queue = case.queue.moved(first, waiting, urgent, (), groups, case.now)
+    return shares, queue, notes
 
 
 _TURN = "has waited long enough: its turn"
 
 
-def _quotas(case: _Case) -> Realized:
-    shares, line, notes = _hurried(case)
+def _quotas(case: _Case) -> Realisation:
+    shares, queue, notes = _hurried(case)
     settings: dict[str, Settings] = {}
     total = 0.0
     for job in case.jobs:
-        share = 1.0 if case.is_free(job) else shares[job.id]
+        share = 1.0 if case.is_unlimited(job) else shares[job.id]
         cores = round(max(LEAST_CPUS, share * case.cpus), 3)
         settings[job.id] = {"cpus": None if cores >= case.cpus else cores}
         total += min(cores, case.cpus)
     note = f"quotas sum to {total:.3g} of {case.cpus:g} CPUs; what a job leaves of its own is lost"
-    return _made(case, note, settings=settings, notes=notes, line=line)
+    return _made(case, note, settings=settings, notes=notes, queue=queue)
 
 
-def _weights(case: _Case) -> Realized:
-    shares, line, notes = _hurried(case)
+def _weights(case: _Case) -> Realisation:
+    shares, queue, notes = _hurried(case)
     settings: dict[str, Settings] = {}
     for job in case.jobs:
         share = shares[job.id]
-        even = case.is_free(job) or share >= 1
+        even = case.is_unlimited(job) or share >= 1
         weight = DEFAULT_CPU_WEIGHT * (1.0 if even else share * len(case.jobs))
         bounded = min(MOST_WEIGHT, max(LEAST_WEIGHT, weight))
         settings[job.id] = {"cpu_weight": float(round(bounded))}
     note = "work-conserving: what a job leaves the others take"
-    return _made(case, note, settings=settings, notes=notes, line=line)
+    return _made(case, note, settings=settings, notes=notes, queue=queue)
 
 
-def _made(case: _Case, note: str, **parts: Any) -> Realized:
-    return Realized(case.chosen.mode, case.chosen.why, note, **parts)
+def _made(case: _Case, note: str, **parts: Any) -> Realisation:
+    return Realisation(case.chosen.mode, case.chosen.why, note, **parts)
 
 
 Standing = tuple[int, bool, float]
 
 
-def _standing(case: _Case, job: Track) -> Standing:
+def _standing(case: _Case, job: ContainerHistory) -> Standing:
     """Return where a job stands by what it was granted, before others where it is less: by rank;
     then who is granted all that its threads can use, so that a narrow job is not behind a wide one;
     then by share."""
     share = round(case.share(job), 9)
     full = share * case.cpus >= min(busy_threads(job), case.cpus) * (1 - 1e-6)
-    return case.grants[job.id].rank, not full, 0.0 if full else -share
+    return case.allocations[job.id].rank, not full, 0.0 if full else -share
 
 
 def _standings(case: _Case) -> dict[str, Standing]:
     """Return where each job that does not serve stands; free ones are the first one's equals."""
     found = {job.id: _standing(case, job) for job in case.jobs if not serving(job)}
-    free = {job.id for job in case.jobs if case.is_free(job)}
+    free = {job.id for job in case.jobs if case.is_unlimited(job)}
     best = min((standing for key, standing in found.items() if key not in free),
                default=None)  # fmt: skip
     head = (0, False, 0.0) if best is None or best[0] > 0 else best
     return {key: head if key in free else standing for key, standing in found.items()}
 
 
-def _in_order(case: _Case, standings: Mapping[str, Standing]) -> list[Track]:
+def _in_order(case: _Case, standings: Mapping[str, Standing]) -> list[ContainerHistory]:
     """Return the jobs that stand somewhere, in order; equals by arrival."""
     return sorted(
         (job for job in case.jobs if job.id in standings),
@@ -278,10 +284,10 @@ def _in_order(case: _Case, standings: Mapping[str, Standing]) -> list[Track]:
     )
 
 
-def _packed(jobs: Sequence[Track], cpus: float) -> list[list[Track]]:
+def _packed(jobs: Sequence[ContainerHistory], cpus: float) -> list[list[ContainerHistory]]:
     """Return the jobs in groups whose threads fit the CPUs: each in the first group that has room
     for it, in order; one that fits nowhere is a group of its own."""
-    groups: list[list[Track]] = []
+    groups: list[list[ContainerHistory]] = []
     rooms: list[float] = []
     for job in jobs:
         need = busy_threads(job)
@@ -295,16 +301,16 @@ def _packed(jobs: Sequence[Track], cpus: float) -> list[list[Track]]:
     return groups
 
 
-def _priorities(case: _Case) -> Realized:
-    line, now, standings = case.line, case.now, _standings(case)
+def _priorities(case: _Case) -> Realisation:
+    queue, now, standings = case.queue, case.now, _standings(case)
     jobs = _in_order(case, standings)
     many = len(_packed(jobs, case.cpus))
-    urgent = line.urgent((job.member for job in jobs), many, now)
-    place = {member: number for number, member in enumerate(urgent)}
+    urgent = queue.urgent((job.run_id for job in jobs), many, now)
+    place = {run_id: number for number, run_id in enumerate(urgent)}
     jobs.sort(
         key=lambda job: (
-            place.get(job.member, len(place)), standings[job.id], line.turn(job.member, now),
-            0.0 if job.member in line.places else job.attained,
+            place.get(job.run_id, len(place)), standings[job.id], queue.turn(job.run_id, now),
+            0.0 if job.run_id in queue.positions else job.attained,
         )
     )  # fmt: skip
     groups = _packed(jobs, case.cpus)
@@ -315,22 +321,22 @@ def _priorities(case: _Case) -> Realized:
             settings[job.id] = {"cpu_weight": LEVELS[min(number, len(LEVELS) - 1)]}
             notes[job.id] = f"{number + 1}. of {len(groups)} in line" if len(groups) > 1 else ""
     first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
-    notes |= {job.id: _TURN for job in first if job.member in place}
+    notes |= {job.id: _TURN for job in first if job.run_id in place}
     wanted = {standings[job.id] for job in waiting}
     note = f"work-conserving; the first of {len(groups)} in line run almost alone"
     if waiting:
         note += f", equals in turn; nobody waits much longer than {patience_s(many):g} s"
-    line = line.moved(
-        first=[job.member for job in first],
-        waiting=[job.member for job in waiting],
-        urgent=[job.member for job in first if job.member in place],
-        equals=[job.member for job in first if standings[job.id] in wanted],
+    queue = queue.moved(
+        first=[job.run_id for job in first],
+        waiting=[job.run_id for job in waiting],
+        urgent=[job.run_id for job in first if job.run_id in place],
+        equals=[job.run_id for job in first if standings[job.id] in wanted],
         groups=many, now=now,
     )  # fmt: skip
-    return _made(case, note, settings=settings, notes=notes, line=line)
+    return _made(case, note, settings=settings, notes=notes, queue=queue)
 
 
-def _turns(case: _Case) -> Realized:
+def _turns(case: _Case) -> Realisation:
     trainings = _in_order(case, _standings(case))
     notes = {job.id: "serves: never paused" for job in case.jobs if serving(job)}
     groups = _packed(trainings, case.cpus)
@@ -350,7 +356,7 @@ def _turns(case: _Case) -> Realized:
     return _made(case, note, op=Op.ROTATE, settings=settings, notes=notes)
 
 
-def _cores(case: _Case) -> Realized:
+def _cores(case: _Case) -> Realisation:
     jobs, every = case.jobs, parse_cpus(case.cpuset or "")
     everywhere: dict[str, Settings] = {job.id: {"cpuset": None} for job in jobs}
     if not every:
@@ -377,7 +383,7 @@ def _cores(case: _Case) -> Realized:
     return _made(case, "each job has CPUs of its own", settings=settings)
 
 
-_WAYS: Mapping[Mode, Callable[[_Case], Realized]] = {
+_WAYS: Mapping[Mode, Callable[[_Case], Realisation]] = {
     Mode.QUOTA: _quotas, Mode.WEIGHT: _weights, Mode.PRIORITY: _priorities,
     Mode.ROTATE: _turns, Mode.CORES: _cores,
 }  # fmt: skip

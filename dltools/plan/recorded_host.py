@@ -15,26 +15,26 @@ from typing import Any
 
 from dltools.cpus import widest
 from dltools.observations import samples as feeds
-from dltools.observations.samples import Feed, Points, Rest
-from dltools.plan.host_history import Site
-from dltools.plan.policy.base import Needs
-from dltools.plan.policy.container_history import Track
+from dltools.observations.samples import HostSamples, Points, Remainder
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import Requirements
+from dltools.plan.policy.container_history import ContainerHistory
 
 Labels = Callable[[str, str | None], dict[str, str]]
 """From a container's name and the text of its labels to its labels."""
 
 
-def _nothing() -> Feed:
-    return Feed([], [], [], [0], {}, {})
+def _nothing() -> HostSamples:
+    return HostSamples([], [], [], [0], {}, {})
 
 
 @dataclass(slots=True)
-class Walk(Site):
+class RecordedHost(HostHistory):
     """A host and the feed that it is walked through: `reached` of its ticks are settled, `taken` of
     these are in the tracks already. `rest` is what the feed before has left."""
 
-    rest: Rest = field(default_factory=Rest)
-    feed: Feed = field(default_factory=_nothing)
+    rest: Remainder = field(default_factory=Remainder)
+    feed: HostSamples = field(default_factory=_nothing)
     reached: int = 0
     taken: int = 0
     layout: tuple[list[str], list[int | None], list[str | None]] = field(
@@ -42,42 +42,42 @@ class Walk(Site):
     )
     alarms: dict[str, int] = field(default_factory=dict)  # when a job first speaks, meets a target
 
-    def clone(self) -> Walk:
+    def clone(self) -> RecordedHost:
         """Return a copy that shares nothing that changes."""
-        tracks = {key: track.clone() for key, track in self.tracks.items()}
-        return replace(self, tracks=tracks, grants=dict(self.grants))
+        containers = {key: container.clone() for key, container in self.containers.items()}
+        return replace(self, containers=containers, allocations=dict(self.allocations))
 
-    def begin(self, feed: Feed, needs: Needs) -> None:
+    def begin(self, feed: HostSamples, requirements: Requirements) -> None:
         """Go on with a feed, that of the rest before it."""
         self.feed, self.reached, self.taken, self.alarms = feed, 0, 0, {}
-        for track in self.tracks.values():
-            self._set_alarm(track, needs)
+        for container in self.containers.values():
+            self._set_alarm(container, requirements)
 
-    def end(self, needs: Needs, *, whole: bool) -> None:
+    def end(self, requirements: Requirements, *, whole: bool) -> None:
         """Take what is settled; keep the rest for later: the last tick, unless that is settled
         too (`whole`), and the points after it."""
-        self.take(needs)
-        self.forget_bystanders(needs)
+        self.take(requirements)
+        self.forget_bystanders(requirements)
         feed, ticks = self.feed, len(self.feed.times)
         settled = feed.times[self.reached - 1] if self.reached else None
         points = feeds.ungrouped(feed.points, settled)
-        self.rest = Rest(points=points)
+        self.rest = Remainder(points=points)
         if not whole and ticks:
             low, high = feed.bounds[ticks - 1], feed.bounds[ticks]
             rows = {name: column[low:high] for name, column in feed.rows.items()}
-            self.rest = Rest(feed.times[-1], feed.sizes[-1], rows, points)
+            self.rest = Remainder(feed.times[-1], feed.sizes[-1], rows, points)
         self.feed = _nothing()
         self.reached = self.taken = 0
 
-    def settle_tick(self, needs: Needs, labels: Labels) -> None:
+    def settle_tick(self, requirements: Requirements, labels: Labels) -> None:
         """Settle the next tick: see who has come, gone or restarted."""
         tick = self.reached
         layout = self.feed.layout(tick)
         if layout != self.layout:
-            self.take(needs)
-            self._arrive(tick, layout, needs, labels)
+            self.take(requirements)
+            self._arrive(tick, layout, requirements, labels)
         self.reached += 1
-        self.settled, self.orders = self.feed.times[tick], ()
+        self.sampled_at, self.actions = self.feed.times[tick], ()
 
     def is_quiet(self) -> bool:
         """Tell whether nothing happens at the next tick that a policy would see."""
@@ -87,34 +87,38 @@ class Walk(Site):
             self.feed.layout(tick) != self.layout
             or any(time <= now for time in self.alarms.values())
             or (self.cpus == 0 and self.feed.sizes[tick] > 0)
-            or (self.rounds.members and self.rounds.due(now))
-            or self.line.is_due(now)
+            or (self.round_timer.run_ids and self.round_timer.due(now))
+            or self.queue.is_due(now)
         )
 
-    def _arrive(self, tick: int, layout: Any, needs: Needs, labels: Labels) -> None:
+    def _arrive(self, tick: int, layout: Any, requirements: Requirements, labels: Labels) -> None:
         """Make the tracks of the containers that run at a tick."""
-        feed, low, tracks = self.feed, self.feed.bounds[tick], {}
+        feed, low, containers = self.feed, self.feed.bounds[tick], {}
         for at, (key, started, text) in enumerate(zip(*layout, strict=True), low):
-            track = self.tracks.get(key)
-            known = track is not None
-            if track is None or (started and track.started and started != track.started):
-                known, held = False, track is not None and track.held
+            container = self.containers.get(key)
+            known = container is not None
+            if container is None or (
+                started and container.started and started != container.started
+            ):
+                known, managed = False, container is not None and container.managed
                 title = feed.rows["container_name"][at] or key[:12]
-                track = Track(key, title, self.name, arrived=feed.times[tick], held=held)
-                self.grants.pop(key, None)
+                container = ContainerHistory(
+                    key, title, self.name, arrived=feed.times[tick], managed=managed
+                )
+                self.allocations.pop(key, None)
                 self.alarms.pop(key, None)
                 if tick > 0:  # what it said while it was not seen to run is nobody's
                     for points in feed.points.get(key, {}).values():
                         points.at = points.upto(feed.times[tick - 1])
-            track.started = started or track.started
-            track.label(labels(track.name, text))
-            tracks[key] = track
+            container.started = started or container.started
+            container.label(labels(container.name, text))
+            containers[key] = container
             if not known:
-                self._set_alarm(track, needs)
-        self.tracks, self.layout = tracks, layout
-        self.alarms = {key: time for key, time in self.alarms.items() if key in tracks}
+                self._set_alarm(container, requirements)
+        self.containers, self.layout = containers, layout
+        self.alarms = {key: time for key, time in self.alarms.items() if key in containers}
 
-    def take(self, needs: Needs) -> bool:
+    def take(self, requirements: Requirements) -> bool:
         """Bring the tracks up to the last settled tick; the same containers run at all of them.
 
         Tell whether one has met a target.
@@ -129,56 +133,64 @@ class Walk(Site):
         times, order = feed.times[begin:end], self.layout[0]
         low, high, many = feed.bounds[begin], feed.bounds[end], len(order)
         for number, key in enumerate(order):
-            track = self.tracks[key]
+            container = self.containers[key]
             last = high - many + number
-            track.name = rows["container_name"][last] or track.name
-            track.state = rows["state"][last] or "running"
-            track.cpus = _known(rows["cpu_limit_cores"][last])
-            track.weight = _known(rows["cpu_weight"][last])
-            track.turn_s = _known(rows["turn_seconds"][last])
-            track.threads = rows["thread_count"][last]
-            track.cpuset = rows["cpuset"][last]
-            track.add_samples(times, rows["cpu_seconds"][low + number : high : many])
+            container.name = rows["container_name"][last] or container.name
+            container.state = rows["state"][last] or "running"
+            container.cpus = _known(rows["cpu_limit_cores"][last])
+            container.weight = _known(rows["cpu_weight"][last])
+            container.turn_s = _known(rows["turn_seconds"][last])
+            container.threads = rows["thread_count"][last]
+            container.cpuset = rows["cpuset"][last]
+            container.add_samples(times, rows["cpu_seconds"][low + number : high : many])
             own = feed.points.get(key)
             if own:
-                before = (track.met_first, track.met_final)
-                self._take_points(track, own, times[-1], needs)
-                met = met or (track.met_first, track.met_final) != before
-        self.cpuset = widest(self.cpuset, (track.cpuset for track in self.tracks.values()))
+                before = (container.met_first, container.met_final)
+                self._take_points(container, own, times[-1], requirements)
+                met = met or (container.met_first, container.met_final) != before
+        self.cpuset = widest(
+            self.cpuset, (container.cpuset for container in self.containers.values())
+        )
         return met
 
-    def _take_points(self, track: Track, own: Mapping[str, Points], now: int, needs: Needs) -> None:
+    def _take_points(
+        self,
+        container: ContainerHistory,
+        own: Mapping[str, Points],
+        now: int,
+        requirements: Requirements,
+    ) -> None:
         for metric, points in own.items():
             low, high = points.at, points.upto(now)
             if low == high:
                 continue
             points.at = high
-            if track.started is not None and points.times[low] < track.started:
-                low = bisect.bisect_left(points.times, track.started, low, high)
+            if container.started is not None and points.times[low] < container.started:
+                low = bisect.bisect_left(points.times, container.started, low, high)
                 if low == high:
                     continue
             steps, epochs = points.steps[low:high], points.epochs[low:high]
-            track.add_points(metric, points.times[low:high], points.values[low:high], steps,
-                             curves=needs.curves)  # fmt: skip
-            track.step = next((s for s in reversed(steps) if s is not None), track.step)
-            track.epoch = next((e for e in reversed(epochs) if e == e), track.epoch)
-        if self.alarms and self.alarms.get(track.id, now + 1) <= now:
-            del self.alarms[track.id]
-            self._set_alarm(track, needs)
+            container.add_points(metric, points.times[low:high], points.values[low:high], steps,
+                             curves=requirements.curves)  # fmt: skip
+            container.step = next((s for s in reversed(steps) if s is not None), container.step)
+            container.epoch = next((e for e in reversed(epochs) if e == e), container.epoch)
+        if self.alarms and self.alarms.get(container.id, now + 1) <= now:
+            del self.alarms[container.id]
+            self._set_alarm(container, requirements)
 
-    def _set_alarm(self, track: Track, needs: Needs) -> None:
+    def _set_alarm(self, container: ContainerHistory, requirements: Requirements) -> None:
         """Note when a job that has said nothing yet does, and when one meets its next target."""
-        own = self.feed.points.get(track.id)
+        own = self.feed.points.get(container.id)
         if not own:
             return
-        started, targets = track.started or 0, track.targets
-        unmet = targets.final if track.met_first is not None else targets.first
-        if not track.metrics:
+        started, targets = container.started or 0, container.targets
+        unmet = targets.final if container.met_first is not None else targets.first
+        if not container.metrics:
             times = [
                 next((t for t in points.times[points.at :] if t >= started), None)
                 for points in own.values()
             ]
-        elif needs.targets and unmet is not None and track.met_final is None:
+        elif requirements.targets and unmet is not None and container.met_final is None:
             points = own.get(targets.metric or "", Points())
             rest = zip(points.times[points.at :], points.values[points.at :], strict=True)
             times = [next((t for t, v in rest if t >= started and targets.meets(v, unmet)), None)]
@@ -186,20 +198,20 @@ class Walk(Site):
             return
         known = [time for time in times if time is not None]
         if known:
-            self.alarms[track.id] = min(known)
+            self.alarms[container.id] = min(known)
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values from which `load` restores the walk between two feeds."""
         layout = [list(column) for column in self.layout]
-        return Site.to_json(self) | {"layout": layout, "rest": self.rest.to_json()}
+        return HostHistory.to_json(self) | {"layout": layout, "rest": self.rest.to_json()}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Restore what was saved. Raises KeyError, TypeError, ValueError or IndexError."""
-        Site.load(self, saved)
+        HostHistory.load(self, saved)
         ids, starts, texts = saved["layout"]
         self.layout = (list(ids), list(starts), list(texts))
         self.rest = feeds.rest_from_json(saved["rest"])
-        if set(ids) != set(self.tracks):
+        if set(ids) != set(self.containers):
             raise ValueError("the layout names other containers than the tracks")
 
 

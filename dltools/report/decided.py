@@ -32,9 +32,9 @@ def _classes(plan: Plan) -> Iterable[tuple[str, str]]:
     hosts = None if plan.classes else plan.state.get("hosts")
     for host in hosts.values() if isinstance(hosts, Mapping) else ():
         tracks = host.get("tracks") or {}
-        for key, grant in (host.get("grants") or {}).items():
-            if key in tracks and isinstance(grant, list) and len(grant) > 1:
-                yield str(tracks[key].get("name")), str(grant[1])
+        for key, allocation in (host.get("grants") or {}).items():
+            if key in tracks and isinstance(allocation, list) and len(allocation) > 1:
+                yield str(tracks[key].get("name")), str(allocation[1])
 
 
 def add_results(run: Run, records: Iterable[Mapping[str, Any]]) -> None:

@@ -12,7 +12,7 @@ from dltools import labels
 from dltools.cpus import parse_cpus
 from dltools.errors import DataError
 from dltools.observations import metrics
-from dltools.observations.samples import Feed, Lists, chunks, feeds
+from dltools.observations.samples import HostSamples, Lists, chunks, feeds
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.targets import Targets, parse
 from dltools.plan.records import Settings
@@ -96,7 +96,10 @@ def run(table: pa.Table, label: str, name: str) -> Run:
 
 
 def _note(
-    host: str, feed: Feed, seen: dict[tuple[str, str], _Seen], names: dict[tuple[str, str], str]
+    host: str,
+    feed: HostSamples,
+    seen: dict[tuple[str, str], _Seen],
+    names: dict[tuple[str, str], str],
 ) -> None:
     rows = feed.rows
     for tick, time in enumerate(feed.times):

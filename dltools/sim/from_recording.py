@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from dltools import labels
 from dltools.errors import DataError
 from dltools.observations import metrics
-from dltools.observations.samples import Feed, chunks, feeds
+from dltools.observations.samples import HostSamples, chunks, feeds
 from dltools.plan.policy.targets import parse
 from dltools.sim.contention import speed
 from dltools.sim.curve import LearningCurve
-from dltools.sim.workload import Job, NodeSpec, Workload, checked
+from dltools.sim.workload import HostSpec, Job, Workload, checked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,11 +66,11 @@ def workload(table: pa.Table, name: str) -> Workload:
             jobs.append(job if title == job.name else replace(job, name=title))
     if not jobs:
         raise DataError(f"{name}: no container with CPU counters: nothing to run again")
-    nodes = [NodeSpec(host, size or 1.0) for host, size in sorted(cpus.items())]
+    nodes = [HostSpec(host, size or 1.0) for host, size in sorted(cpus.items())]
     return checked(jobs, nodes, name)
 
 
-def _note(host: str, feed: Feed, seen: dict[tuple[str, str], _Seen]) -> None:
+def _note(host: str, feed: HostSamples, seen: dict[tuple[str, str], _Seen]) -> None:
     rows = feed.rows
     for tick, time in enumerate(feed.times):
         for at in range(feed.bounds[tick], feed.bounds[tick + 1]):

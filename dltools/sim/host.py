@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from dltools.cpus import format_cpus, parse_cpus
 from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET
-from dltools.plan.host_history import Site
-from dltools.plan.policy.base import Needs
-from dltools.plan.policy.container_history import MICRO, Track
-from dltools.plan.realisation import Realized
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import Requirements
+from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.realisation import Realisation
 from dltools.plan.records import Op
 from dltools.report.outcomes import JobResult, satisfies
 from dltools.sim.contention import Limits, allocate, beside, turns, useful
-from dltools.sim.workload import Job, NodeSpec
+from dltools.sim.workload import HostSpec, Job
 
 LATENCY = "latency_seconds"
 REPORT_S = 2.0
@@ -33,7 +33,7 @@ class Run:
     until the next event."""
 
     job: Job
-    track: Track
+    track: ContainerHistory
     result: JobResult
     starting: float = 0.0
     done: float = 0.0
@@ -67,11 +67,11 @@ class Run:
 class Machine:
     """One node: its jobs, and what the policy knows of them."""
 
-    def __init__(self, spec: NodeSpec) -> None:
+    def __init__(self, spec: HostSpec) -> None:
         """Nothing runs yet."""
         self.spec = spec
-        self.site = Site(spec.name, spec.cpus)
-        self.site.cpuset = format_cpus(range(max(1, math.ceil(spec.cpus))))
+        self.history = HostHistory(spec.name, spec.cpus)
+        self.history.cpuset = format_cpus(range(max(1, math.ceil(spec.cpus))))
         self.runs: dict[str, Run] = {}
         self.now = 0.0
         self.memory = 0
@@ -80,7 +80,7 @@ class Machine:
         self.spent = 0.0  # CPU seconds handed out
         self.listens = False
         self.said: list[tuple[Run, float, str, float, int | None]] = []
-        self.realized: Realized | None = None
+        self.realisation: Realisation | None = None
 
     def take(self, job: Job) -> None:
         """Set memory and GPUs aside for a job."""
@@ -151,10 +151,10 @@ class Machine:
         run.values.append(value)
         run.steps.append(step)
 
-    def sample(self, needs: Needs) -> bool:
+    def sample(self, requirements: Requirements) -> bool:
         """Tell the policy's memory what has happened; tell whether a target was met."""
         micros, met = round(self.now * MICRO), False
-        self.site.settled, self.site.orders = micros, ()
+        self.history.sampled_at, self.history.actions = micros, ()
         for run in self.runs.values():
             track = run.track
             if not track.samples or track.samples[-1][0] < micros:
@@ -162,7 +162,9 @@ class Machine:
             if run.times:
                 metric = LATENCY if run.job.serves else run.job.curve.metric
                 before = (track.met_first, track.met_final)
-                track.add_points(metric, run.times, run.values, run.steps, curves=needs.curves)
+                track.add_points(
+                    metric, run.times, run.values, run.steps, curves=requirements.curves
+                )
                 met = met or (track.met_first, track.met_final) != before
                 track.step, track.epoch = run.steps[-1], float(run.epoch)
                 run.times, run.values, run.steps = [], [], []
@@ -195,9 +197,9 @@ class Machine:
             return run.job.request / (run.job.request + run.job.think)
         return min(float(run.job.threads), self.spec.cpus)
 
-    def obey(self, found: Realized) -> None:
+    def obey(self, found: Realisation) -> None:
         """Set what a plan sets."""
-        self.realized = found
+        self.realisation = found
         for key, run in self.runs.items():
             limits = run.limits
             limits.group = None

@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from dltools.plan.policy.base import Cluster, Deed, Needs, Policy, State
-from dltools.plan.policy.container_history import MICRO, Track
-from dltools.plan.realisation import Choice, realize_host
+from dltools.plan.policy.base import ActionKind, Cluster, Policy, Requirements, State
+from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.realisation import RealisationOptions, realise_host
 from dltools.report.outcomes import JobResult
 from dltools.sim.contention import Limits
 from dltools.sim.host import Machine, Run, first_meeting, labels_of
@@ -35,7 +35,7 @@ class Simulation:
         workload: Workload,
         policy: Policy,
         parameters: Any,
-        choice: Choice,
+        options: RealisationOptions,
         *,
         clairvoyant: bool = False,
         observer: Observer | None = None,
@@ -47,9 +47,9 @@ class Simulation:
         """
         self._policy = policy
         self._parameters = parameters
-        self._choice = choice
-        self._needs: Needs = policy.needs(parameters)
-        self._talk = bool(self._needs.windows or self._needs.curves or observer)
+        self._options = options
+        self._requirements: Requirements = policy.requirements(parameters)
+        self._talk = bool(self._requirements.windows or self._requirements.curves or observer)
         self._clairvoyant = clairvoyant
         self._observer = observer
         self._every_s = every_s
@@ -114,7 +114,7 @@ class Simulation:
         ended = machine.finished()
         if not ended:
             return
-        machine.sample(self._needs)  # what they said last
+        machine.sample(self._requirements)  # what they said last
         for run in ended:
             run.result.finish = now
             self._remove(machine, run)
@@ -157,13 +157,13 @@ class Simulation:
         self._bring(machine, now)
         machine.runs[run.track.id] = run
         machine.take(run.job)
-        machine.site.tracks[run.track.id] = run.track
+        machine.history.containers[run.track.id] = run.track
         self._count(machine)
         self._look(machine)
 
     def _remove(self, machine: Machine, run: Run) -> None:
         del machine.runs[run.track.id]
-        del machine.site.tracks[run.track.id]
+        del machine.history.containers[run.track.id]
         machine.release(run.job)
         self._count(machine)
 
@@ -179,11 +179,13 @@ class Simulation:
         machine.release(run.job)  # what was kept for it
         self._add(machine, run, now)
 
-    def _track(self, job: Job, machine: Machine, now: float, moves: int = 0) -> Track:
+    def _track(self, job: Job, machine: Machine, now: float, moves: int = 0) -> ContainerHistory:
         micros = round(now * MICRO)
         suffix = f"#{moves}" if moves else ""
-        track = Track(f"{job.name}{suffix}", job.name, machine.spec.name, micros, started=micros,
-                      threads=job.threads)  # fmt: skip
+        track = ContainerHistory(
+            f"{job.name}{suffix}", job.name, machine.spec.name, micros, started=micros,
+            threads=job.threads,
+        )  # fmt: skip
         track.label(labels_of(job, clairvoyant=self._clairvoyant))
         return track
 
@@ -191,37 +193,39 @@ class Simulation:
 
     def _look(self, machine: Machine) -> None:
         """Ask the policy if a round is due, share the CPUs anew, and note what comes next."""
-        met = machine.sample(self._needs)
-        site = machine.site
-        jobs = site.open_round(self._needs, met=met)
+        met = machine.sample(self._requirements)
+        history = machine.history
+        jobs = history.open_round(self._requirements, met=met)
         if jobs:
-            nodes = {site.name: site.node(jobs)}
-            if self._needs.cluster:
+            nodes = {history.name: history.node(jobs)}
+            if self._requirements.cluster:
                 nodes = {name: self._seen(other, machine) for name, other in self._machines.items()}
-            cluster = Cluster(site.settled or 0, site.name, nodes, site.rounds.itval_s or 0.0)
+            cluster = Cluster(
+                history.sampled_at or 0, history.name, nodes, history.round_timer.interval_s or 0.0
+            )
             decision = self._policy.decide(cluster, self._parameters, self._state)
-            site.close_round(decision, self._needs, jobs)
+            history.close_round(decision, self._requirements, jobs)
             self._state = decision.state
             self._set(machine)
-            for order in decision.orders:
+            for order in decision.actions:
                 run = machine.runs.get(order.job_id)
-                if order.deed is Deed.MIGRATE and run is not None:
+                if order.kind is ActionKind.MIGRATE and run is not None:
                     self._migrate(machine, run, self._machines[order.to])
-        elif site.line.is_due(site.settled or 0):
+        elif history.queue.is_due(history.sampled_at or 0):
             self._set(machine)
         machine.share()
         self._plan_next(machine)
 
     def _set(self, machine: Machine) -> None:
-        found = realize_host(machine.site, self._choice)
-        machine.site.line = found.line
+        found = realise_host(machine.history, self._options)
+        machine.history.queue = found.queue
         machine.obey(found)
 
     def _seen(self, other: Machine, machine: Machine) -> Any:
         if other is not machine:
             other.advance(machine.now, talk=self._talk)
-            other.sample(self._needs)
-        return other.site.node()
+            other.sample(self._requirements)
+        return other.history.node()
 
     def _migrate(self, machine: Machine, run: Run, target: Machine) -> None:
         """Send a job on its way, if there is room for it, which is kept for it until it lands."""
@@ -235,11 +239,15 @@ class Simulation:
 
     def _plan_next(self, machine: Machine) -> None:
         machine.version += 1
-        time = machine.next_event(watch=self._needs.targets)
-        rounds = machine.site.rounds
-        if rounds.itval_s is not None and rounds.last is not None and rounds.members:
-            time = min(time, max(machine.now, rounds.last / MICRO + rounds.itval_s))
-        due = machine.site.line.due
+        time = machine.next_event(watch=self._requirements.targets)
+        round_timer = machine.history.round_timer
+        if (
+            round_timer.interval_s is not None
+            and round_timer.last is not None
+            and round_timer.run_ids
+        ):
+            time = min(time, max(machine.now, round_timer.last / MICRO + round_timer.interval_s))
+        due = machine.history.queue.due
         if due is not None and machine.runs:
             time = min(time, max(machine.now, due / MICRO))
         if time < math.inf:

@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Any
 
 from dltools.errors import DataError
-from dltools.sim.workload import Job, NodeSpec
+from dltools.sim.workload import HostSpec, Job
 
 KINDS = ("gavel", "pollux", "philly", "alibaba")
 POLLUX_S = {
@@ -170,7 +170,7 @@ def _philly_log(text: str, name: str) -> list[Job]:
     ]
 
 
-def machines(text: str, name: str) -> list[NodeSpec]:
+def machines(text: str, name: str) -> list[HostSpec]:
     """Return the machines of Alibaba's node lists, of 2023 or of 2026. Raises `DataError`."""
     rows = csv.DictReader(io.StringIO(text))
     fields = rows.fieldnames or ()
@@ -188,5 +188,5 @@ def machines(text: str, name: str) -> list[NodeSpec]:
             raise DataError(f"{name}: line {number}: {error}") from error
         if not 0 < cpus < 1e6 or memory < 0:
             raise DataError(f"{name}: line {number}: CPUs are more than 0")
-        found.append(NodeSpec(row[title], cpus, memory))
+        found.append(HostSpec(row[title], cpus, memory))
     return found

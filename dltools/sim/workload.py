@@ -51,7 +51,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSpec:
+class HostSpec:
     """One machine: `memory` in bytes, 0 for as much as anybody wants; `gpus` to be handed out."""
 
     name: str
@@ -70,10 +70,10 @@ class Workload:
     """Jobs in order of arrival, and the machines they run on."""
 
     jobs: tuple[Job, ...]
-    nodes: tuple[NodeSpec, ...]
+    nodes: tuple[HostSpec, ...]
 
 
-def checked(jobs: Sequence[Job], nodes: Sequence[NodeSpec], name: str) -> Workload:
+def checked(jobs: Sequence[Job], nodes: Sequence[HostSpec], name: str) -> Workload:
     """Return a workload in order of arrival. Raises `DataError` where there is no job, for names
     that come twice, and for a job that fits no machine."""
     if not jobs:

@@ -16,7 +16,7 @@ from typing import Any
 from dltools.errors import DataError
 from dltools.sim.curve import KINDS, LearningCurve
 from dltools.sim.generate import ARRIVALS, TRAININGS, arrivals
-from dltools.sim.workload import Job, NodeSpec, Workload, checked
+from dltools.sim.workload import HostSpec, Job, Workload, checked
 
 _MOST = 1_000_000
 _MOST_NUMBER = 1e300
@@ -74,7 +74,7 @@ def read(text: str, name: str, seed: int = 0, load: Loader = _no_files) -> Workl
     for number, table in _tables(data, "stream", name):
         jobs += _streamed(table, f"{name}: stream {number}", kinds, chance, len(jobs))
     jobs = [_varied(job, vary, chance, seed) for job in jobs]
-    return checked(jobs, nodes or [NodeSpec("node", 2.0)], name)
+    return checked(jobs, nodes or [HostSpec("node", 2.0)], name)
 
 
 def _tables(data: Mapping[str, Any], key: str, name: str) -> list[tuple[int, Mapping[str, Any]]]:
@@ -140,12 +140,12 @@ def _kind(named: Any, kinds: Mapping[str, Job], where: str) -> Job:
     return kinds[named]
 
 
-def _node(table: Mapping[str, Any], number: int, name: str) -> NodeSpec:
+def _node(table: Mapping[str, Any], number: int, name: str) -> HostSpec:
     where = f"{name}: node {table.get('name', number)}"
-    found = _values(table, NodeSpec, where, {"name": f"node-{number}"})
+    found = _values(table, HostSpec, where, {"name": f"node-{number}"})
     if "cpus" not in found:
         raise DataError(f"{where}: cpus is missing: how many has it?")
-    spec = NodeSpec(**found)
+    spec = HostSpec(**found)
     if not 0 < spec.cpus < 1e6:
         raise DataError(f"{where}: cpus is more than 0 and less than 1,000,000")
     return spec

@@ -20,7 +20,7 @@ from statistics import fmean, stdev
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.report.outcomes import JobResult, summarise
 from dltools.sim import lower_bound
 from dltools.sim.simulation import Simulation
@@ -202,7 +202,7 @@ def simulate(found: Workload, settings: Settings) -> Results:
     """Run one workload under one policy."""
     policy = registry.get(settings.policy, [])
     parameters = build(policy.parameters, dict(settings.given))
-    return Simulation(found, policy, parameters, Choice(Mode(settings.mode))).run()
+    return Simulation(found, policy, parameters, RealisationOptions(Mode(settings.mode))).run()
 
 
 NOOP = Settings("noop", "weight")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
+from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import in_line
 
@@ -17,14 +17,15 @@ class Newest:
     help = "the newest job first"
     parameters = Parameters
 
-    def needs(self, parameters: Parameters) -> Needs:
-        return Needs()  # decide when a job arrives or leaves; Needs(30.0) adds a round each 30 s
+    def requirements(self, parameters: Parameters) -> Requirements:
+        # Requirements(30.0) would add a round every 30 s.
+        return Requirements()  # decide when a job arrives or leaves
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
-        node = cluster.node
-        order = sorted(node.jobs, key=lambda job: (-job.arrived, job.name))
-        shares = in_line(order, node.cpus, parameters.floor / max(1, len(order)))
-        return Decision({job.id: Grant(shares[job.id], "-", "newest first") for job in order})
+        host = cluster.host
+        order = sorted(host.jobs, key=lambda job: (-job.arrived, job.name))
+        shares = in_line(order, host.cpus, parameters.floor / max(1, len(order)))
+        return Decision({job.id: Allocation(shares[job.id], "-", "newest first") for job in order})
 
 
 NEWEST = Newest()

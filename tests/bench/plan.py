@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from dltools.observations.schema import arrow_schema
 from dltools.observations.writing import Format, writer
-from dltools.plan.planner import Fold
+from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import Cluster, Decision, Policy, State
-from dltools.plan.realisation import Choice
+from dltools.plan.realisation import RealisationOptions
 
 CONTAINERS = 100
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -94,7 +94,7 @@ def one_decision(containers: int = 160, samples: int = 240) -> None:
     table = recording(samples, containers)
     for name, policy in sorted(registry.policies([]).items()):
         timed = Timed(policy)
-        made = Fold(timed, policy.parameters(), Choice())
+        made = Planner(timed, policy.parameters(), RealisationOptions())
         made.add(table)
         made.settle()
         last = sorted(timed.taken)
@@ -114,7 +114,7 @@ class Timed:
 
     def __init__(self, policy: Policy) -> None:
         self.name, self.help, self.parameters = policy.name, policy.help, policy.parameters
-        self.needs = policy.needs
+        self.requirements = policy.requirements
         self._decide = policy.decide
         self.taken: list[float] = []
 

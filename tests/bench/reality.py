@@ -25,10 +25,10 @@ from live import EPOCHS, ROOT, docker, lasted, run
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.sim.curve import LearningCurve
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import Job, NodeSpec, checked
+from dltools.sim.workload import HostSpec, Job, checked
 
 LONGER = {"gru": 22, "vae": 38, "cnn": 21}
 """Epochs: works that differ, so that who is first is no toss-up."""
@@ -78,9 +78,9 @@ def simulated(
 ) -> dict[str, float]:
     """Return the completion times from start."""
     found = registry.get(policy, [])
-    workload = checked(jobs, [NodeSpec("n", float(os.cpu_count() or 1))], "live")
-    made = Simulation(workload, found, build(found.parameters, given),
-                      Choice(Mode(mode) if mode else Mode.WEIGHT), clairvoyant=True)  # fmt: skip
+    workload = checked(jobs, [HostSpec("n", float(os.cpu_count() or 1))], "live")
+    options = RealisationOptions(Mode(mode) if mode else Mode.WEIGHT)
+    made = Simulation(workload, found, build(found.parameters, given), options, clairvoyant=True)
     return {result.name: result.completion or 0.0 for result in made.run()}
 
 

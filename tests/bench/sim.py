@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 
 from dltools.plan.policy import registry
-from dltools.plan.realisation import Choice
+from dltools.plan.realisation import RealisationOptions
 from dltools.report.outcomes import summarise
 from dltools.sim.generate import trainings
 from dltools.sim.simulation import Simulation
 from dltools.sim.traces import pollux
-from dltools.sim.workload import NodeSpec, Workload, checked
+from dltools.sim.workload import HostSpec, Workload, checked
 
 SIZES = ((160, 16), (1_000, 100), (10_000, 1_000))
 
@@ -28,7 +28,7 @@ POLICIES = ("noop", "flowcon", "tradl", "las", "slaq", "srtf")
 
 def timed(what: str, workload: Workload, name: str) -> None:
     policy = registry.get(name, [])
-    simulation = Simulation(workload, policy, policy.parameters(), Choice())
+    simulation = Simulation(workload, policy, policy.parameters(), RealisationOptions())
     begun = time.perf_counter()
     found = summarise(simulation.run())
     taken = time.perf_counter() - begun
@@ -39,14 +39,14 @@ def timed(what: str, workload: Workload, name: str) -> None:
 def main() -> None:
     for jobs, nodes in SIZES:
         made = trainings(jobs, "poisson", 12.0 / nodes, 0)
-        workload = checked(made, [NodeSpec(f"n{k}", 4.0) for k in range(nodes)], "bench")
+        workload = checked(made, [HostSpec(f"n{k}", 4.0) for k in range(nodes)], "bench")
         for name in POLICIES:
             timed(f"{jobs:6d} jobs, {nodes:5d} nodes", workload, name)
     folder = Path(os.environ.get("DLTOOLS_DATA", "")) / "logs/cluster"
     trace = folder / "pollux_workloads__workload-1.csv"
     if trace.is_file():
         workload = checked(pollux(trace.read_text(), "pollux"),
-                           [NodeSpec(f"n{k}", 32.0) for k in range(2)], "pollux")  # fmt: skip
+                           [HostSpec(f"n{k}", 32.0) for k in range(2)], "pollux")  # fmt: skip
         for name in POLICIES:
             timed("Pollux,  160 jobs, 64 GPUs", workload, name)
 

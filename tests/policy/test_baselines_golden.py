@@ -11,13 +11,13 @@ from observing import container, fold, node, point, verdicts
 
 from dltools.observations.table import Row
 from dltools.plan.policy import las, slaq, srtf
-from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.shares import beta_floor, in_line, in_proportion
 from dltools.plan.realisation import Mode
 
 
-def job(name: str, threads: int | None = None) -> Track:
-    return Track(name, name, "h", arrived=0, threads=threads)
+def job(name: str, threads: int | None = None) -> ContainerHistory:
+    return ContainerHistory(name, name, "h", arrived=0, threads=threads)
 
 
 # Handing out
@@ -82,8 +82,8 @@ def test_who_has_had_least_goes_first_and_within_a_queue_too() -> None:
     order = sorted(found, key=lambda name: found[name].reason.partition(",")[2])
     assert order == ["late", "early", "mid", "old"]
     floor = 0.02 / 4
-    assert found["late"].grant.share == pytest.approx(1 - 3 * floor)
-    assert found["old"].grant.share == pytest.approx(floor)
+    assert found["late"].allocation.share == pytest.approx(1 - 3 * floor)
+    assert found["old"].allocation.share == pytest.approx(floor)
     assert [found[name].job_class for name in order] == ["Q1", "Q1", "Q2", "Q3"]
 
 
@@ -153,7 +153,7 @@ def test_the_steeper_curve_gets_more_and_all_get_the_floor() -> None:
         for name, value in (("steep", 1.0 - 0.05 * tick), ("flat", 0.5 + 0.5 * 0.1**tick)):
             made += [container(now, name, now), point(now, name, value)]
     found = verdicts(fold(made, slaq.SLAQ, Mode.WEIGHT))
-    steep, flat = found["steep"].grant.share or 0, found["flat"].grant.share or 0
+    steep, flat = found["steep"].allocation.share or 0, found["flat"].allocation.share or 0
     assert steep + flat == pytest.approx(1)
     assert flat == pytest.approx(0.1 / 2)
 
@@ -165,5 +165,5 @@ def test_a_job_of_unknown_curve_has_an_equal_share() -> None:
                  point(5 * tick, "known", 1.0 - 0.05 * tick)]  # fmt: skip
     made += [container(55, "new", 1), point(55, "new", 1.0)]
     found = verdicts(fold(made, slaq.SLAQ, Mode.WEIGHT))
-    assert found["new"].grant.share == pytest.approx(0.5)
-    assert found["known"].grant.share == pytest.approx(0.5)
+    assert found["new"].allocation.share == pytest.approx(0.5)
+    assert found["known"].allocation.share == pytest.approx(0.5)

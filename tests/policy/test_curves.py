@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dltools.plan.policy import curves
-from dltools.plan.policy.container_history import Learning
+from dltools.plan.policy.container_history import LearningHistory
 
 ROOT = Path(__file__).parents[2]
 
@@ -116,8 +116,8 @@ def test_the_scale_of_values_changes_nothing(seed: int, factor: float) -> None:
 # Histories
 
 
-def learned(n: int, steps: list[int | None] | None = None, cut: int = 0) -> Learning:
-    made = Learning()
+def learned(n: int, steps: list[int | None] | None = None, cut: int = 0) -> LearningHistory:
+    made = LearningHistory()
     times, values = list(range(n)), [float(i) for i in range(n)]
     told = steps or [None] * n
     for span in (slice(0, cut), slice(cut, n)):

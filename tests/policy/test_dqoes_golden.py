@@ -9,9 +9,9 @@ from observing import container, fold, node, point, verdicts
 
 from dltools.observations.reading import read_table
 from dltools.observations.table import Row
-from dltools.plan.planner import Fold
+from dltools.plan.planner import Planner
 from dltools.plan.policy.dqoes import DQOES, classify
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.plan.records import Plan
 
 QOE = '{{"dltools.qoe": "{}"}}'
@@ -32,7 +32,11 @@ def rows(
 
 def shares(made: list[Row], **given: object) -> dict[str, float]:
     found = verdicts(fold(made, DQOES, Mode.WEIGHT, **given))
-    return {name: round(v.grant.share, 6) for name, v in found.items() if v.grant.share is not None}
+    return {
+        name: round(v.allocation.share, 6)
+        for name, v in found.items()
+        if v.allocation.share is not None
+    }
 
 
 def classes(made: list[Row], **given: object) -> dict[str, str]:
@@ -113,7 +117,7 @@ def test_silence_keeps_the_share() -> None:
     made += [container(10, name, 1, labels=QOE.format(1.0)) for name in "ab"]
     made.append(point(10, "b", 1.0, "latency_seconds"))
     found = verdicts(fold(made, DQOES))
-    assert (found["a"].job_class, round(found["a"].grant.share or 0, 6)) == ("?", 0.45)
+    assert (found["a"].job_class, round(found["a"].allocation.share or 0, 6)) == ("?", 0.45)
     assert "share kept" in found["a"].reason
 
 
@@ -164,7 +168,7 @@ def test_rounds_to_satisfaction_in_a_model_of_the_sample(gain: str, rounds: int)
         waiting.append(sum(p - o > 0.1 * o for o, p in latencies.values()))
         made += rows(latencies, 1, tick)
         found = fold(made, DQOES, Mode.WEIGHT, gain=gain, itval=10, itval_max=10)
-        share |= {name: v.grant.share or 0 for name, v in verdicts(found).items()}
+        share |= {name: v.allocation.share or 0 for name, v in verdicts(found).items()}
     assert waiting.index(0) == rounds  # nobody waits longer than asked, and it stays so
     assert set(waiting[rounds:]) == {0}
     assert sum(share.values()) == pytest.approx(1)
@@ -173,7 +177,7 @@ def test_rounds_to_satisfaction_in_a_model_of_the_sample(gain: str, rounds: int)
 def test_the_shipped_recording_has_one_satisfied_and_two_under() -> None:
     recording = Path(__file__).parents[2] / "samples" / "serving" / "recording.parquet"
     with recording.open("rb") as file:
-        made = Fold(DQOES, DQOES.parameters(itval=60), Choice(Mode.WEIGHT))
+        made = Planner(DQOES, DQOES.parameters(itval=60), RealisationOptions(Mode.WEIGHT))
         made.add(read_table(file, "recording"))
     found = verdicts(made)
     assert {name: v.job_class for name, v in found.items()} == {

@@ -214,7 +214,7 @@ def test_an_unknown_growth_is_no_limit() -> None:
     made = rows({"a": [1.0, 0.6, 0.3]}, {"a": 1})
     made += [container(30, "new", 5.0), point(29, "new", 3.0)]
     new = verdicts(fold(made, itval=10))["new"]
-    assert (new.grant.free, new.grant.rank, new.setting) == (True, 0, None)
+    assert (new.allocation.unlimited, new.allocation.rank, new.setting) == (True, 0, None)
     assert "growth efficiency unknown" in new.reason
 
 
@@ -238,8 +238,8 @@ def test_a_slow_job_that_falls_silent_is_new_again_after_four_intervals(
 ) -> None:
     # Its growth is unknown from 40 on, when the last interval has none of its points.
     flat = verdicts(fold(silent_from(30, until), itval=10))["flat"]
-    assert (flat.job_class, flat.grant.free) == (job_class, free)
-    assert flat.grant.share == pytest.approx(1.0 if free else 1 / 3)
+    assert (flat.job_class, flat.allocation.unlimited) == (job_class, free)
+    assert flat.allocation.share == pytest.approx(1.0 if free else 1 / 3)
 
 
 def test_while_a_growth_is_unknown_a_completing_job_has_the_floor() -> None:
@@ -248,8 +248,8 @@ def test_while_a_growth_is_unknown_a_completing_job_has_the_floor() -> None:
     made += [container(30, "new", 5.0, cpu_limit_cores=4.0), point(29, "new", 3.0)]
     found = verdicts(fold(made, itval=10))
     assert found["flat"].job_class == "CL"
-    assert found["flat"].grant.share == pytest.approx(1 / 3)
-    assert found["flat"].grant.rank > found["new"].grant.rank
+    assert found["flat"].allocation.share == pytest.approx(1 / 3)
+    assert found["flat"].allocation.rank > found["new"].allocation.rank
 
 
 @pytest.mark.parametrize(("floor", "share"), [(True, 1 / 4), (False, 0.05 / 0.81)])
@@ -260,8 +260,8 @@ def test_no_growing_job_gets_less_than_a_completing_one(floor: bool, share: floa
     made = rows(losses, dict.fromkeys(losses, 1), cpus=4.0)
     found = verdicts(fold(made, itval=10, alpha=0.004, floor=floor))
     assert [found[name].job_class for name in ("slow", "flat")] == ["NL", "CL"]
-    assert found["slow"].grant.share == pytest.approx(share)
-    assert found["flat"].grant.share == pytest.approx(1 / 4)
+    assert found["slow"].allocation.share == pytest.approx(share)
+    assert found["flat"].allocation.share == pytest.approx(1 / 4)
 
 
 def test_limits_off_are_off_for_all_in_a_line_too() -> None:
@@ -272,4 +272,4 @@ def test_limits_off_are_off_for_all_in_a_line_too() -> None:
             row["thread_count"] = 2
     plan = fold(made, mode=Mode.PRIORITY, itval=10)
     assert {v.job_class for v in verdicts(plan).values()} == {"CL"}
-    assert all(v.grant.free for v in verdicts(plan).values())
+    assert all(v.allocation.unlimited for v in verdicts(plan).values())

@@ -31,12 +31,12 @@ def rows(metric: str, **more: str) -> list[Row]:
 def test_a_metric_that_never_appears_gains_nothing(name: str, labels: dict[str, str]) -> None:
     policy = registry.get(name, [])
     found = verdicts(fold(rows("nosuch", **labels), policy, Mode.WEIGHT, itval=10))
-    a, b = found["a"].grant, found["b"].grant
+    a, b = found["a"].allocation, found["b"].allocation
     assert (b.share or 0) <= (a.share or 0)
-    assert (b.free, b.rank) == (a.free, a.rank)
+    assert (b.unlimited, b.rank) == (a.unlimited, a.rank)
 
 
 def test_it_is_judged_by_what_it_does_report() -> None:
     found = verdicts(fold(rows("nosuch"), mode=Mode.WEIGHT, itval=10))
-    assert found["b"].grant.signal == found["a"].grant.signal
-    assert "of loss" in found["b"].grant.signal
+    assert found["b"].allocation.signal == found["a"].allocation.signal
+    assert "of loss" in found["b"].allocation.signal

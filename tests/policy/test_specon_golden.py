@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dltools.plan.policy.base import Cluster, Deed, Node
-from dltools.plan.policy.container_history import MICRO, Series, Track
+from dltools.plan.policy.base import ActionKind, Cluster, HostState
+from dltools.plan.policy.container_history import MICRO, ContainerHistory, Series
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.specon import SPECON, Parameters, saved, transition
 
@@ -13,15 +13,15 @@ NOW = 100 * MICRO
 CC, PC = "CC", "PC"
 
 
-def job(name: str, host: str = "h", attained: float = 100.0) -> Track:
-    track = Track(name, name, host, arrived=0, started=0, samples=[(NOW, attained)])
+def job(name: str, host: str = "h", attained: float = 100.0) -> ContainerHistory:
+    track = ContainerHistory(name, name, host, arrived=0, started=0, samples=[(NOW, attained)])
     track.metrics["loss"] = Series(times=[NOW], values=[1.0], steps=[None])
     return track
 
 
-def cluster(ticked: str = "h", **hosts: list[Track]) -> Cluster:
-    nodes = {host: Node(host, 2.0, tuple(jobs)) for host, jobs in hosts.items()}
-    return Cluster(NOW, ticked, nodes, 10.0)
+def cluster(sampled: str = "h", **hosts: list[ContainerHistory]) -> Cluster:
+    nodes = {host: HostState(host, 2.0, tuple(jobs)) for host, jobs in hosts.items()}
+    return Cluster(NOW, sampled, nodes, 10.0)
 
 
 def memory(**classes: str) -> dict[str, object]:
@@ -36,9 +36,9 @@ def memory(**classes: str) -> dict[str, object]:
 
 def migration(found: Cluster, state: dict[str, object], **given: object) -> tuple[str, str] | None:
     decision = SPECON.decide(found, Parameters(**{"pause": 0.0, **given}), state)
-    assert all(grant.share is None for grant in decision.grants.values())
-    for order in decision.orders:
-        assert order.deed is Deed.MIGRATE
+    assert all(allocation.share is None for allocation in decision.allocations.values())
+    for order in decision.actions:
+        assert order.kind is ActionKind.MIGRATE
         return order.job_id, order.to
     return None
 
@@ -86,7 +86,7 @@ def test_a_move_that_costs_more_than_it_saves_is_refused() -> None:
     found = cluster(h=[job("a", attained=50), job("c", attained=50)], i=[])
     state = memory(h_a=PC, h_c=CC)
     # here 50 * 2/2 = 50 s, there 50 * 1/2 = 25 s, and a is rid of it: 50 * 1/2 = 25 s.
-    assert saved(found.nodes["h"].jobs[1], found.nodes["h"], found.nodes["i"], 18.0) == 32.0
+    assert saved(found.hosts["h"].jobs[1], found.hosts["h"], found.hosts["i"], 18.0) == 32.0
     assert migration(found, state, pause=49.0) == ("c", "i")
     assert migration(found, state, pause=51.0) is None
 
@@ -94,8 +94,8 @@ def test_a_move_that_costs_more_than_it_saves_is_refused() -> None:
 def test_one_move_and_then_a_pause() -> None:
     found = cluster(h=[job("a"), job("b"), job("c")], i=[])
     first = SPECON.decide(found, Parameters(pause=0.0), memory(h_a=PC, h_b=CC, h_c=CC))
-    assert len(first.orders) == 1
-    assert SPECON.decide(found, Parameters(pause=0.0), first.state).orders == ()
+    assert len(first.actions) == 1
+    assert SPECON.decide(found, Parameters(pause=0.0), first.state).actions == ()
 
 
 def test_no_container_is_moved_twice() -> None:
@@ -116,8 +116,8 @@ def test_within_a_node_slaq_shares_as_slaq_does() -> None:
     found = cluster(h=[job("a"), job("b")])
     decision = SPECON.decide(found, Parameters(within="slaq"), memory(h_a=PC, h_b=PC))
     alone = SLAQ.decide(found, SLAQ.parameters(), {})
-    shares = {key: grant.share for key, grant in decision.grants.items()}
-    assert shares == {key: grant.share for key, grant in alone.grants.items()}
+    shares = {key: allocation.share for key, allocation in decision.allocations.items()}
+    assert shares == {key: allocation.share for key, allocation in alone.allocations.items()}
 
 
 def test_within_a_node_the_nearest_to_its_end_goes_first() -> None:
@@ -127,6 +127,6 @@ def test_within_a_node_the_nearest_to_its_end_goes_first() -> None:
         one.step, one.epoch = 10, 10.0
     found = cluster(h=[long, short])
     decision = SPECON.decide(found, Parameters(within="srtf"), memory(h_a=PC, h_b=PC))
-    assert (decision.grants["a"].share or 0) > 0.9
-    assert (decision.grants["b"].share or 1) < 0.1
-    assert decision.grants["a"].job_class == PC
+    assert (decision.allocations["a"].share or 0) > 0.9
+    assert (decision.allocations["b"].share or 1) < 0.1
+    assert decision.allocations["a"].job_class == PC

@@ -8,9 +8,9 @@ import pytest
 from observing import container, fold, node, point, verdicts
 
 from dltools.observations.table import Row, to_table
-from dltools.plan.planner import Fold
+from dltools.plan.planner import Planner
 from dltools.plan.policy.tradl import TRADL
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.plan.records import Op
 
 JOBS = {"a": ("0.5", "0.2"), "b": ("0.5", "0.2"), "c": ("0.95", None)}
@@ -37,7 +37,7 @@ def rows(losses: dict[str, list[float]], targets: dict[str, tuple[str, str | Non
 
 def shares(made: list[Row], **given: object) -> dict[str, float]:
     found = verdicts(fold(made, TRADL, Mode.WEIGHT, itval=10, **given))
-    return {name: round(v.grant.share or 0, 4) for name, v in found.items()}
+    return {name: round(v.allocation.share or 0, 4) for name, v in found.items()}
 
 
 def test_the_nearest_to_its_first_target_gets_most_of_what_is_left() -> None:
@@ -70,7 +70,7 @@ def test_phases_never_go_back() -> None:
 
 def test_all_past_their_targets_have_no_limits_and_the_interval_doubles() -> None:
     made = fold(rows({"a": [1.0, 0.1], "b": [1.0, 0.1], "c": [0.9, 0.9]}), TRADL, itval=10)
-    assert {v.grant.share for v in verdicts(made).values()} == {1.0}
+    assert {v.allocation.share for v in verdicts(made).values()} == {1.0}
     assert made.plan({}).next_s == 20
 
 
@@ -92,7 +92,7 @@ def test_a_metric_that_never_appears_puts_nobody_first() -> None:
     found = verdicts(fold(made, TRADL, itval=10))
     assert {name: v.job_class for name, v in found.items()} == {"a": "P1", "b": "P2"}
     assert found["b"].reason.startswith("no nosuch in 20 CPU s, only loss: competes as phase 2")
-    assert (found["a"].grant.share or 0) > (found["b"].grant.share or 0)
+    assert (found["a"].allocation.share or 0) > (found["b"].allocation.share or 0)
 
 
 def test_a_metric_may_come_late() -> None:
@@ -109,7 +109,9 @@ def test_a_metric_may_come_late() -> None:
 
 
 def test_meeting_the_first_target_orders_one_delivery_at_once() -> None:
-    made = Fold(TRADL, TRADL.parameters(itval=1000), Choice(Mode.WEIGHT))  # rounds far apart
+    made = Planner(
+        TRADL, TRADL.parameters(itval=1000), RealisationOptions(Mode.WEIGHT)
+    )  # rounds far apart
     delivered = []
     table = to_table(rows({"a": [1.0, 0.9, 0.4, 0.3, 0.1, 0.1]}))
     for _ in made.add_by_tick(table):

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.report.outcomes import summarise
 from dltools.sim import lower_bound
 from dltools.sim.generate import trainings
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import Job, NodeSpec, checked
+from dltools.sim.workload import HostSpec, Job, checked
 
-ONE = (NodeSpec("n", 1.0),)
+ONE = (HostSpec("n", 1.0),)
 
 
 def test_shortest_remaining_time_first_by_hand() -> None:
@@ -29,7 +29,7 @@ def test_shortest_remaining_time_first_by_hand() -> None:
 
 
 def test_no_job_is_faster_than_its_threads() -> None:
-    found = checked([Job("a", work=8.0), Job("b", work=8.0)], (NodeSpec("n", 8.0),), "x")
+    found = checked([Job("a", work=8.0), Job("b", work=8.0)], (HostSpec("n", 8.0),), "x")
     assert lower_bound.completions(found) == pytest.approx(8.0)
     assert lower_bound.makespan(found) == pytest.approx(8.0)
     assert lower_bound.alone(found.jobs[0], found) == pytest.approx(8.0)
@@ -50,9 +50,11 @@ def test_without_trainings_there_is_nothing_to_bound() -> None:
 @settings(max_examples=60, deadline=None)
 def test_nobody_beats_the_bounds(name: str, mode: Mode, seed: int, nodes: int) -> None:
     jobs = trainings(6, "random", 10.0, seed)
-    found = checked(jobs, [NodeSpec(f"n{k}", 2.0) for k in range(nodes)], "x")
+    found = checked(jobs, [HostSpec(f"n{k}", 2.0) for k in range(nodes)], "x")
     policy = registry.get(name, [])
-    made = Simulation(found, policy, build(policy.parameters, {}), Choice(mode), clairvoyant=True)
+    made = Simulation(
+        found, policy, build(policy.parameters, {}), RealisationOptions(mode), clairvoyant=True
+    )
     results = made.run()
     summary = summarise(results)
     assert summary.mean_completion >= lower_bound.completions(found) * (1 - 1e-9)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.report.outcomes import JobResult, summarise
 from dltools.sim.curve import LearningCurve
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
 from dltools.sim.host import Machine
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import Job, NodeSpec, Workload, checked
+from dltools.sim.workload import HostSpec, Job, Workload, checked
 
 POLICIES = sorted(registry.policies([]))
-ONE = (NodeSpec("node", 2.0),)
+ONE = (HostSpec("node", 2.0),)
 
 
 def simulate(
@@ -32,11 +32,13 @@ def simulate(
     chosen = {key: value for key, value in given.items() if key in known}
     parameters = build(policy.parameters, chosen)
     clairvoyant = bool(given.get("clairvoyant"))
-    made = Simulation(workload, policy, parameters, Choice(mode), clairvoyant=clairvoyant)
+    made = Simulation(
+        workload, policy, parameters, RealisationOptions(mode), clairvoyant=clairvoyant
+    )
     return made.run()
 
 
-def workload(*jobs: Job, nodes: tuple[NodeSpec, ...] = ONE) -> Workload:
+def workload(*jobs: Job, nodes: tuple[HostSpec, ...] = ONE) -> Workload:
     return checked(jobs, nodes, "test")
 
 
@@ -56,7 +58,7 @@ def test_processor_sharing_of_equal_jobs() -> None:
 def test_processor_sharing_of_two_on_one_cpu() -> None:
     # a of 2 from 0, b of 4 from 1: together from 1; a is done at 3, b at 6.
     jobs = [Job("a", work=2.0), Job("b", arrival=1.0, work=4.0)]
-    found = simulate(workload(*jobs, nodes=(NodeSpec("n", 1.0),)))
+    found = simulate(workload(*jobs, nodes=(HostSpec("n", 1.0),)))
     assert ends(found) == {"a": 3.0, "b": 6.0}
 
 
@@ -71,7 +73,7 @@ def test_shortest_first_is_best_for_the_mean() -> None:
     # One thread each on one CPU; known from the first epoch on. 2, 4 and 8 s of work: after the
     # exploration the ends come close to 2, 6 and 14.
     jobs = [Job(f"j{w}", work=float(w), epochs=w * 50) for w in (8, 2, 4)]
-    nodes = (NodeSpec("n", 1.0),)
+    nodes = (HostSpec("n", 1.0),)
     found = ends(simulate(workload(*jobs, nodes=nodes), "srtf", Mode.PRIORITY, itval=0.1,
                           clairvoyant=True))  # fmt: skip
     assert found == pytest.approx({"j2": 2, "j4": 6, "j8": 14}, rel=0.05)
@@ -89,7 +91,7 @@ def test_the_mean_of_an_m_g_1_ps_queue(spread: str) -> None:
     }[spread]
     times = arrivals("poisson", 40_000, 2.0, chance)
     jobs = [Job(f"j{k}", arrival=t, work=draw(), epochs=1) for k, t in enumerate(times)]
-    found = summarise(simulate(workload(*jobs, nodes=(NodeSpec("n", 1.0),))))
+    found = summarise(simulate(workload(*jobs, nodes=(HostSpec("n", 1.0),))))
     assert found.mean_completion == pytest.approx(2.0, rel=0.02)
 
 
@@ -124,7 +126,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         )
         for k in range(draw(st.integers(1, 6)))
     ]
-    nodes = tuple(NodeSpec(f"n{k}", draw(st.sampled_from([1.0, 2.0, 4.0])))
+    nodes = tuple(HostSpec(f"n{k}", draw(st.sampled_from([1.0, 2.0, 4.0])))
                   for k in range(draw(st.integers(1, 2))))  # fmt: skip
     return workload(*jobs, nodes=nodes)
 
@@ -146,7 +148,7 @@ def test_laws(name: str, made: Workload, mode: Mode | None) -> None:
         before[name] = now
         spent[name] = spent.get(name, 0.0)
 
-    simulation = Simulation(made, policy, parameters, Choice(mode), observer=look)
+    simulation = Simulation(made, policy, parameters, RealisationOptions(mode), observer=look)
     results = simulation.run()
     capacity = sum(node.cpus for node in made.nodes)
     most = max(node.cpus for node in made.nodes)
@@ -162,10 +164,11 @@ def test_laws(name: str, made: Workload, mode: Mode | None) -> None:
             assert result.cpu == pytest.approx(asked, rel=1e-6)
         if result.first is not None:
             assert job.arrival < result.first <= result.finish
-    again = Simulation(made, policy, parameters, Choice(mode)).run()
+    again = Simulation(made, policy, parameters, RealisationOptions(mode)).run()
     fates = [(r.name, r.finish, r.cpu) for r in again]
     assert fates == [
-        (r.name, r.finish, r.cpu) for r in Simulation(made, policy, parameters, Choice(mode)).run()
+        (r.name, r.finish, r.cpu)
+        for r in Simulation(made, policy, parameters, RealisationOptions(mode)).run()
     ]
     for seen, unseen in zip(results, again, strict=True):  # who looks changes nothing
         assert seen.finish == pytest.approx(unseen.finish, rel=1e-6, abs=1e-4)
@@ -220,7 +223,7 @@ def test_a_migration_moves_a_job_and_costs_its_pause() -> None:
     jobs = [Job("a", work=60.0, threads=2, spin=0.0, checkpoint=7.0),
             Job("b", work=10.0, threads=2, spin=0.0),
             Job("c", work=60.0, threads=2, spin=0.0, checkpoint=7.0)]  # fmt: skip
-    made = workload(*jobs, nodes=(NodeSpec("h", 2.0), NodeSpec("i", 2.0)))
+    made = workload(*jobs, nodes=(HostSpec("h", 2.0), HostSpec("i", 2.0)))
     a, b, c = simulate(made, "specon", pause=7.0)
     assert (a.node, a.migrations, a.finish) == ("i", 1, pytest.approx(10.6 + 7 + 24.7))
     assert (b.finish, c.migrations) == (5.0, 0)
@@ -230,13 +233,13 @@ def test_a_migration_moves_a_job_and_costs_its_pause() -> None:
 
 def test_who_has_no_room_waits() -> None:
     jobs = [Job("a", work=10.0, memory=6), Job("b", work=10.0, memory=6)]
-    found = simulate(workload(*jobs, nodes=(NodeSpec("n", 2.0, 10),)))
+    found = simulate(workload(*jobs, nodes=(HostSpec("n", 2.0, 10),)))
     assert [(r.start, r.finish) for r in found] == [(0.0, 10.0), (10.0, 20.0)]
 
 
 def test_gpus_are_handed_out_one_job_each() -> None:
     jobs = [Job("a", work=10.0, gpus=1), Job("b", work=10.0, gpus=2), Job("c", work=10.0)]
-    found = simulate(workload(*jobs, nodes=(NodeSpec("n", 4.0, gpus=2),)))
+    found = simulate(workload(*jobs, nodes=(HostSpec("n", 4.0, gpus=2),)))
     assert [(r.start, r.finish) for r in found] == [(0.0, 10.0), (10.0, 20.0), (0.0, 10.0)]
 
 
@@ -246,7 +249,7 @@ def test_no_node_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
     chance = random.Random(seed)
     jobs = [replace(job, memory=chance.randint(0, 6), gpus=chance.randint(0, 2))
             for job in trainings(12, "random", 8.0, seed)]  # fmt: skip
-    nodes = [NodeSpec(f"n{k}", 2.0, memory=10, gpus=2) for k in range(3)]
+    nodes = [HostSpec(f"n{k}", 2.0, memory=10, gpus=2) for k in range(3)]
 
     def look(_: float, machine: Machine) -> None:
         assert machine.memory <= machine.spec.memory
@@ -255,7 +258,7 @@ def test_no_node_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
 
     policy = registry.get("specon", [])
     made = Simulation(checked(jobs, nodes, "t"), policy, policy.parameters(load="jobs", pause=0.0),
-                      Choice(Mode.WEIGHT), observer=look, every_s=1.0)  # fmt: skip
+                      RealisationOptions(Mode.WEIGHT), observer=look, every_s=1.0)  # fmt: skip
     assert all(r.finish is not None for r in made.run())
 
 

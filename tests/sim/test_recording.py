@@ -9,11 +9,11 @@ import pytest
 from dltools.observations.table import Row, to_table
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.sim.from_recording import workload
 from dltools.sim.recorder import Recorder
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import Job, NodeSpec, checked
+from dltools.sim.workload import HostSpec, Job, checked
 
 JOBS = [Job("a", work=60.0, threads=2), Job("b", 5.0, work=40.0, threads=2),
         Job("c", 10.0, work=30.0)]  # fmt: skip
@@ -33,8 +33,9 @@ def test_what_was_recorded_asks_for_the_same_work(
 ) -> None:
     found = registry.get(policy, [])
     recorder = Recorder()
-    made = checked(JOBS, [NodeSpec("n", 2.0)], "t")
-    Simulation(made, found, build(found.parameters, given), Choice(mode), observer=recorder,
+    made = checked(JOBS, [HostSpec("n", 2.0)], "t")
+    options = RealisationOptions(mode)
+    Simulation(made, found, build(found.parameters, given), options, observer=recorder,
                every_s=0.5).run()  # fmt: skip
     again = workload(recorder.table(), "again")
     assert again.nodes == made.nodes

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.queue import TURN_S, patience_s
-from dltools.plan.realisation import Choice, Mode
+from dltools.plan.realisation import Mode, RealisationOptions
 from dltools.sim.curve import LearningCurve
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import Job, NodeSpec, checked
+from dltools.sim.workload import HostSpec, Job, checked
 
 POLICIES = sorted(registry.policies([]))
 MODES = (None, *Mode)
@@ -41,8 +41,8 @@ def completion(
 ) -> float:
     """Return the completion time (s) of a short job beside endless ones."""
     found = registry.get(policy, [])
-    jobs = checked((*others, late), (NodeSpec("node", cpus),), "test")
-    made = Simulation(jobs, found, build(found.parameters, {}), Choice(mode))
+    jobs = checked((*others, late), (HostSpec("node", cpus),), "test")
+    made = Simulation(jobs, found, build(found.parameters, {}), RealisationOptions(mode))
     result = next(r for r in made.run(until=8_000.0) if r.name == late.name)
     return math.inf if result.finish is None else round(result.finish - late.arrival, 6)
 

@@ -12,10 +12,10 @@ import pytest
 
 from dltools.errors import DataError
 from dltools.plan.policy import registry
-from dltools.plan.realisation import Choice
+from dltools.plan.realisation import RealisationOptions
 from dltools.sim.simulation import Simulation
 from dltools.sim.traces import alibaba, gavel, machines, philly, pollux
-from dltools.sim.workload import Job, NodeSpec, checked
+from dltools.sim.workload import HostSpec, Job, checked
 
 LINE = "ResNet-18 (batch size 32)\tpython3 main.py\timage/cifar10\t--num_steps\t1\t600\t2\t1\t-1\t9"
 RATES = {"v100": {"('ResNet-18 (batch size 32)', 2)": {"null": 3.0}}}
@@ -85,10 +85,10 @@ def test_run_times_alone_come_a_gap_apart_in_an_order_by_seed() -> None:
 
 def test_machines_of_both_node_lists() -> None:
     assert machines("sn,cpu_milli,memory_mib,gpu,model\na,64000,2,2,P100\n", "t") == [
-        NodeSpec("a", 64.0, 2 << 20)
+        HostSpec("a", 64.0, 2 << 20)
     ]
     assert machines("gpu_model,gpu_capacity_num,cpu_num,node_name\ng,4,192,7\n", "t") == [
-        NodeSpec("7", 192.0)
+        HostSpec("7", 192.0)
     ]
 
 
@@ -128,11 +128,11 @@ def test_the_gavel_traces_run_through_every_policy(policy: str, trace: str) -> N
     folder = data()
     rates = json.loads((folder / "curves/gavel_simulation_throughputs.json").read_text())
     jobs = gavel((folder / f"cluster/{trace}.trace").read_text(), rates, trace)
-    made = checked(jobs, [NodeSpec(f"n{k}", 4.0) for k in range(4)], trace)
+    made = checked(jobs, [HostSpec(f"n{k}", 4.0) for k in range(4)], trace)
     chosen = registry.get(policy, [])
     span = sum(job.work for job in jobs)
     itval = {"itval": min(86400.0, span / 2000)} if hasattr(chosen.parameters(), "itval") else {}
-    results = Simulation(made, chosen, chosen.parameters(**itval), Choice()).run()
+    results = Simulation(made, chosen, chosen.parameters(**itval), RealisationOptions()).run()
     assert all(r.finish is not None for r in results)
     assert math.fsum(r.cpu for r in results) == pytest.approx(span, rel=1e-6)
 
@@ -141,9 +141,9 @@ def test_a_thousand_pods_run() -> None:
     text = (data() / "cluster/alibaba2023_openb_pod_list_default.csv").read_text()
     jobs = sorted(alibaba(text, "pods"), key=lambda job: job.arrival)[:1000]
     assert len(jobs) == 1000
-    made = checked(jobs, [NodeSpec(f"n{k}", 64.0, 1 << 40) for k in range(50)], "pods")
+    made = checked(jobs, [HostSpec(f"n{k}", 64.0, 1 << 40) for k in range(50)], "pods")
     noop = registry.get("noop", [])
-    results = Simulation(made, noop, noop.parameters(), Choice()).run()
+    results = Simulation(made, noop, noop.parameters(), RealisationOptions()).run()
     assert all(r.finish is not None for r in results)
 
 
@@ -157,10 +157,10 @@ POLLUX = [f"workloads-realistic__workload-{k}" for k in (1, 2, 3, 4)] + [
 def test_the_pollux_workloads_run_through_every_policy(policy: str, trace: str) -> None:
     jobs = pollux((data() / f"cluster/pollux_{trace}.csv").read_text(), trace)
     assert len(jobs) == 160
-    made = checked(jobs, [NodeSpec(f"n{k}", 32.0) for k in range(2)], trace)
+    made = checked(jobs, [HostSpec(f"n{k}", 32.0) for k in range(2)], trace)
     chosen = registry.get(policy, [])
     itval = {"itval": 600.0} if hasattr(chosen.parameters(), "itval") else {}
-    results = Simulation(made, chosen, chosen.parameters(**itval), Choice()).run()
+    results = Simulation(made, chosen, chosen.parameters(**itval), RealisationOptions()).run()
     assert all(r.finish is not None for r in results)
     work = math.fsum(job.work for job in jobs)
     assert math.fsum(r.cpu for r in results) == pytest.approx(work, rel=1e-6)

@@ -1,4 +1,4 @@
-"""What a policy asks for, what it sees and what it answers."""
+"""What a policy requires, what it sees and what it decides."""
 
 from __future__ import annotations
 
@@ -7,39 +7,67 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
-from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.container_history import ContainerHistory
 
 State = Mapping[str, Any]
 """A policy's memory between rounds: JSON values only, so that it can be saved and handed on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
-    """What a policy asks for.
+class Requirements:
+    """What a policy requires.
 
-    A round is every `itval_s` seconds (None: only when a job arrives or leaves, which always makes
-    one); `longest_s` is how far the interval may be doubled while nothing changes. `windows` is how
-    many intervals back it looks, `curves` whether it predicts learning curves, `targets` whether a
-    job that meets a target makes a round, `cluster` whether it looks at other hosts.
+    `interval_s`: seconds between two rounds; None: rounds only when a job arrives or leaves, which
+    always starts one.
+    `longest_interval_s`: how far the interval may be doubled while nothing changes.
+    `windows`: how many intervals back the policy looks.
+    `curves`: whether it predicts learning curves.
+    `targets`: whether a job that meets a target starts a round.
+    `cluster`: whether it looks at other hosts.
     """
 
-    itval_s: float | None = None
-    longest_s: float = 0.0
+    interval_s: float | None = None
+    longest_interval_s: float = 0.0
     windows: int = 0
     curves: bool = False
     targets: bool = False
     cluster: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What a job gets: a share of its node, its class and the reason, with the numbers.
+class Tone(StrEnum):
+    """How a class stands out in tables and plots."""
 
-    `share` is in (0, 1]; 1 takes the limit off; None leaves the setting as it is. `signal` and
-    `prediction` are what it was judged by, in a few words, for people. A job of which too little is
-    known to judge it is `free`: no limit and the default weight, whatever its share. Where jobs
-    stand in line, those of a higher `rank` stand behind, whatever their shares: who has converged
-    stands behind who still grows.
+    GROWING = "growing"
+    WATCHED = "watched"
+    DONE = "done"
+    MISSED = "missed"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class JobClass:
+    """A class that a policy puts jobs into.
+
+    `name` stands in plans and tables, `word` in reasons, `meaning` in the manual; `tone` gives
+    tables and plots their colour.
+    """
+
+    name: str
+    word: str
+    meaning: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a job gets: a share of its host, its class and the reason, with the numbers.
+
+    `share` is in (0, 1]; 1 removes the limit; None leaves the setting as it is.
+    `signal` and `prediction` say in a few words what the job was judged by.
+    `unlimited`: too little is known to judge the job. It gets no quota and the default weight,
+    whatever its share.
+    `rank`: where jobs queue, those of a higher rank stand behind, whatever their shares. A job
+    that has converged stands behind one that still grows.
     """
 
     share: float | None
@@ -47,60 +75,60 @@ class Grant:
     reason: str
     signal: str = ""
     prediction: str = ""
-    free: bool = False
+    unlimited: bool = False
     rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A host at a tick: its usable CPUs and its jobs, in an order that is always the same.
+class HostState:
+    """A host at a sample: its usable CPUs and its jobs, always in the same order.
 
-    A job is a running, unprotected container that has reported progress at least once. `last` has
-    the grants of the round before, by job id; newcomers, restarted ones too, are not in it.
+    A job is a running, unprotected container that has reported progress at least once. `previous`
+    holds the allocations of the round before, by job id; new and restarted jobs are not in it.
     """
 
-    host: str
+    name: str
     cpus: float
-    jobs: tuple[Track, ...]
-    last: Mapping[str, Grant] = field(default_factory=dict)
+    jobs: tuple[ContainerHistory, ...]
+    previous: Mapping[str, Allocation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """All hosts as last seen, when host `ticked` has just been sampled at `now` (microseconds).
+    """All hosts as last seen. Host `sampled` has just been sampled, at `now` (microseconds).
 
-    `itval_s` is the interval in force there, in seconds.
+    `interval_s` is the interval in force there, in seconds.
     """
 
     now: int
-    ticked: str
-    nodes: Mapping[str, Node]
-    itval_s: float = 0.0
+    sampled: str
+    hosts: Mapping[str, HostState]
+    interval_s: float = 0.0
 
     @property
-    def node(self) -> Node:
-        """The host that ticked."""
-        return self.nodes[self.ticked]
+    def host(self) -> HostState:
+        """The host that has just been sampled."""
+        return self.hosts[self.sampled]
 
 
-class Deed(StrEnum):
-    """What a policy can order beside shares."""
+class ActionKind(StrEnum):
+    """What a policy can do to a job beside giving it a share."""
 
     MIGRATE = "migrate"
     DELIVER = "deliver"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """Something to be done once: a job that moves to the host `to`, or is delivered."""
+class JobAction:
+    """Something to be done once: migrate a job to the host `to`, or deliver its model."""
 
-    deed: Deed
+    kind: ActionKind
     job_id: str
     reason: str
     to: str = ""
 
 
-class Pace(StrEnum):
+class IntervalChange(StrEnum):
     """What becomes of the interval after a round."""
 
     KEEP = "keep"
@@ -110,26 +138,38 @@ class Pace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A policy's answer for the host that ticked: a grant per job id, what is to be done once, and
-    what it must remember. `gain` says in one line what the plan is expected to bring."""
+    """A policy's decision for the host that has just been sampled.
 
-    grants: Mapping[str, Grant]
+    `allocations` are by job id; `actions` are done once; `state` is what the policy must remember;
+    `gain` says in one line what the plan is expected to bring.
+    """
+
+    allocations: Mapping[str, Allocation]
     state: State = field(default_factory=dict)
-    pace: Pace = Pace.KEEP
-    orders: tuple[Order, ...] = ()
+    interval_change: IntervalChange = IntervalChange.KEEP
+    actions: tuple[JobAction, ...] = ()
     gain: str = ""
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """A scheduler. `parameters` is a frozen dataclass made of `parameters.parameter` fields."""
+    """A scheduler. `parameters` is a frozen dataclass made of `parameters.parameter` fields.
+
+    A policy may have an attribute `classes`, a tuple of `JobClass`: those that it puts jobs into.
+    """
 
     name: str
     help: str
     parameters: type[Any]
 
-    def needs(self, parameters: Any) -> Needs:
-        """Return what the policy asks for."""
+    def requirements(self, parameters: Any) -> Requirements:
+        """Return what the policy requires."""
 
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:
-        """Decide a round for the host that ticked. The same arguments give the same decision."""
+        """Decide a round for the host sampled last. The same arguments give the same decision."""
+
+
+def classes_of(policy: Policy) -> tuple[JobClass, ...]:
+    """Return the classes that a policy puts jobs into, () where it names none."""
+    found: tuple[JobClass, ...] = getattr(policy, "classes", ())
+    return found

@@ -30,7 +30,7 @@ _LONGEST = 128
 
 
 @dataclass(slots=True)
-class Learning:
+class LearningHistory:
     """A whole run's learning curve in at most 128 points: `works` are CPU seconds, not falling.
 
     Every `stride`-th finite point is kept, so that the points stay spread evenly over the run.
@@ -84,7 +84,7 @@ class Series:
     values: list[float] = field(default_factory=list)
     steps: list[int | None] = field(default_factory=list)
     peak: float = 0.0
-    learning: Learning | None = None
+    learning: LearningHistory | None = None
     curve: Curve | None = None
     fitted: int = 0
 
@@ -153,15 +153,15 @@ def _size(value: float) -> float:
 
 
 @dataclass(slots=True)
-class Track:
+class ContainerHistory:
     """One container: identity, limits in force, counter samples and metrics.
 
     `arrived` is when it was first seen (it starts anew when the container restarts); `samples`
     are (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
     relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
     none. `met_first` and `met_final` are the times of the first points that met its targets;
-    `epoch` and `step` the newest that it reported; `held` whether this container has ever been
-    granted a share, in an earlier run too; `member` tells this run of the container from its
+    `epoch` and `step` the newest that it reported; `managed` whether this container has ever been
+    granted a share, in an earlier run too; `run_id` tells this run of the container from its
     earlier ones.
     """
 
@@ -184,12 +184,12 @@ class Track:
     epoch: float | None = None
     step: int | None = None
     targets: Targets = NONE
-    held: bool = False
-    member: str = ""
+    managed: bool = False
+    run_id: str = ""
 
     def __post_init__(self) -> None:
         """Note what tells this run of the container from its earlier ones."""
-        self.member = f"{self.id}@{self.arrived}"
+        self.run_id = f"{self.id}@{self.arrived}"
 
     def label(self, labels: Mapping[str, str]) -> None:
         """Take on labels, and the targets that they give."""
@@ -219,7 +219,7 @@ class Track:
             self._meet(times, values)
         if not curves:
             return
-        learning = series.learning = series.learning or Learning()
+        learning = series.learning = series.learning or LearningHistory()
         if new is not None or not all(map(math.isfinite, values)):
             kept = [i for i in (range(len(times)) if new is None else new)
                     if math.isfinite(values[i])]  # fmt: skip
@@ -283,7 +283,7 @@ class Track:
         if at > 1:
             del self.samples[: at - 1]
 
-    def clone(self) -> Track:
+    def clone(self) -> ContainerHistory:
         """Return a copy that shares nothing that changes."""
         return replace(
             self,
@@ -306,13 +306,14 @@ _PLAIN = ("name", "host", "arrived", "started", "state", "cpus", "weight", "thre
           "met_first", "met_final", "epoch", "step")  # fmt: skip
 
 
-def to_json(track: Track) -> dict[str, Any]:
+def to_json(history: ContainerHistory) -> dict[str, Any]:
     """Return a track as JSON values. NaN and the infinities become strings."""
     return {
-        **{name: getattr(track, name) for name in (*_PLAIN, "turn_s", "held")},
-        "labels": dict(track.labels),
-        "samples": [list(sample) for sample in track.samples],
-        "metrics": {name: _series_to_json(s) for name, s in sorted(track.metrics.items())},
+        **{name: getattr(history, name) for name in (*_PLAIN, "turn_s")},
+        "held": history.managed,
+        "labels": dict(history.labels),
+        "samples": [list(sample) for sample in history.samples],
+        "metrics": {name: _series_to_json(s) for name, s in sorted(history.metrics.items())},
     }
 
 
@@ -330,14 +331,14 @@ def _series_to_json(series: Series) -> dict[str, Any]:
     return saved
 
 
-def from_json(id_: str, data: Mapping[str, Any]) -> Track:
+def from_json(id_: str, data: Mapping[str, Any]) -> ContainerHistory:
     """Return the track that `to_json` gave. Raises KeyError, TypeError or ValueError."""
-    track = Track(id_, **{name: data[name] for name in _PLAIN}, turn_s=data.get("turn_s"),
-                  held=bool(data.get("held")))  # fmt: skip
-    track.label({str(key): str(value) for key, value in data["labels"].items()})
-    track.samples = [(int(time), float(seconds)) for time, seconds in data["samples"]]
-    track.metrics = {name: _series_from_json(saved) for name, saved in data["metrics"].items()}
-    return track
+    history = ContainerHistory(id_, **{name: data[name] for name in _PLAIN})
+    history.turn_s, history.managed = data.get("turn_s"), bool(data.get("held"))
+    history.label({str(key): str(value) for key, value in data["labels"].items()})
+    history.samples = [(int(time), float(seconds)) for time, seconds in data["samples"]]
+    history.metrics = {name: _series_from_json(saved) for name, saved in data["metrics"].items()}
+    return history
 
 
 def _series_from_json(data: Mapping[str, Any]) -> Series:
@@ -350,7 +351,7 @@ def _series_from_json(data: Mapping[str, Any]) -> Series:
     )
     if data.get("learning"):
         works, values, stride, seen, last_step = data["learning"]
-        series.learning = Learning([float(w) for w in works], [float(v) for v in values],
+        series.learning = LearningHistory([float(w) for w in works], [float(v) for v in values],
                                    int(stride), int(seen), last_step)  # fmt: skip
         series.fitted = int(data["fitted"])
         series.curve = curves.from_json(data["curve"]) if data["curve"] else None

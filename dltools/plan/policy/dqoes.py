@@ -21,8 +21,16 @@ from dataclasses import dataclass
 
 from dltools.labels import METRIC
 from dltools.observations import metrics
-from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, Node, Pace, State
-from dltools.plan.policy.container_history import MICRO, Track
+from dltools.plan.policy.base import (
+    Allocation,
+    Cluster,
+    Decision,
+    HostState,
+    IntervalChange,
+    Requirements,
+    State,
+)
+from dltools.plan.policy.container_history import MICRO, ContainerHistory
 from dltools.plan.policy.parameters import parameter
 
 OVER, SATISFIED, UNDER, UNKNOWN = "G", "S", "B", "?"
@@ -69,7 +77,7 @@ class Parameters:
 class _Model:
     """A container with a target: its class, share, target o, response time p (seconds)."""
 
-    job: Track
+    job: ContainerHistory
     job_class: str
     share: float
     target: float
@@ -89,30 +97,32 @@ class Dqoes:
     help = "response-time targets: CPU goes from over-achieving to under-performing models (DQoES)"
     parameters = Parameters
 
-    def needs(self, parameters: Parameters) -> Needs:
+    def requirements(self, parameters: Parameters) -> Requirements:
         """One window of the interval, which doubles while the classes stay."""
-        return Needs(parameters.itval, parameters.itval_max, windows=1)
+        return Requirements(parameters.itval, parameters.itval_max, windows=1)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the models and move CPU between them."""
-        node = cluster.node
-        models = _models(node, cluster.now, cluster.itval_s, parameters)
+        host = cluster.host
+        models = _models(host, cluster.now, cluster.interval_s, parameters)
         classes = {model.job.id: model.job_class for model in models}
         shares, told = _moved(models, parameters)
-        grants = {job.id: Grant(None, "-", _bystander(job)) for job in node.jobs}
+        allocations = {job.id: Allocation(None, "-", _bystander(job)) for job in host.jobs}
         for model in models:
             share = shares[model.job.id]
             signal = "" if model.latency is None else f"{model.metric} {model.latency:.3g}"
-            grants[model.job.id] = Grant(
+            allocations[model.job.id] = Allocation(
                 share, model.job_class, _reason(model, share, told), signal
             )
-        before = {key: grant.job_class for key, grant in node.last.items() if key in classes}
+        before = {
+            key: allocation.job_class for key, allocation in host.previous.items() if key in classes
+        }
         left = any(old == SATISFIED != classes[key] for key, old in before.items())
         moved = any(abs(shares[m.job.id] - m.share) > 1e-12 for m in models)
-        pace = Pace.RESET if left else Pace.KEEP
+        interval_change = IntervalChange.RESET if left else IntervalChange.KEEP
         if models and before == classes and not moved:
-            pace = Pace.DOUBLE
-        return Decision(grants, state, pace, gain=_gain(models, told))
+            interval_change = IntervalChange.DOUBLE
+        return Decision(allocations, state, interval_change, gain=_gain(models, told))
 
 
 DQOES = Dqoes()
@@ -128,33 +138,33 @@ def classify(target: float, latency: float | None, alpha: float) -> str:
     return OVER if quality > 0 else UNDER
 
 
-def _models(node: Node, now: int, itval_s: float, parameters: Parameters) -> list[_Model]:
-    jobs = [job for job in node.jobs if job.targets.qoe_s is not None and _names(job)]
-    shares = _present_shares(node, jobs)
+def _models(host: HostState, now: int, interval_s: float, parameters: Parameters) -> list[_Model]:
+    jobs = [job for job in host.jobs if job.targets.qoe_s is not None and _names(job)]
+    shares = _present_shares(host, jobs)
     models = []
     for job in jobs:
         target = job.targets.qoe_s or 0.0
-        metric, latency = _latency(job, now, itval_s, parameters.quantile)
+        metric, latency = _latency(job, now, interval_s, parameters.quantile)
         job_class = classify(target, latency, parameters.alpha)
         models.append(_Model(job, job_class, shares[job.id], target, latency, metric))
     return models
 
 
-def _present_shares(node: Node, jobs: Sequence[Track]) -> dict[str, float]:
+def _present_shares(host: HostState, jobs: Sequence[ContainerHistory]) -> dict[str, float]:
     """Return L of each: its last share; 1/n for newcomers. After one came or went they are scaled
     to sum to 1 (ours)."""
     n = len(jobs)
-    known = {job.id: share for job in jobs
-             if job.id in node.last and (share := node.last[job.id].share) is not None}  # fmt: skip
+    old = {key: allocation.share for key, allocation in host.previous.items()}
+    known = {job.id: share for job in jobs if (share := old.get(job.id)) is not None}
     shares = {job.id: known.get(job.id, 1 / n) for job in jobs}
-    managed = {key for key, grant in node.last.items() if grant.share is not None}
+    managed = {key for key, share in old.items() if share is not None}
     total = math.fsum(shares.values())
     if set(shares) == managed or total <= 0:
         return shares
     return {key: share / total for key, share in shares.items()}
 
 
-def _names(job: Track) -> list[str]:
+def _names(job: ContainerHistory) -> list[str]:
     """Return what a model may be judged by, of what it has reported, best first.
 
     The label `dltools.metric`; else `latency_seconds`; else the latencies by name, in the order of
@@ -169,12 +179,14 @@ def _names(job: Track) -> list[str]:
     )
 
 
-def _latency(job: Track, now: int, itval_s: float, quantile: float) -> tuple[str, float | None]:
+def _latency(
+    job: ContainerHistory, now: int, interval_s: float, quantile: float
+) -> tuple[str, float | None]:
     """Return the metric that a model is judged by and its value over the window (seconds), that of
     the first of its names which has one."""
     names = _names(job)
     for name in names:
-        window = job.metrics[name].window(now - round(itval_s * MICRO), now)
+        window = job.metrics[name].window(now - round(interval_s * MICRO), now)
         values = sorted(value for value in window if math.isfinite(value) and value >= 0)
         if values:
             if quantile > 0:
@@ -183,7 +195,7 @@ def _latency(job: Track, now: int, itval_s: float, quantile: float) -> tuple[str
     return names[0], None
 
 
-def _bystander(job: Track) -> str:
+def _bystander(job: ContainerHistory) -> str:
     """Return why a job is left alone."""
     if job.targets.qoe_s is None:
         return "no response-time target: left alone"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
+from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +20,15 @@ class Fair:
     help = "equal shares: each of n jobs gets 1/n of its node"
     parameters = Parameters
 
-    def needs(self, parameters: Any) -> Needs:  # noqa: ARG002
+    def requirements(self, parameters: Any) -> Requirements:  # noqa: ARG002
         """Nothing: it decides when a job arrives or leaves."""
-        return Needs()
+        return Requirements()
 
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:  # noqa: ARG002
         """Share the node equally."""
-        jobs = cluster.node.jobs
-        grant = Grant(1 / max(1, len(jobs)), "-", f"equal share of {len(jobs)}")
-        return Decision({job.id: grant for job in jobs}, state, gain="none: equal shares")
+        jobs = cluster.host.jobs
+        allocation = Allocation(1 / max(1, len(jobs)), "-", f"equal share of {len(jobs)}")
+        return Decision({job.id: allocation for job in jobs}, state, gain="none: equal shares")
 
 
 FAIR = Fair()

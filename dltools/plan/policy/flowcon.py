@@ -16,7 +16,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, Node, Pace, State
+from dltools.plan.policy.base import (
+    Allocation,
+    Cluster,
+    Decision,
+    HostState,
+    IntervalChange,
+    Requirements,
+    State,
+)
 from dltools.plan.policy.container_history import MICRO
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.signals import Growth, growth, signal_of
@@ -62,41 +70,47 @@ class FlowCon:
     help = "elastic CPU limits by growth efficiency: completing jobs make room (FlowCon, ICPP 2019)"
     parameters = Parameters
 
-    def needs(self, parameters: Parameters) -> Needs:
+    def requirements(self, parameters: Parameters) -> Requirements:
         """Two windows of the interval, which backs off."""
         longest = parameters.itval_max if parameters.backoff else parameters.itval
-        return Needs(parameters.itval, longest, windows=2)
+        return Requirements(parameters.itval, longest, windows=2)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify every job by its growth efficiency, and limit it by its class."""
-        node = cluster.node
+        host = cluster.host
         growths = {
-            job.id: growth(job, cluster.now, cluster.itval_s, node.cpus, signed=parameters.signed)
-            for job in node.jobs
+            job.id: growth(
+                job, cluster.now, cluster.interval_s, host.cpus, signed=parameters.signed
+            )
+            for job in host.jobs
         }
-        last = {key: node.last[key].job_class if key in node.last else NEW for key in growths}
+        last = {
+            key: host.previous[key].job_class if key in host.previous else NEW for key in growths
+        }
         unknown = _unknown(cluster, growths, state)
         before = {
-            job.id: NEW if _is_forgotten(cluster, unknown.get(job.member)) else last[job.id]
-            for job in node.jobs
+            job.id: NEW if _is_forgotten(cluster, unknown.get(job.run_id)) else last[job.id]
+            for job in host.jobs
         }
         classes = {
             key: transition(before[key], found.efficiency, parameters.alpha)
             for key, found in growths.items()
         }
-        memory = {**state, node.host: unknown}
+        memory = {**state, host.name: unknown}
         if all(job_class == COMPLETING for job_class in classes.values()):
-            grants = {
-                key: Grant(1.0, COMPLETING, f"all completing, nobody makes room; {_numbers(found)}",
-                           signal_of(found), free=True)
+            allocations = {
+                key: Allocation(1.0, COMPLETING, f"all completing, nobody makes room; "
+                                f"{_numbers(found)}", signal_of(found), unlimited=True)
                 for key, found in growths.items()
             }  # fmt: skip
-            return Decision(grants, memory, Pace.DOUBLE, gain="none: every job is completing")
-        grants = {
-            key: _grant(key, job_class, before[key], growths, node, parameters)
+            return Decision(
+                allocations, memory, IntervalChange.DOUBLE, gain="none: every job is completing"
+            )
+        allocations = {
+            key: _grant(key, job_class, before[key], growths, host, parameters)
             for key, job_class in classes.items()
         }
-        return Decision(grants, memory, gain=_gain(grants))
+        return Decision(allocations, memory, gain=_gain(allocations))
 
 
 FLOWCON = FlowCon()
@@ -107,10 +121,10 @@ def _grant(
     job_class: str,
     before: str,
     growths: Mapping[str, Growth],
-    node: Node,
+    host: HostState,
     parameters: Parameters,
-) -> Grant:
-    found, old = growths[key], node.last.get(key)
+) -> Allocation:
+    found, old = growths[key], host.previous.get(key)
     known = [g.efficiency for g in growths.values() if g.efficiency is not None]
     least = limit(COMPLETING, 0.0, 1.0, len(growths))
     share = limit(job_class, found.efficiency, math.fsum(known), len(growths))
@@ -120,32 +134,34 @@ def _grant(
         elif job_class == NEW and parameters.floor:
             share = max(share, least)
     reason = _reason(before, job_class, found, parameters.alpha, share)
-    free = False
+    unlimited = False
     if share is None:
-        free = old is None or old.free or (job_class == NEW and found.efficiency is None)
-        share = 1.0 if old is None or free else old.share
-    return Grant(share, job_class, reason, signal_of(found), free=free, rank=_RANKS[job_class])
+        unlimited = old is None or old.unlimited or (job_class == NEW and found.efficiency is None)
+        share = 1.0 if old is None or unlimited else old.share
+    return Allocation(
+        share, job_class, reason, signal_of(found), unlimited=unlimited, rank=_RANKS[job_class]
+    )
 
 
 def _unknown(cluster: Cluster, growths: Mapping[str, Growth], state: State) -> dict[str, int]:
     """Return since when (microseconds) the growth of each job has been unknown."""
-    node = cluster.node
-    before = state.get(node.host) or {}
-    return {job.member: int(before.get(job.member, cluster.now))
-            for job in node.jobs if growths[job.id].efficiency is None}  # fmt: skip
+    host = cluster.host
+    before = state.get(host.name) or {}
+    return {job.run_id: int(before.get(job.run_id, cluster.now))
+            for job in host.jobs if growths[job.id].efficiency is None}  # fmt: skip
 
 
 def _is_forgotten(cluster: Cluster, since: int | None) -> bool:
     """Tell whether growth has been unknown for so long that its class says nothing any more."""
-    return since is not None and cluster.now - since >= _FORGET * cluster.itval_s * MICRO
+    return since is not None and cluster.now - since >= _FORGET * cluster.interval_s * MICRO
 
 
-def _gain(grants: Mapping[str, Grant]) -> str:
+def _gain(allocations: Mapping[str, Allocation]) -> str:
     """Say for how many jobs the others make room."""
-    growing = sum(grant.job_class == NEW for grant in grants.values())
-    if not growing or growing == len(grants):
+    growing = sum(allocation.job_class == NEW for allocation in allocations.values())
+    if not growing or growing == len(allocations):
         return "none yet: no job makes room for another"
-    return f"{growing} of {len(grants)} jobs growing, and the others make room"
+    return f"{growing} of {len(allocations)} jobs growing, and the others make room"
 
 
 def transition(job_class: str, efficiency: float | None, alpha: float) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
+from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import in_line
 
@@ -41,23 +41,23 @@ class Las:
     help = "least attained service first (as Tiresias, NSDI 2019)"
     parameters = Parameters
 
-    def needs(self, parameters: Parameters) -> Needs:
+    def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval."""
-        return Needs(parameters.itval)
+        return Requirements(parameters.itval)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Line the jobs up by queue, then by what they have had."""
-        node = cluster.node
-        queues = {job.id: queue(job.attained, parameters) for job in node.jobs}
-        order = sorted(node.jobs, key=lambda j: (queues[j.id], j.attained, j.arrived, j.name, j.id))
-        shares = in_line(order, node.cpus, parameters.floor / max(1, len(order)))
-        grants = {}
+        host = cluster.host
+        queues = {job.id: queue(job.attained, parameters) for job in host.jobs}
+        order = sorted(host.jobs, key=lambda j: (queues[j.id], j.attained, j.arrived, j.name, j.id))
+        shares = in_line(order, host.cpus, parameters.floor / max(1, len(order)))
+        allocations = {}
         for number, job in enumerate(order, 1):
             signal = f"{job.attained:.3g} CPU s attained"
             reason = f"queue {queues[job.id]}, {number}. of {len(order)}: {signal}"
-            grants[job.id] = Grant(shares[job.id], f"Q{queues[job.id]}", reason, signal)
+            allocations[job.id] = Allocation(shares[job.id], f"Q{queues[job.id]}", reason, signal)
         first = order[0].name if order else "nobody"
-        return Decision(grants, state, gain=f"{first} has had least and goes first")
+        return Decision(allocations, state, gain=f"{first} has had least and goes first")
 
 
 LAS = Las()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
+from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,14 @@ class Noop:
     help = "change nothing: Docker's free competition, the papers' baseline NA"
     parameters = Parameters
 
-    def needs(self, parameters: Any) -> Needs:  # noqa: ARG002
+    def requirements(self, parameters: Any) -> Requirements:  # noqa: ARG002
         """Nothing."""
-        return Needs()
+        return Requirements()
 
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:  # noqa: ARG002
         """Leave every job as it is."""
-        grant = Grant(None, "-", "left alone")
-        return Decision({job.id: grant for job in cluster.node.jobs}, state, gain="none")
+        allocation = Allocation(None, "-", "left alone")
+        return Decision({job.id: allocation for job in cluster.host.jobs}, state, gain="none")
 
 
 NOOP = Noop()

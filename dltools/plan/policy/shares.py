@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.container_history import ContainerHistory
 
 _EPSILON = 1e-9
 
 
-def cap(job: Track, cpus: float) -> float:
+def cap(job: ContainerHistory, cpus: float) -> float:
     """Return the largest share that a job can use: its threads' part of the node (ours)."""
     if job.threads is None or job.threads <= 0 or cpus <= 0:
         return 1.0
     return min(1.0, job.threads / cpus)
 
 
-def in_line(order: Sequence[Track], cpus: float, floor: float) -> dict[str, float]:
+def in_line(order: Sequence[ContainerHistory], cpus: float, floor: float) -> dict[str, float]:
     """Return shares that sum to at most 1: `floor` to each, then to each in order as much as it
     can use."""
     floor = min(floor, 1 / max(1, len(order)))

@@ -26,7 +26,7 @@ from operator import itemgetter
 from dltools.labels import METRIC, OBJECTIVE
 from dltools.observations import metrics
 from dltools.plan.policy import curves
-from dltools.plan.policy.container_history import JITTER, MICRO, Series, Track
+from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory, Series
 from dltools.plan.policy.curves import Curve
 
 _IDLE = 1e-6
@@ -48,44 +48,46 @@ class Growth:
     note: str
 
 
-def objective(track: Track, metric: str) -> str:
+def objective(job: ContainerHistory, metric: str) -> str:
     """Return "max" or "min": the label `dltools.objective`, else what the metric's name says."""
-    label = track.labels.get(OBJECTIVE, "").strip().lower()
+    label = job.labels.get(OBJECTIVE, "").strip().lower()
     if label in ("min", "max"):
         return label
     return metrics.objective(metric)
 
 
-def candidates(track: Track) -> list[str]:
+def candidates(job: ContainerHistory) -> list[str]:
     """Return the job's metrics, best evaluation metric first.
 
     The order (ours): the label `dltools.metric`, where the job reports that; else as
     `dltools.observations.metrics.rank` has it.
     """
-    wanted = track.labels.get(METRIC)
-    if wanted in track.metrics:
+    wanted = job.labels.get(METRIC)
+    if wanted in job.metrics:
         return [wanted]
-    if len(track.metrics) == 1:
-        return list(track.metrics)
-    return sorted(track.metrics, key=metrics.rank)
+    if len(job.metrics) == 1:
+        return list(job.metrics)
+    return sorted(job.metrics, key=metrics.rank)
 
 
-def growth(track: Track, now: int, itval_s: float, cpus: float, *, signed: bool = False) -> Growth:
-    """Return the growth of a job over the interval of `itval_s` seconds that ends at `now`.
+def growth(
+    job: ContainerHistory, now: int, interval_s: float, cpus: float, *, signed: bool = False
+) -> Growth:
+    """Return the growth of a job over the interval of `interval_s` seconds that ends at `now`.
 
     `cpus` is the node's size. The evaluation metric is the first candidate with points in both
     intervals; without one, growth is unknown.
     """
-    itval = round(itval_s * MICRO)
-    names = candidates(track)
+    itval = round(interval_s * MICRO)
+    names = candidates(job)
     for name in names:
-        series = track.metrics[name]
+        series = job.metrics[name]
         current = series.window(now - itval, now)
         previous = series.window(now - 2 * itval, now - itval)
         if current and previous:
-            return _growth(track, name, series, previous, current, now, itval, cpus, signed)
+            return _growth(job, name, series, previous, current, now, itval, cpus, signed)
     metric = names[0] if names else ""
-    note = f"no {metric or 'metric'} in two intervals of {itval_s:g} s yet"
+    note = f"no {metric or 'metric'} in two intervals of {interval_s:g} s yet"
     return Growth(metric, None, None, None, note)
 
 
@@ -97,7 +99,7 @@ def signal_of(found: Growth) -> str:
 
 
 def _growth(
-    track: Track,
+    job: ContainerHistory,
     metric: str,
     series: Series,
     previous: Sequence[float],
@@ -107,7 +109,7 @@ def _growth(
     cpus: float,
     signed: bool,
 ) -> Growth:
-    cpu, cpu_note = cpu_share(track, now, itval, cpus)
+    cpu, cpu_note = cpu_share(job, now, itval, cpus)
     before, after = _mean(previous, series.peak), _mean(current, series.peak)
     if after is None:
         return Growth(metric, 0.0, cpu, 0.0, f"{metric} is no longer finite: diverged")
@@ -115,7 +117,7 @@ def _growth(
         return Growth(metric, None, cpu, None, f"{metric} was not finite before")
     change = after - before
     if signed:
-        change = max(0.0, change if objective(track, metric) == "max" else -change)
+        change = max(0.0, change if objective(job, metric) == "max" else -change)
     progress = abs(change) / (itval / MICRO)
     if progress == 0:
         return Growth(metric, 0.0, cpu, 0.0, cpu_note)
@@ -133,13 +135,13 @@ def _mean(values: Sequence[float], peak: float) -> float | None:
     return math.fsum(finite) / len(finite) if finite else None
 
 
-def cpu_share(track: Track, now: int, itval: int, cpus: float) -> tuple[float | None, str]:
+def cpu_share(job: ContainerHistory, now: int, itval: int, cpus: float) -> tuple[float | None, str]:
     """Return the mean CPU use over the interval as a fraction of the node, and a note.
 
     From the two counter samples that bracket the interval (microseconds); else from those inside
     it; else the average since the container's start (ours).
     """
-    samples = track.samples
+    samples = job.samples
     last = bisect.bisect_right(samples, (now, math.inf)) - 1
     if last < 0 or cpus <= 0:
         return None, "no CPU sample"
@@ -149,8 +151,8 @@ def cpu_share(track: Track, now: int, itval: int, cpus: float) -> tuple[float | 
         short = start[0] > now - itval * (1 - JITTER)
         note = f"CPU over {(end - start[0]) / MICRO:.3g} s" if short else ""
         return (used - start[1]) * MICRO / (end - start[0]) / cpus, note
-    if track.started is not None and track.started < end:
-        return used * MICRO / (end - track.started) / cpus, "CPU averaged since its start"
+    if job.started is not None and job.started < end:
+        return used * MICRO / (end - job.started) / cpus, "CPU averaged since its start"
     return None, "no CPU sample"
 
 
@@ -165,7 +167,7 @@ _CONVERGED = 0.02
 """Share of a curve's whole way that is left when it counts as converged (ours)."""
 
 
-def refit(jobs: Iterable[Track]) -> None:
+def refit(jobs: Iterable[ContainerHistory]) -> None:
     """Fit the learning curves anew whose histories have grown by a fifth: at most 12 of a round,
     those that have grown most, so that no round takes long. A policy calls it before it looks."""
     grown = []
@@ -184,18 +186,18 @@ def refit(jobs: Iterable[Track]) -> None:
         series.curve = curves.fit(kept.works, kept.values)
 
 
-def curve(track: Track, metric: str) -> Curve | None:
+def curve(job: ContainerHistory, metric: str) -> Curve | None:
     """Return the fitted learning curve of a metric, over CPU seconds; None where unknown."""
-    series = track.metrics.get(metric)
+    series = job.metrics.get(metric)
     return series.curve if series else None
 
 
-def metric_of(track: Track) -> str | None:
+def metric_of(job: ContainerHistory) -> str | None:
     """Return the metric that a job's learning is judged by: its target's, where it reports that,
     else the first one."""
-    if track.targets.metric in track.metrics:
-        return track.targets.metric
-    return next(iter(candidates(track)), None)
+    if job.targets.metric in job.metrics:
+        return job.targets.metric
+    return next(iter(candidates(job)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,16 +210,16 @@ class Remaining:
     converged: bool = False
 
 
-def to_target(track: Track, target: float) -> Remaining:
+def to_target(job: ContainerHistory, target: float) -> Remaining:
     """Return the CPU seconds until a job's metric meets a target, by its curve."""
-    metric = track.targets.metric or ""
-    found = curve(track, metric)
-    series = track.metrics.get(metric)
+    metric = job.targets.metric or ""
+    found = curve(job, metric)
+    series = job.metrics.get(metric)
     if series is None or not series.values:
         return Remaining(None, f"no {metric} yet")
     if found is None:
-        return _by_slope(track, series, target)
-    past = track.attained - found.last
+        return _by_slope(job, series, target)
+    past = job.attained - found.last
     total = found.work_to(target)
     if math.isinf(total):
         return Remaining(math.inf, f"{_end(found, metric)} short of {target:g}")
@@ -232,7 +234,7 @@ def _end(found: Curve, metric: str) -> str:
     return f"{metric} tends to {end[0]:.4g} ({min(end):.3g} to {max(end):.3g}),"
 
 
-def _by_slope(track: Track, series: Series, target: float) -> Remaining:
+def _by_slope(job: ContainerHistory, series: Series, target: float) -> Remaining:
     """Extrapolate the straight line through the first and last point (too few for a curve)."""
     kept = series.learning
     if kept is None or len(kept.values) < 2 or not kept.works[-1] > kept.works[0]:
@@ -241,38 +243,38 @@ def _by_slope(track: Track, series: Series, target: float) -> Remaining:
     need = target - kept.values[-1]
     if slope == 0 or need / slope < 0:
         return Remaining(None, "too few points to predict")
-    seconds = max(0.0, need / slope - (track.attained - kept.works[-1]))
+    seconds = max(0.0, need / slope - (job.attained - kept.works[-1]))
     return Remaining(seconds, f"{target:g} in {seconds:.3g} CPU s by its slope")
 
 
-def remaining(track: Track) -> Remaining:
+def remaining(job: ContainerHistory) -> Remaining:
     """Return the CPU seconds until a job is done.
 
     By its epochs or steps, where labels say how many it will train; else until its final (or only)
     target, where it reports that metric; else until its curve has come 98 % of its way (ours).
     """
-    targets = track.targets
+    targets = job.targets
     for total, done, what in (
-        (targets.epochs, track.epoch, "epoch"), (targets.steps, track.step, "step"),
+        (targets.epochs, job.epoch, "epoch"), (targets.steps, job.step, "step"),
     ):  # fmt: skip
         if total is not None and done is not None and done > 0:
-            seconds = max(0.0, track.attained * (total - done) / done)
+            seconds = max(0.0, job.attained * (total - done) / done)
             return Remaining(seconds, f"{what} {done:g} of {total:g}: {seconds:.3g} CPU s left")
     target = targets.final if targets.final is not None else targets.first
-    if target is not None and targets.metric in track.metrics:
-        return to_target(track, target)
-    return _to_convergence(track)
+    if target is not None and targets.metric in job.metrics:
+        return to_target(job, target)
+    return _to_convergence(job)
 
 
-def _to_convergence(track: Track) -> Remaining:
-    metric = metric_of(track)
-    found = curve(track, metric) if metric else None
+def _to_convergence(job: ContainerHistory) -> Remaining:
+    metric = metric_of(job)
+    found = curve(job, metric) if metric else None
     if metric is None or found is None:
         return Remaining(None, "too few points to predict")
     end, seconds = found.asymptote(), found.convergence(_CONVERGED)
-    if found.flat or seconds <= track.attained - found.last:
+    if found.flat or seconds <= job.attained - found.last:
         return Remaining(math.inf, f"{metric} has converged, yet it goes on", converged=True)
     if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
-    seconds -= track.attained - found.last
+    seconds -= job.attained - found.last
     return Remaining(seconds, f"{metric} at {end[0]:.4g} in {seconds:.3g} CPU s")

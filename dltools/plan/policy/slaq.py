@@ -13,8 +13,8 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
-from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import cap
 from dltools.plan.policy.signals import curve, metric_of, refit
@@ -42,32 +42,35 @@ class Slaq:
     help = "greatest predicted quality gain per CPU second first (as SLAQ, SoCC 2017)"
     parameters = Parameters
 
-    def needs(self, parameters: Parameters) -> Needs:
+    def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval, and learning curves."""
-        return Needs(parameters.itval, curves=True)
+        return Requirements(parameters.itval, curves=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Hand the node out part by part to whoever gains most by it."""
-        node = cluster.node
-        refit(node.jobs)
-        n = max(1, len(node.jobs))
-        budget = node.cpus * cluster.itval_s
-        quality = {job.id: _quality(job) for job in node.jobs}
-        known = [job for job in node.jobs if quality[job.id] is not None]
-        shares = {job.id: 1 / n for job in node.jobs}
+        host = cluster.host
+        refit(host.jobs)
+        n = max(1, len(host.jobs))
+        budget = host.cpus * cluster.interval_s
+        quality = {job.id: _quality(job) for job in host.jobs}
+        known = [job for job in host.jobs if quality[job.id] is not None]
+        shares = {job.id: 1 / n for job in host.jobs}
         if known:
-            _greedy(known, quality, shares, budget, node.cpus, parameters)
-        grants = {}
-        for job in node.jobs:
+            _greedy(known, quality, shares, budget, host.cpus, parameters)
+        allocations = {}
+        for job in host.jobs:
             share, ahead = shares[job.id], quality[job.id]
             if ahead is None:
-                grants[job.id] = Grant(share, "-", "too few points to predict", free=True)
+                allocations[job.id] = Allocation(
+                    share, "-", "too few points to predict", unlimited=True
+                )
                 continue
             gain = ahead(share * budget)
             note = f"{metric_of(job)} gains {gain:.2%} of its way in {share * budget:.3g} CPU s"
-            grants[job.id] = Grant(share, "-", note, f"{job.attained:.3g} CPU s attained", note,
-                                   rank=int(ahead(budget) < _NOTHING))  # fmt: skip
-        return Decision(grants, state, gain=_gain(node.jobs, quality, shares, budget))
+            attained = f"{job.attained:.3g} CPU s attained"
+            rank = int(ahead(budget) < _NOTHING)
+            allocations[job.id] = Allocation(share, "-", note, attained, note, rank=rank)
+        return Decision(allocations, state, gain=_gain(host.jobs, quality, shares, budget))
 
 
 SLAQ = Slaq()
@@ -80,7 +83,7 @@ Quality = Callable[[float], float]
 """From CPU seconds to the part of its whole way so far that a job's metric gains by them."""
 
 
-def _quality(job: Track) -> Quality | None:
+def _quality(job: ContainerHistory) -> Quality | None:
     metric = metric_of(job)
     found = curve(job, metric) if metric else None
     if found is None:
@@ -94,7 +97,7 @@ def _quality(job: Track) -> Quality | None:
 
 
 def _greedy(
-    known: list[Track],
+    known: list[ContainerHistory],
     quality: dict[str, Quality | None],
     shares: dict[str, float],
     budget: float,
@@ -106,11 +109,11 @@ def _greedy(
     floor = parameters.floor * total / len(known)
     part = (total - floor * len(known)) / (max(1, int(parameters.parts)) * len(known))
     reached: dict[str, float] = {}
-    flat: list[Track] = []
+    flat: list[ContainerHistory] = []
     heap: list[tuple[float, int, str, str]] = []
     jobs = {job.id: job for job in known}
 
-    def offer(job: Track) -> None:
+    def offer(job: ContainerHistory) -> None:
         ahead = quality[job.id]
         assert ahead is not None
         more = shares[job.id] + part
@@ -145,7 +148,7 @@ def _greedy(
 
 
 def _gain(
-    jobs: tuple[Track, ...],
+    jobs: tuple[ContainerHistory, ...],
     quality: dict[str, Quality | None],
     shares: dict[str, float],
     budget: float,

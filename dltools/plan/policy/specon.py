@@ -22,22 +22,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dltools.plan.policy.base import (
+    ActionKind,
+    Allocation,
     Cluster,
     Decision,
-    Deed,
-    Grant,
-    Needs,
-    Node,
-    Order,
+    HostState,
+    JobAction,
     Policy,
+    Requirements,
     State,
 )
-from dltools.plan.policy.container_history import JITTER, MICRO, Track
+from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.signals import Growth, cpu_share, growth, refit, remaining, signal_of
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.srtf import SRTF
-from dltools.plan.round_timer import by_member
+from dltools.plan.round_timer import by_run_id
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 _WORDS = {PROGRESSING: "progressing", WATCHING: "watching", CONVERGED: "converged"}
@@ -80,7 +80,7 @@ class Parameters:
 class _Move:
     """A migration and the job seconds that it is predicted to save."""
 
-    job: Track
+    job: ContainerHistory
     source: str
     target: str
     saves: float
@@ -93,60 +93,60 @@ class Specon:
     help = "migrates slow-growing models away from fast-growing ones, in a cluster (SpeCon)"
     parameters = Parameters
 
-    def needs(self, parameters: Parameters) -> Needs:
+    def requirements(self, parameters: Parameters) -> Requirements:
         """Two windows of the interval, all hosts, and learning curves for what a move saves."""
-        return Needs(parameters.itval, windows=2, curves=True, cluster=True)
+        return Requirements(parameters.itval, windows=2, curves=True, cluster=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the jobs of the host that ticked, and look for one migration in the cluster."""
-        node = cluster.node
+        node = cluster.host
         best: dict[str, dict[str, Any]] = {
-            host: by_member(kept, cluster.nodes[host].jobs)
+            host: by_run_id(kept, cluster.hosts[host].jobs)
             for host, kept in (state.get("best") or {}).items()
-            if host in cluster.nodes
+            if host in cluster.hosts
         }
         growths = {
-            job.id: growth(job, cluster.now, cluster.itval_s, node.cpus) for job in node.jobs
+            job.id: growth(job, cluster.now, cluster.interval_s, node.cpus) for job in node.jobs
         }
-        known = dict(best.get(node.host) or {})
+        known = dict(best.get(node.name) or {})
         shares = _within(cluster, parameters)
-        grants = {}
+        allocations = {}
         for job in node.jobs:
             found = growths[job.id]
-            peak, job_class = known.get(job.member, (0.0, PROGRESSING))[:2]
+            peak, job_class = known.get(job.run_id, (0.0, PROGRESSING))[:2]
             job_class = transition(job_class, found.efficiency, peak, parameters.alpha)
             peak = max(peak, found.efficiency or 0.0)
-            known[job.member] = [peak, job_class, found.efficiency]
+            known[job.run_id] = [peak, job_class, found.efficiency]
             reason = _reason(job_class, found, peak, parameters.alpha)
-            own = shares.get(job.id, Grant(None, "-", ""))
-            grants[job.id] = replace(own, job_class=job_class, reason=reason,
+            own = shares.get(job.id, Allocation(None, "-", ""))
+            allocations[job.id] = replace(own, job_class=job_class, reason=reason,
                                      signal=signal_of(found), prediction="")  # fmt: skip
-        best[node.host] = known
+        best[node.name] = known
         known_moves: dict[str, Any] = dict(state.get("moved") or {})
         moved = _came_about(known_moves, cluster, parameters.cooldown)
-        orders: tuple[Order, ...] = ()
+        actions: tuple[JobAction, ...] = ()
         gain = "no migration"
         last = state.get("last")
         if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
             move, gain = _choose(cluster, best, moved, parameters)
             # A plan's actions are of the host that ticked: the source's own round orders the move.
-            if move is not None and move.source == node.host:
+            if move is not None and move.source == node.name:
                 reason = f"converged, and slows {move.source}: {gain}"
-                orders = (Order(Deed.MIGRATE, move.job.id, reason, move.target),)
+                actions = (JobAction(ActionKind.MIGRATE, move.job.id, reason, move.target),)
                 moved[move.job.name] = [move.source, cluster.now]
                 last = cluster.now
         memory = {"best": best, "moved": moved, "last": last}
-        return Decision(grants, memory, orders=orders, gain=gain)
+        return Decision(allocations, memory, actions=actions, gain=gain)
 
 
 SPECON = Specon()
 
 
-def _within(cluster: Cluster, parameters: Parameters) -> Mapping[str, Grant]:
+def _within(cluster: Cluster, parameters: Parameters) -> Mapping[str, Allocation]:
     if parameters.within == "none":
         return {}
     policy: Policy = SRTF if parameters.within == "srtf" else SLAQ
-    return policy.decide(cluster, policy.parameters(), {}).grants
+    return policy.decide(cluster, policy.parameters(), {}).allocations
 
 
 def transition(job_class: str, efficiency: float | None, best: float, alpha: float) -> str:
@@ -163,7 +163,7 @@ def _came_about(moved: Mapping[str, Any], cluster: Cluster, cooldown_s: float) -
     may be moved again."""
     kept = {}
     for name, (source, time) in moved.items():
-        here = source in cluster.nodes and any(j.name == name for j in cluster.nodes[source].jobs)
+        here = source in cluster.hosts and any(j.name == name for j in cluster.hosts[source].jobs)
         if not here or cluster.now - time < 2 * cooldown_s * MICRO:
             kept[name] = [source, time]
     return kept
@@ -172,18 +172,18 @@ def _came_about(moved: Mapping[str, Any], cluster: Cluster, cooldown_s: float) -
 Best = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
-def _class(best: Best, host: str, job: Track) -> str:
-    found = (best.get(host) or {}).get(job.member)
+def _class(best: Best, host: str, job: ContainerHistory) -> str:
+    found = (best.get(host) or {}).get(job.run_id)
     return str(found[1]) if found else PROGRESSING
 
 
 def _load(
-    node: Node, best: Best, cluster: Cluster, kind: str, plus: int = 0
+    node: HostState, best: Best, cluster: Cluster, kind: str, plus: int = 0
 ) -> tuple[float, float, float]:
     """Return a node's load, the first number by the kind asked for; jobs and CPU use decide among
     equals. `plus` jobs, converged ones, come or go."""
-    progressing = sum(_class(best, node.host, job) == PROGRESSING for job in node.jobs)
-    itval = round(cluster.itval_s * MICRO)
+    progressing = sum(_class(best, node.name, job) == PROGRESSING for job in node.jobs)
+    itval = round(cluster.interval_s * MICRO)
     shares = [cpu_share(job, cluster.now, itval, node.cpus)[0] or 0.0 for job in node.jobs]
     cpu = math.fsum(shares)
     jobs = len(node.jobs) + plus
@@ -194,7 +194,7 @@ def _load(
 def _choose(
     cluster: Cluster, best: Best, moved: Mapping[str, Any], parameters: Parameters
 ) -> tuple[_Move | None, str]:
-    nodes = {host: node for host, node in cluster.nodes.items() if node.cpus > 0}
+    nodes = {host: node for host, node in cluster.hosts.items() if node.cpus > 0}
     if len(nodes) < 2:
         return None, "no migration: one host only"
     loads = {host: _load(node, best, cluster, parameters.load) for host, node in nodes.items()}
@@ -228,12 +228,12 @@ def _choose(
     return None, "no migration: no node holds a converged job next to a progressing one"
 
 
-def _growth_of(best: Best, host: str, job: Track) -> float:
-    found = (best.get(host) or {}).get(job.member)
+def _growth_of(best: Best, host: str, job: ContainerHistory) -> float:
+    found = (best.get(host) or {}).get(job.run_id)
     return float(found[2]) if found and len(found) > 2 and found[2] is not None else 0.0
 
 
-def saved(job: Track, source: Node, target: Node, pause_s: float) -> float:
+def saved(job: ContainerHistory, source: HostState, target: HostState, pause_s: float) -> float:
     """Return the job seconds that a migration saves, in equal shares on both nodes (ours).
 
     The job itself goes faster or slower and pauses; its neighbours on the source are rid of it for

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Cluster, Decision, Grant, Needs, State
-from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import cap, in_line
 from dltools.plan.policy.signals import Remaining, refit, remaining
@@ -47,23 +47,23 @@ class Srtf:
     help = "shortest predicted remaining time first: best for the mean completion time"
     parameters = Parameters
 
-    def needs(self, parameters: Parameters) -> Needs:
+    def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval, and learning curves."""
-        return Needs(parameters.itval, curves=True, targets=True)
+        return Requirements(parameters.itval, curves=True, targets=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Line the jobs up by what they still need."""
-        node = cluster.node
-        refit(node.jobs)
-        found = {job.id: remaining(job) for job in node.jobs}
-        ranks = {job.id: _rank(job, found[job.id], parameters) for job in node.jobs}
-        leader = _leader(node.last)
+        host = cluster.host
+        refit(host.jobs)
+        found = {job.id: remaining(job) for job in host.jobs}
+        ranks = {job.id: _rank(job, found[job.id], parameters) for job in host.jobs}
+        leader = _leader(host.previous)
         if leader in ranks and ranks[leader][0] == 1:
             ranks[leader] = (1, ranks[leader][1] * (1 - parameters.hysteresis))
-        order = sorted(node.jobs, key=lambda j: (*ranks[j.id], j.arrived, j.name, j.id))
+        order = sorted(host.jobs, key=lambda j: (*ranks[j.id], j.arrived, j.name, j.id))
         known = [job for job in order if ranks[job.id][0] > 0]
-        shares = in_line(known, node.cpus, parameters.floor / max(1, len(order)))
-        grants = {}
+        shares = in_line(known, host.cpus, parameters.floor / max(1, len(order)))
+        allocations = {}
         for number, job in enumerate(order, 1):
             note = found[job.id].note
             rank = ranks[job.id][0]
@@ -72,9 +72,11 @@ class Srtf:
             if job_class == "guessed":
                 reason += f"; taken to need the {job.attained:.3g} CPU s that it has had once more"
             signal = f"{job.attained:.3g} CPU s attained"
-            grants[job.id] = Grant(shares.get(job.id, 1.0), job_class, reason, signal, note,
-                                   free=rank == 0, rank=max(0, rank - 1))  # fmt: skip
-        return Decision(grants, state, gain=_gain(order, found, node.cpus))
+            allocations[job.id] = Allocation(
+                shares.get(job.id, 1.0), job_class, reason, signal, note,
+                unlimited=rank == 0, rank=max(0, rank - 1),
+            )  # fmt: skip
+        return Decision(allocations, state, gain=_gain(order, found, host.cpus))
 
 
 SRTF = Srtf()
@@ -83,7 +85,7 @@ SRTF = Srtf()
 _CLASSES = ("new", "known", "endless", "endless")
 
 
-def _rank(job: Track, found: Remaining, parameters: Parameters) -> tuple[int, float]:
+def _rank(job: ContainerHistory, found: Remaining, parameters: Parameters) -> tuple[int, float]:
     """Return what a job is sorted by: the unknown that is still explored; the others by what they
     need; then who has no end in sight, and who has converged and yet goes on, by what they have
     had."""
@@ -96,12 +98,12 @@ def _rank(job: Track, found: Remaining, parameters: Parameters) -> tuple[int, fl
 
 def _leader(last: object) -> str:
     """Return the known job with the largest share of the round before, "" where there is none."""
-    every: dict[str, Grant] = dict(last)  # type: ignore[call-overload]
-    grants = {key: grant for key, grant in every.items() if not grant.free}
-    return max(sorted(grants), key=lambda key: grants[key].share or 0.0, default="")
+    every: dict[str, Allocation] = dict(last)  # type: ignore[call-overload]
+    allocations = {key: allocation for key, allocation in every.items() if not allocation.unlimited}
+    return max(sorted(allocations), key=lambda key: allocations[key].share or 0.0, default="")
 
 
-def _gain(order: list[Track], found: dict[str, Remaining], cpus: float) -> str:
+def _gain(order: list[ContainerHistory], found: dict[str, Remaining], cpus: float) -> str:
     """Compare mean completion times, in this order and in equal shares, of the known jobs."""
     known = [job for job in order if found[job.id].seconds not in (None, math.inf)]
     if len(known) < 2:

@@ -16,8 +16,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Cluster, Decision, Deed, Grant, Needs, Node, Order, Pace, State
-from dltools.plan.policy.container_history import Track
+from dltools.plan.policy.base import (
+    ActionKind,
+    Allocation,
+    Cluster,
+    Decision,
+    HostState,
+    IntervalChange,
+    JobAction,
+    Requirements,
+    State,
+)
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion
 from dltools.plan.policy.signals import Remaining, refit, to_target
@@ -61,40 +71,40 @@ class Tradl:
     help = "two-tier accuracy targets: who is near its first target goes first (after TRADL)"
     parameters = Parameters
 
-    def needs(self, parameters: Parameters) -> Needs:
+    def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval and whenever a target is met; learning curves."""
         longest = parameters.itval_max if parameters.backoff else parameters.itval
-        return Needs(parameters.itval, longest, curves=True, targets=True)
+        return Requirements(parameters.itval, longest, curves=True, targets=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Put each job into its phase and share the node among the phases."""
-        node = cluster.node
-        refit(node.jobs)
-        found = {job.id: _remaining(job, parameters.explore) for job in node.jobs}
-        phases = {job.id: phase(job, found[job.id]) for job in node.jobs}
-        shares = _shares(node, phases, found, parameters)
-        grants = {
-            job.id: Grant(shares[job.id], phases[job.id], _reason(job, found[job.id]),
+        host = cluster.host
+        refit(host.jobs)
+        found = {job.id: _remaining(job, parameters.explore) for job in host.jobs}
+        phases = {job.id: phase(job, found[job.id]) for job in host.jobs}
+        shares = _shares(host, phases, found, parameters)
+        allocations = {
+            job.id: Allocation(shares[job.id], phases[job.id], _reason(job, found[job.id]),
                           _signal(job), found[job.id].note)
-            for job in node.jobs
+            for job in host.jobs
         }  # fmt: skip
-        delivered = set(state.get(node.host, ()))
-        met = {job.member: job for job in node.jobs if job.met_first is not None}
-        orders = tuple(
-            Order(Deed.DELIVER, job.id, f"first target met: {_target(job)}")
+        delivered = set(state.get(host.name, ()))
+        met = {job.run_id: job for job in host.jobs if job.met_first is not None}
+        actions = tuple(
+            JobAction(ActionKind.DELIVER, job.id, f"first target met: {_target(job)}")
             for key, job in met.items()
             if key not in delivered
         )
         past = all(job_phase == THIRD for job_phase in phases.values())
-        pace = Pace.DOUBLE if past else Pace.KEEP
-        kept = {**state, node.host: sorted(met)}
-        return Decision(grants, kept, pace, orders, _gain(node, phases, found))
+        interval_change = IntervalChange.DOUBLE if past else IntervalChange.KEEP
+        kept = {**state, host.name: sorted(met)}
+        return Decision(allocations, kept, interval_change, actions, _gain(host, phases, found))
 
 
 TRADL = Tradl()
 
 
-def phase(job: Track, found: Remaining) -> str:
+def phase(job: ContainerHistory, found: Remaining) -> str:
     """Return a job's phase. One without a target, whose curve ends short of its first or whose
     metric does not appear competes as phase 2; one past its only target is in phase 3."""
     targets = job.targets
@@ -107,7 +117,7 @@ def phase(job: Track, found: Remaining) -> str:
     return SECOND if found.seconds is not None and math.isinf(found.seconds) else FIRST
 
 
-def _remaining(job: Track, explore: float) -> Remaining:
+def _remaining(job: ContainerHistory, explore: float) -> Remaining:
     targets = job.targets
     if targets.first is None:
         return Remaining(None, "")
@@ -122,10 +132,13 @@ def _remaining(job: Track, explore: float) -> Remaining:
 
 
 def _shares(
-    node: Node, phases: Mapping[str, str], found: Mapping[str, Remaining], parameters: Parameters
+    host: HostState,
+    phases: Mapping[str, str],
+    found: Mapping[str, Remaining],
+    parameters: Parameters,
 ) -> dict[str, float]:
     """Return shares that sum to 1, none below 1/(n + 1)."""
-    jobs = node.jobs
+    jobs = host.jobs
     floor = beta_floor(len(jobs))
     groups = {p: [job for job in jobs if phases[job.id] == p] for p in (FIRST, SECOND, THIRD)}
     if not groups[FIRST] and not groups[SECOND]:
@@ -136,7 +149,7 @@ def _shares(
         (groups[FIRST], _weights(groups[FIRST], found, parameters.favour)),
         (groups[SECOND], {job.id: 1.0 for job in groups[SECOND]}),
     ):
-        room = {job.id: max(0.0, cap(job, node.cpus) - floor) for job in group}
+        room = {job.id: max(0.0, cap(job, host.cpus) - floor) for job in group}
         for key, more in _filled(weights, room, left).items():
             shares[key] += more
             left -= more
@@ -165,7 +178,7 @@ def _filled(
 
 
 def _weights(
-    jobs: Sequence[Track], found: Mapping[str, Remaining], favour: str
+    jobs: Sequence[ContainerHistory], found: Mapping[str, Remaining], favour: str
 ) -> dict[str, float]:
     """Return weights by the CPU seconds to the first target; the unknown count as their mean."""
     known = {job.id: max(1e-3, seconds) for job in jobs
@@ -175,20 +188,20 @@ def _weights(
     return {key: need if favour == "farthest" else 1 / need for key, need in needs.items()}
 
 
-def _target(job: Track) -> str:
+def _target(job: ContainerHistory) -> str:
     targets = job.targets
     sign = ">=" if targets.objective == "max" else "<="
     return f"{targets.metric} {sign} {targets.first:g}"
 
 
-def _signal(job: Track) -> str:
+def _signal(job: ContainerHistory) -> str:
     series = job.metrics.get(job.targets.metric or "")
     if job.targets.first is None or series is None or not series.values:
         return ""
     return f"{job.targets.metric} {series.values[-1]:.4g}"
 
 
-def _reason(job: Track, found: Remaining) -> str:
+def _reason(job: ContainerHistory, found: Remaining) -> str:
     targets = job.targets
     if targets.first is None:
         return "no target: shares what phase 1 leaves"
@@ -203,15 +216,15 @@ def _reason(job: Track, found: Remaining) -> str:
     return f"first target met ({_target(job)}); on its way to {targets.final:g}: {found.note}"
 
 
-def _gain(node: Node, phases: Mapping[str, str], found: Mapping[str, Remaining]) -> str:
-    first = [job for job in node.jobs if phases[job.id] == FIRST]
+def _gain(host: HostState, phases: Mapping[str, str], found: Mapping[str, Remaining]) -> str:
+    first = [job for job in host.jobs if phases[job.id] == FIRST]
     if not first:
         return "none: no job is on its way to a first target"
     known = sorted(s for job in first if (s := found[job.id].seconds) is not None)
     if not known:
-        return f"{len(first)} of {len(node.jobs)} jobs on their way to a first target go first"
-    n, m = len(node.jobs), len(known)
-    alone = math.fsum(need * (m - number) for number, need in enumerate(known)) / m / node.cpus
-    equal = math.fsum(known) / m / node.cpus * n
+        return f"{len(first)} of {len(host.jobs)} jobs on their way to a first target go first"
+    n, m = len(host.jobs), len(known)
+    alone = math.fsum(need * (m - number) for number, need in enumerate(known)) / m / host.cpus
+    equal = math.fsum(known) / m / host.cpus * n
     return (f"{m} first targets after {alone:.3g} s in the mean if nearest first, "
             f"{equal:.3g} s in equal shares (predicted)")  # fmt: skip
