@@ -205,7 +205,7 @@ def test_a_low_weight_gets_its_turn_too() -> None:
 def test_a_restarted_container_begins_as_containers_do(
     mode: Mode, setting: dict[str, Any] | None
 ) -> None:
-    again = ContainerHistory("again", "again", "h", 0, held=True)
+    again = ContainerHistory("again", "again", "h", 0, managed=True)
     stranger = ContainerHistory("stranger", "stranger", "h", 0, weight=512.0)
     found = realise(ModeChoice(mode, ""), node(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
                     "0-1", (again, stranger))  # fmt: skip
