@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dltools.observations.table import Row, to_table
-from dltools.plan.planner import JobDecision, Planner
+from dltools.plan.decisions import JobDecision
+from dltools.plan.planner import Planner
 from dltools.plan.policy.base import Policy
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.records import Plan, dump_plan, load_plans
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)

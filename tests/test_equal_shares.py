@@ -10,7 +10,7 @@ from dltools.observations.equal_shares import assume
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -64,7 +64,7 @@ def test_every_policy_replays_logs(policy: str) -> None:
     parameters = found.parameters(itval=5.0) if policy == "flowcon" else found.parameters()
     fold = Planner(found, parameters, RealisationOptions(Mode.QUOTA))
     table, _ = assume(to_table(points("a", range(60), -0.16) + points("b", range(60), 0)))
-    for _ in fold.add_by_tick(table):
+    for _ in fold.add_by_sample(table):
         pass
     plan = fold.plan({})
     assert plan.policy == policy

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from observing import BEGUN, at, container, job_id, node, point, reread
 
-from dltools.observations import samples
+from dltools.observations import sample_reader
 from dltools.observations.schema import COLUMNS, Kind, Type
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.records import Op, Plan, dump_plan
 
 POLICIES = sorted(registry.policies([]))
@@ -99,10 +99,10 @@ def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
     name: str, rows: list[Row], chunk: int, mode: Mode | None
 ) -> None:
     slowly = begin(name, mode=mode)
-    for _ in slowly.add_by_tick(to_table(rows)):
+    for _ in slowly.add_by_sample(to_table(rows)):
         pass
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(samples, "CHUNK", chunk)
+        patch.setattr(sample_reader, "CHUNK", chunk)
         assert dump_plan(final(name, rows, mode=mode)) == dump_plan(slowly.plan({}))
 
 
@@ -260,7 +260,7 @@ def test_a_stream_of_whole_samples_ends_as_the_recording_does() -> None:
     stream = begin("flowcon")
     for sample in samples:
         stream.add(to_table(sample))
-        stream.settle()
+        stream.complete()
     assert essence(stream.plan({})) == essence(
         final("flowcon", [row for s in samples for row in s])
     )

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from dltools.plan.queue import TURN_S, Queue, from_json, patience_s
+from dltools.plan.queue import TURN_S, Queue, patience_s
+from dltools.plan.state import load_queue, save_queue
 
 S = 1_000_000
 TURN = round(TURN_S * S)
@@ -58,4 +59,4 @@ def test_who_is_gone_is_forgotten_and_who_stays_keeps_its_time() -> None:
 
 def test_a_line_survives_a_round_trip() -> None:
     queue = begun().moved("b", "ac", "b", "b", 3, 7)
-    assert from_json(json.loads(json.dumps(queue.to_json()))) == queue
+    assert load_queue(json.loads(json.dumps(save_queue(queue)))) == queue

@@ -14,7 +14,8 @@ from dltools.cpus import format_cpus, parse_cpus, widest
 from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.policy.container_history import ContainerHistory, Series
 from dltools.plan.queue import Queue, patience_s
-from dltools.plan.realisation import Mode, ModeChoice, RealisationOptions, choose, realise
+from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions, choose_mode
+from dltools.plan.realisation.realise import realise
 from dltools.plan.records import Op
 
 
@@ -218,10 +219,10 @@ def test_a_restarted_container_begins_as_containers_do(
 def test_who_says_nothing_and_has_the_weight_of_a_waiting_job_gets_the_default() -> None:
     left = ContainerHistory("left", "left", "h", 0, weight=2.0)
     acting = node(job("a"), shares={"a": 1.0})
-    found = realise(ModeChoice(Mode.PRIORITY, ""), acting, silent=(left,))
+    found = realise(ModeChoice(Mode.PRIORITY, ""), acting, without_progress=(left,))
     assert found.settings["left"] == {"cpu_weight": 1024}
     idle = node(job("a"), shares={"a": None})
-    assert realise(ModeChoice(Mode.PRIORITY, ""), idle, silent=(left,)).settings == {}
+    assert realise(ModeChoice(Mode.PRIORITY, ""), idle, without_progress=(left,)).settings == {}
 
 
 def test_serving_containers_never_stand_in_line() -> None:
@@ -310,12 +311,12 @@ def test_the_default_looks_at_threads_and_cores(
     threads: tuple[int | None, ...], cpus: float, expected: Mode
 ) -> None:
     jobs = [job(str(number), count) for number, count in enumerate(threads)]
-    assert choose(RealisationOptions(), node(*jobs, cpus=cpus)).mode is expected
+    assert choose_mode(RealisationOptions(), node(*jobs, cpus=cpus)).mode is expected
 
 
 def test_beside_serving_containers_the_default_is_weight() -> None:
     jobs = [job("a", 4), job("b", 4), job("s", 4, dltools_qoe="0.1")]
-    assert choose(RealisationOptions(), node(*jobs)).mode is Mode.WEIGHT
+    assert choose_mode(RealisationOptions(), node(*jobs)).mode is Mode.WEIGHT
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -10,8 +10,7 @@ from observing import at, container, node, point, reread
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.policy.flowcon import FLOWCON
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.records import Plan
 
 
@@ -92,19 +91,8 @@ def test_equals_change_over_in_a_stream_of_plans() -> None:
     weights, first = {"a": 1024.0, "b": 1024.0}, []
     for second in range(2, 26, 2):
         fold.add(to_table(sample(second, "a", "b", weights=weights)))
-        fold.settle()
+        fold.complete()
         for name, settings in sets(fold.plan({})).items():
             weights[name] = settings["cpu_weight"]
         first.append(max(weights, key=weights.__getitem__))
     assert first == [*"aaa", *"bbb"] * 2
-
-
-def test_flowcon_has_a_memory_that_older_states_lack() -> None:
-    plan = planned(sample(2, "a", "b", weights=WEIGHTS))
-    old = {**plan.state, "memory": {}}
-    for host in old["hosts"].values():
-        del host["line"]
-        host["grants"] = {key: allocation[:5] for key, allocation in host["grants"].items()}
-        for track in host["tracks"].values():
-            del track["held"]
-    assert planned(sample(4, "a", "b", weights=WEIGHTS), state=old).policy == FLOWCON.name

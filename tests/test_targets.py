@@ -10,7 +10,7 @@ from dltools.observations.table import to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import targets as policy_targets
 from dltools.plan.policy.tradl import TRADL
-from dltools.plan.realisation import RealisationOptions
+from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.targets_file import read
 
 GOOD = """
@@ -59,8 +59,8 @@ def labels_of(name: str, own: str | None) -> dict[str, str]:
              ("b*", {"dltools.target": "0.4"})]  # fmt: skip
     made = Planner(TRADL, TRADL.parameters(), RealisationOptions(), None, given)
     made.add(to_table([node(0), container(0, name, 1.0, labels=own), point(0, name, 1.0)]))
-    made.settle()
-    (track,) = made._hosts["node"].containers.values()
+    made.complete()
+    (track,) = made._hosts["node"].history.containers.values()
     return dict(track.labels)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dltools.observations.reading import Recording
     from dltools.plan.planner import Planner
     from dltools.plan.policy.base import Policy
-    from dltools.plan.realisation import RealisationOptions
+    from dltools.plan.realisation.mode import RealisationOptions
 
 
 @guarded
@@ -167,10 +167,10 @@ def _plans(
                          "equal shares of one CPU are assumed")  # fmt: skip
         if not recording:
             fold.add(table)
-            fold.settle()
+            fold.complete()
             yield show(last=last)
         elif every:
-            for _ in fold.add_by_tick(table):
+            for _ in fold.add_by_sample(table):
                 yield show(last=False, pending=False)
         else:
             fold.add(table)
@@ -181,7 +181,7 @@ def _plans(
 def opened(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
     """Open observations: a file, standard input, or a directory of recordings."""
     from dltools.observations.reading import Recording, read
-    from dltools.observations.samples import COLUMNS
+    from dltools.observations.sample_reader import COLUMNS
 
     if name == "-" or not Path(name).is_dir():
         stream, shown = options.open_input(name, context)
@@ -218,7 +218,7 @@ def complain_of_plugins() -> None:
 
 def choice_of(text: str, quantum: float = 2.0) -> RealisationOptions:
     """Return what --realize and --quantum ask for. Raises `ConfigError`."""
-    from dltools.plan.realisation import Mode, RealisationOptions
+    from dltools.plan.realisation.mode import Mode, RealisationOptions
 
     if not 0.1 <= quantum <= 3600:
         raise ConfigError(f"--quantum {quantum:g}: from 0.1 to 3600 seconds")

@@ -16,7 +16,7 @@ from dltools.text import printable
 
 if TYPE_CHECKING:
     from dltools.apply.status import Held
-    from dltools.plan.planner import JobDecision
+    from dltools.plan.decisions import JobDecision
     from dltools.plan.records import Result, Settings
 
 _CLASS_COLOURS = {

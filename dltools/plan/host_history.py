@@ -1,37 +1,29 @@
-"""A host as policies see it: what is remembered of its containers, its rounds, its last grants.
+"""What is remembered of a host: its containers, its rounds, its last allocations.
 
-This is where a round is decided, the same for a recording, a live stream and a simulation.
+A recording, a live stream and a simulation fill the same history, and the same rounds read it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from dltools.plan import queue as queue_module
-from dltools.plan import round_timer
-from dltools.plan.policy import container_history
-from dltools.plan.policy.base import (
-    ActionKind,
-    Allocation,
-    Decision,
-    HostState,
-    JobAction,
-    Requirements,
-)
+from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
 from dltools.plan.queue import Queue
 from dltools.plan.round_timer import RoundTimer
+
+Jobs = tuple[ContainerHistory, ...]
 
 
 @dataclass(slots=True)
 class HostHistory:
     """One host.
 
-    `cpuset`: the most CPUs that its containers were ever seen to have. `sampled_at`: the time of
-    its newest sample (microseconds). `actions`: those of that sample. `gain`: that of the last
-    round. `queue`: which jobs run first and which wait.
+    `cpus`: usable CPUs, 0 where unknown. `cpuset`: the most CPUs that its containers were ever seen
+    to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
+    by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
+    `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
     """
 
     name: str
@@ -39,110 +31,74 @@ class HostHistory:
     cpuset: str | None = None
     sampled_at: int | None = None
     containers: dict[str, ContainerHistory] = field(default_factory=dict)
-    round_timer: RoundTimer = field(default_factory=lambda: RoundTimer(None))
+    timer: RoundTimer = field(default_factory=lambda: RoundTimer(None))
     allocations: dict[str, Allocation] = field(default_factory=dict)
     actions: tuple[JobAction, ...] = ()
     gain: str = ""
     queue: Queue = field(default_factory=Queue)
 
-    def jobs(self) -> tuple[ContainerHistory, ...]:
+    def jobs(self) -> Jobs:
         """Return the running, unprotected containers that have reported progress, by name."""
-        jobs = [
-            t for t in self.containers.values() if t.metrics and not t.protected and self.cpus > 0
-        ]
-        return tuple(sorted(jobs, key=lambda job: (job.name, job.id)))
+        if self.cpus <= 0:
+            return ()
+        return _by_name(c for c in self.containers.values() if c.metrics and not c.protected)
 
-    def silent(self) -> tuple[ContainerHistory, ...]:
+    def without_progress(self) -> Jobs:
         """Return the running, unprotected containers that have reported nothing yet, by name."""
-        silent = [t for t in self.containers.values() if not t.metrics and not t.protected]
-        return tuple(sorted(silent, key=lambda job: (job.name, job.id)))
+        return _by_name(c for c in self.containers.values() if not c.metrics and not c.protected)
 
-    def node(self, jobs: tuple[ContainerHistory, ...] | None = None) -> HostState:
-        """Return the host for a policy."""
-        return HostState(
-            self.name, self.cpus, self.jobs() if jobs is None else jobs, self.allocations
-        )
+    def state(self, jobs: Jobs | None = None) -> HostState:
+        """Return the host as policies see it, with its jobs or some of them."""
+        jobs = self.jobs() if jobs is None else jobs
+        return HostState(self.name, self.cpus, jobs, self.allocations)
 
-    def open_round(self, requirements: Requirements, *, met: bool) -> tuple[ContainerHistory, ...]:
+    def start_round(self, requirements: Requirements, *, target_met: bool) -> Jobs:
         """Return the jobs of a round that is due at the newest sample, () where none is.
 
-        `met` tells that a job has just met a target.
+        `target_met` tells that a job has just met a target.
         """
         jobs = self.jobs()
-        before = self.round_timer
-        self.round_timer = before.listen(jobs, requirements)
-        if met and requirements.targets:
-            self.round_timer = self.round_timer.interrupted()
+        before = self.timer
+        self.timer = before.with_jobs(jobs, requirements)
+        if target_met and requirements.targets:
+            self.timer = self.timer.interrupted()
         stayed = set(before.run_ids)
         self.allocations = {job.id: self.allocations[job.id] for job in jobs
-                       if job.id in self.allocations and job.run_id in stayed}  # fmt: skip
-        return jobs if self.round_timer.due(self.sampled_at or 0) else ()
+                            if job.id in self.allocations and job.run_id in stayed}  # fmt: skip
+        return jobs if self.timer.is_due(self.sampled_at or 0) else ()
 
-    def close_round(
-        self, decision: Decision, requirements: Requirements, jobs: Iterable[ContainerHistory]
-    ) -> None:
-        """Take on what has been decided, and forget what no later round needs."""
+    def finish_round(self, decision: Decision, requirements: Requirements, jobs: Jobs) -> None:
+        """Keep what has been decided, and drop the history that no later round needs."""
         self.allocations = dict(decision.allocations)
         for key, allocation in self.allocations.items():
             if allocation.share is not None and key in self.containers:
                 self.containers[key].managed = True
         self.actions, self.gain = decision.actions, decision.gain
-        self.round_timer = self.round_timer.ran(
+        self.timer = self.timer.after_round(
             self.sampled_at or 0, decision.interval_change, requirements
         )
         self._forget(requirements, jobs)
 
-    # What is forgotten must not tell how a recording was cut up, or two halves would not make a
-    # whole: jobs forget when a round has run; who is in no round, up to now.
+    # What is dropped must not depend on where a recording was cut, or two halves would not make a
+    # whole: jobs drop history when a round has run; containers in no round, up to now.
 
     def forget_bystanders(self, requirements: Requirements) -> None:
-        """Forget what is not needed of who is in no round."""
-        run_ids = set(self.round_timer.run_ids) if requirements.windows else ()
-        self._forget(requirements, (t for t in self.containers.values() if t.run_id not in run_ids))
+        """Drop the history of containers that take part in no round."""
+        run_ids = set(self.timer.run_ids) if requirements.windows else ()
+        self._forget(requirements, (c for c in self.containers.values() if c.run_id not in run_ids))
 
     def _forget(self, requirements: Requirements, containers: Iterable[ContainerHistory]) -> None:
-        itval = self.round_timer.interval_s or requirements.interval_s or 0.0
-        reach = (requirements.windows + 1) * itval if requirements.windows else 0.0
+        interval_s = self.timer.interval_s or requirements.interval_s or 0.0
+        reach_s = (requirements.windows + 1) * interval_s if requirements.windows else 0.0
         for container in containers:
-            container.forget((self.sampled_at or 0) - round(reach * MICRO))
+            container.forget((self.sampled_at or 0) - round(reach_s * MICRO))
 
     def wait_s(self, requirements: Requirements) -> float | None:
         """Return the seconds until the next round, None where time brings none."""
-        return (
-            self.round_timer.wait_s(self.sampled_at or 0)
-            if self.jobs()
-            else requirements.interval_s
-        )
+        if not self.jobs():
+            return requirements.interval_s
+        return self.timer.wait_s(self.sampled_at or 0)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return JSON values from which `load` restores the site."""
-        return {
-            "cpus": self.cpus,
-            "cpuset": self.cpuset,
-            "settled": self.sampled_at,
-            "tracks": {
-                key: container_history.to_json(t) for key, t in sorted(self.containers.items())
-            },
-            "rounds": self.round_timer.to_json(),
-            "grants": {
-                key: [g.share, g.job_class, g.reason, g.signal, g.prediction, g.unlimited, g.rank]
-                for key, g in sorted(self.allocations.items())
-            },
-            "orders": [[o.kind.value, o.job_id, o.reason, o.to] for o in self.actions],
-            "gain": self.gain,
-            "line": self.queue.to_json(),
-        }
 
-    def load(self, saved: Mapping[str, Any]) -> None:
-        """Restore what was saved. Raises KeyError, TypeError, ValueError or IndexError."""
-        self.cpus = float(saved["cpus"])
-        self.cpuset = saved["cpuset"]
-        self.sampled_at = saved["settled"]
-        self.containers = {
-            key: container_history.from_json(key, data) for key, data in saved["tracks"].items()
-        }
-        self.round_timer = round_timer.from_json(saved["rounds"])
-        self.allocations = {key: Allocation(*data) for key, data in saved["grants"].items()}
-        self.actions = tuple(JobAction(ActionKind(o[0]), o[1], o[2], o[3]) for o in saved["orders"])
-        self.gain = saved["gain"]
-        self.queue = queue_module.from_json(saved["line"]) if "line" in saved else Queue()
+def _by_name(containers: Iterable[ContainerHistory]) -> Jobs:
+    return tuple(sorted(containers, key=lambda job: (job.name, job.id)))

@@ -1,8 +1,8 @@
-"""Walking a host through its feed: samples are settled one after the other, and taken in stretches.
+"""A host read from observations: its history is filled sample by sample, or in stretches.
 
 As long as the same containers run, nothing happens between two rounds that a policy would see, and
-the samples in between are added to what is remembered all at once. That is what makes a week of
-them a matter of seconds.
+the samples in between are added to the history all at once. That is what makes a week of them a
+matter of seconds.
 """
 
 from __future__ import annotations
@@ -11,208 +11,216 @@ import bisect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from dltools.cpus import widest
-from dltools.observations import samples as feeds
-from dltools.observations.samples import HostSamples, Points, Remainder
+from dltools.observations.samples import (
+    HostSamples,
+    Layout,
+    Points,
+    Remainder,
+    pending_sample,
+    points_after,
+)
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory
 
-Labels = Callable[[str, str | None], dict[str, str]]
+LabelReader = Callable[[str, str | None], dict[str, str]]
 """From a container's name and the text of its labels to its labels."""
 
 
-def _nothing() -> HostSamples:
-    return HostSamples([], [], [], [0], {}, {})
-
-
 @dataclass(slots=True)
-class RecordedHost(HostHistory):
-    """A host and the feed that it is walked through: `reached` of its ticks are settled, `taken` of
-    these are in the tracks already. `rest` is what the feed before has left."""
+class RecordedHost:
+    """A host's history and the samples that it is read from.
 
-    rest: Remainder = field(default_factory=Remainder)
-    feed: HostSamples = field(default_factory=_nothing)
-    reached: int = 0
-    taken: int = 0
-    layout: tuple[list[str], list[int | None], list[str | None]] = field(
-        default_factory=lambda: ([], [], [])
-    )
-    alarms: dict[str, int] = field(default_factory=dict)  # when a job first speaks, meets a target
+    `remainder`: what the samples before have left. `sample_count`: how many of `samples` have been
+    reached, `recorded_count` how many of these are in the history already. `layout`: which
+    containers ran at the newest sample. `wake_times`: when a job first reports, or meets a target.
+    """
+
+    history: HostHistory
+    requirements: Requirements
+    remainder: Remainder = field(default_factory=Remainder)
+    layout: Layout = field(default_factory=Layout)
+    samples: HostSamples = field(default_factory=HostSamples.empty)
+    sample_count: int = 0
+    recorded_count: int = 0
+    wake_times: dict[str, int] = field(default_factory=dict)
 
     def clone(self) -> RecordedHost:
-        """Return a copy that shares nothing that changes."""
-        containers = {key: container.clone() for key, container in self.containers.items()}
-        return replace(self, containers=containers, allocations=dict(self.allocations))
+        """Return a copy that shares nothing that changes, for reading the remainder."""
+        containers = {key: one.clone() for key, one in self.history.containers.items()}
+        allocations = dict(self.history.allocations)
+        history = replace(self.history, containers=containers, allocations=allocations)
+        return replace(self, history=history)
 
-    def begin(self, feed: HostSamples, requirements: Requirements) -> None:
-        """Go on with a feed, that of the rest before it."""
-        self.feed, self.reached, self.taken, self.alarms = feed, 0, 0, {}
-        for container in self.containers.values():
-            self._set_alarm(container, requirements)
+    def begin_remainder(self) -> None:
+        """Begin with the one sample that the samples before have left."""
+        self.begin(pending_sample(self.remainder))
 
-    def end(self, requirements: Requirements, *, whole: bool) -> None:
-        """Take what is settled; keep the rest for later: the last tick, unless that is settled
-        too (`whole`), and the points after it."""
-        self.take(requirements)
-        self.forget_bystanders(requirements)
-        feed, ticks = self.feed, len(self.feed.times)
-        settled = feed.times[self.reached - 1] if self.reached else None
-        points = feeds.ungrouped(feed.points, settled)
-        self.rest = Remainder(points=points)
-        if not whole and ticks:
-            low, high = feed.bounds[ticks - 1], feed.bounds[ticks]
-            rows = {name: column[low:high] for name, column in feed.rows.items()}
-            self.rest = Remainder(feed.times[-1], feed.sizes[-1], rows, points)
-        self.feed = _nothing()
-        self.reached = self.taken = 0
+    def begin(self, samples: HostSamples) -> None:
+        """Begin with samples, those of the remainder before them."""
+        self.samples, self.sample_count, self.recorded_count = samples, 0, 0
+        self.wake_times = {}
+        for container in self.history.containers.values():
+            self._set_wake_time(container)
 
-    def settle_tick(self, requirements: Requirements, labels: Labels) -> None:
-        """Settle the next tick: see who has come, gone or restarted."""
-        tick = self.reached
-        layout = self.feed.layout(tick)
+    def end(self, *, all_complete: bool) -> None:
+        """Record what has been reached, and keep the remainder for later.
+
+        The last sample remains, unless `all_complete`: more of its rows may come. So do the points
+        after it.
+        """
+        self.record()
+        self.history.forget_bystanders(self.requirements)
+        samples, count = self.samples, len(self.samples.times)
+        reached = samples.times[self.sample_count - 1] if self.sample_count else None
+        points = points_after(samples.points, reached)
+        self.remainder = Remainder(points=points)
+        if not all_complete and count:
+            low, high = samples.bounds[count - 1], samples.bounds[count]
+            rows = {name: column[low:high] for name, column in samples.rows.items()}
+            self.remainder = Remainder(samples.times[-1], samples.sizes[-1], rows, points)
+        self.samples = HostSamples.empty()
+        self.sample_count = self.recorded_count = 0
+
+    def next_sample(self, labels: LabelReader) -> None:
+        """Move on to the next sample: see which containers came, left or restarted."""
+        number = self.sample_count
+        layout = self.samples.layout(number)
         if layout != self.layout:
-            self.take(requirements)
-            self._arrive(tick, layout, requirements, labels)
-        self.reached += 1
-        self.sampled_at, self.actions = self.feed.times[tick], ()
+            self.record()
+            self._set_containers(number, layout, labels)
+        self.sample_count += 1
+        self.history.sampled_at, self.history.actions = self.samples.times[number], ()
 
-    def is_quiet(self) -> bool:
-        """Tell whether nothing happens at the next tick that a policy would see."""
-        tick = self.reached
-        now = self.feed.times[tick]
+    def is_next_uneventful(self) -> bool:
+        """Tell whether nothing happens at the next sample that a policy would see."""
+        history, number = self.history, self.sample_count
+        now = self.samples.times[number]
         return not (
-            self.feed.layout(tick) != self.layout
-            or any(time <= now for time in self.alarms.values())
-            or (self.cpus == 0 and self.feed.sizes[tick] > 0)
-            or (self.round_timer.run_ids and self.round_timer.due(now))
-            or self.queue.is_due(now)
+            self.samples.layout(number) != self.layout
+            or any(time <= now for time in self.wake_times.values())
+            or (history.cpus == 0 and self.samples.sizes[number] > 0)
+            or (history.timer.run_ids and history.timer.is_due(now))
+            or history.queue.is_due(now)
         )
 
-    def _arrive(self, tick: int, layout: Any, requirements: Requirements, labels: Labels) -> None:
-        """Make the tracks of the containers that run at a tick."""
-        feed, low, containers = self.feed, self.feed.bounds[tick], {}
-        for at, (key, started, text) in enumerate(zip(*layout, strict=True), low):
-            container = self.containers.get(key)
-            known = container is not None
-            if container is None or (
-                started and container.started and started != container.started
-            ):
-                known, managed = False, container is not None and container.managed
-                title = feed.rows["container_name"][at] or key[:12]
-                container = ContainerHistory(
-                    key, title, self.name, arrived=feed.times[tick], managed=managed
-                )
-                self.allocations.pop(key, None)
-                self.alarms.pop(key, None)
-                if tick > 0:  # what it said while it was not seen to run is nobody's
-                    for points in feed.points.get(key, {}).values():
-                        points.at = points.upto(feed.times[tick - 1])
+    def _set_containers(self, number: int, layout: Layout, labels: LabelReader) -> None:
+        """Begin a history for each container that is new, or restarted, at a sample."""
+        samples, running = self.samples, {}
+        low, now = samples.bounds[number], samples.times[number]
+        known = self.history.containers
+        for at, (key, started, text) in enumerate(layout.containers(), low):
+            before = known.get(key)
+            restarted = (before is not None and started and before.started
+                         and started != before.started)  # fmt: skip
+            is_new = before is None or bool(restarted)
+            if before is None or restarted:
+                title = samples.rows["container_name"][at] or key[:12]
+                managed = before is not None and before.managed
+                container = ContainerHistory(key, title, self.history.name, now, managed=managed)
+                self._drop_earlier_run(key, number)
+            else:
+                container = before
             container.started = started or container.started
             container.label(labels(container.name, text))
-            containers[key] = container
-            if not known:
-                self._set_alarm(container, requirements)
-        self.containers, self.layout = containers, layout
-        self.alarms = {key: time for key, time in self.alarms.items() if key in containers}
+            running[key] = container
+            if is_new:
+                self._set_wake_time(container)
+        self.history.containers, self.layout = running, layout
+        self.wake_times = {key: time for key, time in self.wake_times.items() if key in running}
 
-    def take(self, requirements: Requirements) -> bool:
-        """Bring the tracks up to the last settled tick; the same containers run at all of them.
+    def _drop_earlier_run(self, key: str, number: int) -> None:
+        """Drop what is known of a container's earlier run, and its points up to the last sample."""
+        self.history.allocations.pop(key, None)
+        self.wake_times.pop(key, None)
+        if number > 0:
+            for points in self.samples.points.get(key, {}).values():
+                points.at = points.upto(self.samples.times[number - 1])
 
-        Tell whether one has met a target.
+    def record(self) -> bool:
+        """Add all samples reached to the history; the same containers run at all of them.
+
+        Tell whether a job has met a target.
         """
-        begin, end, feed, rows = self.taken, self.reached, self.feed, self.feed.rows
+        begin, end, rows = self.recorded_count, self.sample_count, self.samples.rows
         if begin == end:
             return False
-        met = False
-        self.taken = end
-        size = next((s for s in reversed(feed.sizes[begin:end]) if s > 0), None)
-        self.cpus = size or self.cpus
-        times, order = feed.times[begin:end], self.layout[0]
-        low, high, many = feed.bounds[begin], feed.bounds[end], len(order)
+        self.recorded_count = end
+        history, order = self.history, self.layout.ids
+        sizes = self.samples.sizes[begin:end]
+        history.cpus = next((size for size in reversed(sizes) if size > 0), None) or history.cpus
+        times = self.samples.times[begin:end]
+        low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
+        target_met = False
         for number, key in enumerate(order):
-            container = self.containers[key]
-            last = high - many + number
-            container.name = rows["container_name"][last] or container.name
-            container.state = rows["state"][last] or "running"
-            container.cpus = _known(rows["cpu_limit_cores"][last])
-            container.weight = _known(rows["cpu_weight"][last])
-            container.turn_s = _known(rows["turn_seconds"][last])
-            container.threads = rows["thread_count"][last]
-            container.cpuset = rows["cpuset"][last]
+            container = history.containers[key]
+            self._set_present(container, high - many + number)
             container.add_samples(times, rows["cpu_seconds"][low + number : high : many])
-            own = feed.points.get(key)
-            if own:
+            points = self.samples.points.get(key)
+            if points:
                 before = (container.met_first, container.met_final)
-                self._take_points(container, own, times[-1], requirements)
-                met = met or (container.met_first, container.met_final) != before
-        self.cpuset = widest(
-            self.cpuset, (container.cpuset for container in self.containers.values())
-        )
-        return met
+                self._add_points(container, points, times[-1])
+                target_met |= (container.met_first, container.met_final) != before
+        cpusets = (container.cpuset for container in history.containers.values())
+        history.cpuset = widest(history.cpuset, cpusets)
+        return target_met
 
-    def _take_points(
-        self,
-        container: ContainerHistory,
-        own: Mapping[str, Points],
-        now: int,
-        requirements: Requirements,
+    def _set_present(self, container: ContainerHistory, row: int) -> None:
+        """Set a container's name, state and limits to those of a row."""
+        rows = self.samples.rows
+        container.name = rows["container_name"][row] or container.name
+        container.state = rows["state"][row] or "running"
+        container.cpus = _known(rows["cpu_limit_cores"][row])
+        container.weight = _known(rows["cpu_weight"][row])
+        container.turn_s = _known(rows["turn_seconds"][row])
+        container.threads = rows["thread_count"][row]
+        container.cpuset = rows["cpuset"][row]
+
+    def _add_points(
+        self, container: ContainerHistory, points: Mapping[str, Points], now: int
     ) -> None:
-        for metric, points in own.items():
-            low, high = points.at, points.upto(now)
+        """Add a container's progress points up to a time; those before its start are not its."""
+        for metric, found in points.items():
+            low, high = found.at, found.upto(now)
             if low == high:
                 continue
-            points.at = high
-            if container.started is not None and points.times[low] < container.started:
-                low = bisect.bisect_left(points.times, container.started, low, high)
+            found.at = high
+            if container.started is not None and found.times[low] < container.started:
+                low = bisect.bisect_left(found.times, container.started, low, high)
                 if low == high:
                     continue
-            steps, epochs = points.steps[low:high], points.epochs[low:high]
-            container.add_points(metric, points.times[low:high], points.values[low:high], steps,
-                             curves=requirements.curves)  # fmt: skip
+            steps, epochs = found.steps[low:high], found.epochs[low:high]
+            container.add_points(metric, found.times[low:high], found.values[low:high], steps,
+                                 curves=self.requirements.curves)  # fmt: skip
             container.step = next((s for s in reversed(steps) if s is not None), container.step)
             container.epoch = next((e for e in reversed(epochs) if e == e), container.epoch)
-        if self.alarms and self.alarms.get(container.id, now + 1) <= now:
-            del self.alarms[container.id]
-            self._set_alarm(container, requirements)
+        if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
+            del self.wake_times[container.id]
+            self._set_wake_time(container)
 
-    def _set_alarm(self, container: ContainerHistory, requirements: Requirements) -> None:
-        """Note when a job that has said nothing yet does, and when one meets its next target."""
-        own = self.feed.points.get(container.id)
-        if not own:
+    def _set_wake_time(self, container: ContainerHistory) -> None:
+        """Note when a job that has reported nothing yet does, and when a job meets its target."""
+        points = self.samples.points.get(container.id)
+        if not points:
             return
         started, targets = container.started or 0, container.targets
         unmet = targets.final if container.met_first is not None else targets.first
         if not container.metrics:
             times = [
-                next((t for t in points.times[points.at :] if t >= started), None)
-                for points in own.values()
+                next((t for t in found.times[found.at :] if t >= started), None)
+                for found in points.values()
             ]
-        elif requirements.targets and unmet is not None and container.met_final is None:
-            points = own.get(targets.metric or "", Points())
-            rest = zip(points.times[points.at :], points.values[points.at :], strict=True)
+        elif self.requirements.targets and unmet is not None and container.met_final is None:
+            found = points.get(targets.metric or "", Points())
+            rest = zip(found.times[found.at :], found.values[found.at :], strict=True)
             times = [next((t for t, v in rest if t >= started and targets.meets(v, unmet)), None)]
         else:
             return
         known = [time for time in times if time is not None]
         if known:
-            self.alarms[container.id] = min(known)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return JSON values from which `load` restores the walk between two feeds."""
-        layout = [list(column) for column in self.layout]
-        return HostHistory.to_json(self) | {"layout": layout, "rest": self.rest.to_json()}
-
-    def load(self, saved: Mapping[str, Any]) -> None:
-        """Restore what was saved. Raises KeyError, TypeError, ValueError or IndexError."""
-        HostHistory.load(self, saved)
-        ids, starts, texts = saved["layout"]
-        self.layout = (list(ids), list(starts), list(texts))
-        self.rest = feeds.rest_from_json(saved["rest"])
-        if set(ids) != set(self.containers):
-            raise ValueError("the layout names other containers than the tracks")
+            self.wake_times[container.id] = min(known)
 
 
 def _known(value: float | None) -> float | None:

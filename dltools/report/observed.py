@@ -12,7 +12,8 @@ from dltools import labels
 from dltools.cpus import parse_cpus
 from dltools.errors import DataError
 from dltools.observations import metrics
-from dltools.observations.samples import HostSamples, Lists, chunks, feeds
+from dltools.observations.sample_reader import chunks, samples_by_host
+from dltools.observations.samples import HostSamples, Rows
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.targets import Targets, parse
 from dltools.plan.records import Settings
@@ -58,7 +59,7 @@ def run(table: pa.Table, label: str, name: str) -> Run:
         one = seen.setdefault(key, _Seen(key, counted=False, started=micros / _MICRO))
         one.rows.append((micros / _MICRO, key[0], *_UNKNOWN))
     for chunk in chunks(table):
-        for host, feed in feeds(chunk, {}, {}).items():
+        for host, feed in samples_by_host(chunk).items():
             _note(host, feed, seen, names)
             if feed.times:
                 last_of[host] = feed.times[-1] / _MICRO
@@ -126,7 +127,7 @@ def _note(
                 )  # fmt: skip
 
 
-def _allowed(rows: Lists, at: int) -> float:
+def _allowed(rows: Rows, at: int) -> float:
     """Return the cores that quota, CPU list and state allow, NaN where that is unknown."""
     if rows["state"][at] == "paused":
         return 0.0
@@ -135,7 +136,7 @@ def _allowed(rows: Lists, at: int) -> float:
     return min(limit, float(listed)) if listed else limit  # type: ignore[no-any-return]
 
 
-def _settings(rows: Lists, at: int, size: float) -> Settings:
+def _settings(rows: Rows, at: int, size: float) -> Settings:
     """Return the settings of a row, defaults left out."""
     limit, weight = rows["cpu_limit_cores"][at], rows["cpu_weight"][at]
     turn, cpuset = rows["turn_seconds"][at], rows["cpuset"][at]

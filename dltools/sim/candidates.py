@@ -9,7 +9,7 @@ from typing import Any
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import describe
-from dltools.plan.realisation import Mode
+from dltools.plan.realisation.mode import Mode
 from dltools.report.comparison import Runs, means, ratio
 from dltools.report.outcomes import Summary, summarise
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from dltools import labels
 from dltools.errors import DataError
 from dltools.observations import metrics
-from dltools.observations.samples import HostSamples, chunks, feeds
+from dltools.observations.sample_reader import chunks, samples_by_host
+from dltools.observations.samples import HostSamples
 from dltools.plan.policy.targets import parse
 from dltools.sim.contention import speed
 from dltools.sim.curve import LearningCurve
@@ -50,7 +51,7 @@ def workload(table: pa.Table, name: str) -> Workload:
     cpus: dict[str, float] = {}
     seen: dict[tuple[str, str], _Seen] = {}
     for chunk in chunks(table):
-        for host, feed in feeds(chunk, {}, {}).items():
+        for host, feed in samples_by_host(chunk).items():
             cpus[host] = max([cpus.get(host, 0.0), *(s for s in feed.sizes if s > 0)])
             _note(host, feed, seen)
     begun = min((s.samples[0][0] for s in seen.values() if s.samples), default=0.0)

@@ -12,7 +12,7 @@ from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
-from dltools.plan.realisation import Realisation
+from dltools.plan.realisation.base import Realisation
 from dltools.plan.records import Op
 from dltools.report.outcomes import JobResult, satisfies
 from dltools.sim.contention import Limits, allocate, beside, turns, useful

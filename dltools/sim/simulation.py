@@ -13,9 +13,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from dltools.plan.policy.base import ActionKind, Cluster, Policy, Requirements, State
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import ActionKind, Policy
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
-from dltools.plan.realisation import RealisationOptions, realise_host
+from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.rounds import Rounds
 from dltools.report.outcomes import JobResult
 from dltools.sim.contention import Limits
 from dltools.sim.host import Machine, Run, first_meeting, labels_of
@@ -45,15 +47,12 @@ class Simulation:
 
         `observer` is called for each machine every `every_s` seconds; that changes nothing.
         """
-        self._policy = policy
-        self._parameters = parameters
-        self._options = options
-        self._requirements: Requirements = policy.requirements(parameters)
+        self._rounds = Rounds(policy, parameters, options, {})
+        self._requirements = self._rounds.requirements
         self._talk = bool(self._requirements.windows or self._requirements.curves or observer)
         self._clairvoyant = clairvoyant
         self._observer = observer
         self._every_s = every_s
-        self._state: State = {}
         self._machines = {spec.name: Machine(spec) for spec in workload.nodes}
         for machine in self._machines.values():
             machine.listens = observer is not None
@@ -192,40 +191,27 @@ class Simulation:
     # Deciding
 
     def _look(self, machine: Machine) -> None:
-        """Ask the policy if a round is due, share the CPUs anew, and note what comes next."""
-        met = machine.sample(self._requirements)
-        history = machine.history
-        jobs = history.open_round(self._requirements, met=met)
-        if jobs:
-            nodes = {history.name: history.node(jobs)}
-            if self._requirements.cluster:
-                nodes = {name: self._seen(other, machine) for name, other in self._machines.items()}
-            cluster = Cluster(
-                history.sampled_at or 0, history.name, nodes, history.round_timer.interval_s or 0.0
-            )
-            decision = self._policy.decide(cluster, self._parameters, self._state)
-            history.close_round(decision, self._requirements, jobs)
-            self._state = decision.state
-            self._set(machine)
-            for order in decision.actions:
-                run = machine.runs.get(order.job_id)
-                if order.kind is ActionKind.MIGRATE and run is not None:
-                    self._migrate(machine, run, self._machines[order.to])
-        elif history.queue.is_due(history.sampled_at or 0):
-            self._set(machine)
+        """Run a round if one is due, share the CPUs anew, and note what comes next."""
+        target_met = machine.sample(self._requirements)
+        found = self._rounds.run(
+            machine.history, lambda: self._histories(machine), target_met=target_met
+        )
+        if found is not None:
+            machine.obey(found)
+            for action in machine.history.actions:
+                job = machine.runs.get(action.job_id)
+                if action.kind is ActionKind.MIGRATE and job is not None:
+                    self._migrate(machine, job, self._machines[action.to])
         machine.share()
         self._plan_next(machine)
 
-    def _set(self, machine: Machine) -> None:
-        found = realise_host(machine.history, self._options)
-        machine.history.queue = found.queue
-        machine.obey(found)
-
-    def _seen(self, other: Machine, machine: Machine) -> Any:
-        if other is not machine:
-            other.advance(machine.now, talk=self._talk)
-            other.sample(self._requirements)
-        return other.history.node()
+    def _histories(self, machine: Machine) -> list[HostHistory]:
+        """Return the histories of all hosts, brought up to the time of one that has been."""
+        for other in self._machines.values():
+            if other is not machine:
+                other.advance(machine.now, talk=self._talk)
+                other.sample(self._requirements)
+        return [other.history for other in self._machines.values()]
 
     def _migrate(self, machine: Machine, run: Run, target: Machine) -> None:
         """Send a job on its way, if there is room for it, which is kept for it until it lands."""
@@ -240,13 +226,9 @@ class Simulation:
     def _plan_next(self, machine: Machine) -> None:
         machine.version += 1
         time = machine.next_event(watch=self._requirements.targets)
-        round_timer = machine.history.round_timer
-        if (
-            round_timer.interval_s is not None
-            and round_timer.last is not None
-            and round_timer.run_ids
-        ):
-            time = min(time, max(machine.now, round_timer.last / MICRO + round_timer.interval_s))
+        timer = machine.history.timer
+        if timer.interval_s is not None and timer.last is not None and timer.run_ids:
+            time = min(time, max(machine.now, timer.last / MICRO + timer.interval_s))
         due = machine.history.queue.due
         if due is not None and machine.runs:
             time = min(time, max(machine.now, due / MICRO))

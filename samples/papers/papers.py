@@ -20,7 +20,7 @@ from statistics import fmean, stdev
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.report.outcomes import JobResult, summarise
 from dltools.sim import lower_bound
 from dltools.sim.simulation import Simulation

@@ -25,7 +25,7 @@ from dltools.observations.writing import Format, writer
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import Cluster, Decision, Policy, State
-from dltools.plan.realisation import RealisationOptions
+from dltools.plan.realisation.mode import RealisationOptions
 
 CONTAINERS = 100
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -96,7 +96,7 @@ def one_decision(containers: int = 160, samples: int = 240) -> None:
         timed = Timed(policy)
         made = Planner(timed, policy.parameters(), RealisationOptions())
         made.add(table)
-        made.settle()
+        made.complete()
         last = sorted(timed.taken)
         print(f"  {name:8s} {len(last):3d} decisions  {statistics.mean(last):6.2f}"
               f"  {last[max(0, int(len(last) * 0.99) - 1)]:6.2f}  {last[-1]:6.2f}")  # fmt: skip

@@ -25,7 +25,7 @@ from live import EPOCHS, ROOT, docker, lasted, run
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim.curve import LearningCurve
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, checked

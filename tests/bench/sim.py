@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from dltools.plan.policy import registry
-from dltools.plan.realisation import RealisationOptions
+from dltools.plan.realisation.mode import RealisationOptions
 from dltools.report.outcomes import summarise
 from dltools.sim.generate import trainings
 from dltools.sim.simulation import Simulation

@@ -19,7 +19,7 @@ from dltools.cli.exits import Exit
 from dltools.observations.schema import COLUMNS, VERSION
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import describe
-from dltools.plan.realisation import Mode
+from dltools.plan.realisation.mode import Mode
 from dltools.plan.records import SETTINGS, Op, Status
 from dltools.probe.progress import FAMILIES
 

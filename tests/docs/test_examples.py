@@ -14,7 +14,7 @@ from engine.tools import Tools
 
 from dltools.observations.reading import read_table
 from dltools.observations.writing import Format, writer
-from dltools.plan.realisation import Mode
+from dltools.plan.realisation.mode import Mode
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "samples" / "digits" / "recording.parquet"

@@ -13,7 +13,7 @@ from dltools.observations.table import Row
 from dltools.plan.policy import las, slaq, srtf
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.shares import beta_floor, in_line, in_proportion
-from dltools.plan.realisation import Mode
+from dltools.plan.realisation.mode import Mode
 
 
 def job(name: str, threads: int | None = None) -> ContainerHistory:

@@ -11,7 +11,7 @@ from dltools.observations.reading import read_table
 from dltools.observations.table import Row
 from dltools.plan.planner import Planner
 from dltools.plan.policy.dqoes import DQOES, classify
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.records import Plan
 
 QOE = '{{"dltools.qoe": "{}"}}'

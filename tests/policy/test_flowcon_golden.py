@@ -9,7 +9,7 @@ from observing import container, fold, node, point, verdicts
 
 from dltools.observations.table import Row
 from dltools.plan.policy.flowcon import limit, transition
-from dltools.plan.realisation import Mode
+from dltools.plan.realisation.mode import Mode
 
 ALPHA = 0.03
 

@@ -10,7 +10,7 @@ from observing import container, fold, node, point, verdicts
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy.tradl import TRADL
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.records import Op
 
 JOBS = {"a": ("0.5", "0.2"), "b": ("0.5", "0.2"), "c": ("0.95", None)}
@@ -114,7 +114,7 @@ def test_meeting_the_first_target_orders_one_delivery_at_once() -> None:
     )  # rounds far apart
     delivered = []
     table = to_table(rows({"a": [1.0, 0.9, 0.4, 0.3, 0.1, 0.1]}))
-    for _ in made.add_by_tick(table):
+    for _ in made.add_by_sample(table):
         plan = made.plan({}, pending=False)
         delivered.append([a.container_name for a in plan.actions if a.op is Op.DELIVER])
     assert delivered == [[], [], ["a"], [], []]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.report.outcomes import summarise
 from dltools.sim import lower_bound
 from dltools.sim.generate import trainings

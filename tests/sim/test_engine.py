@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.report.outcomes import JobResult, summarise
 from dltools.sim.curve import LearningCurve
 from dltools.sim.generate import ARRIVALS, arrivals, trainings

@@ -9,7 +9,7 @@ import pytest
 from dltools.observations.table import Row, to_table
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim.from_recording import workload
 from dltools.sim.recorder import Recorder
 from dltools.sim.simulation import Simulation

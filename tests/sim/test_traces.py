@@ -12,7 +12,7 @@ import pytest
 
 from dltools.errors import DataError
 from dltools.plan.policy import registry
-from dltools.plan.realisation import RealisationOptions
+from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.simulation import Simulation
 from dltools.sim.traces import alibaba, gavel, machines, philly, pollux
 from dltools.sim.workload import HostSpec, Job, checked

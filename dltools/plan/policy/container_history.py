@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import le, lt
 from typing import Any
 
 from dltools.labels import PROTECT, is_true
-from dltools.plan.policy import curves
 from dltools.plan.policy.curves import Curve
 from dltools.plan.policy.targets import NONE, Targets, parse
 
@@ -297,62 +296,6 @@ class ContainerHistory:
         return is_true(self.labels.get(PROTECT))
 
 
-def number_to_json(value: float) -> float | str:
-    """Return a number, or the text from which `float` restores NaN or an infinity."""
-    return value if math.isfinite(value) else str(value)
-
-
-_PLAIN = ("name", "host", "arrived", "started", "state", "cpus", "weight", "threads", "cpuset",
-          "met_first", "met_final", "epoch", "step")  # fmt: skip
-
-
-def to_json(history: ContainerHistory) -> dict[str, Any]:
-    """Return a track as JSON values. NaN and the infinities become strings."""
-    return {
-        **{name: getattr(history, name) for name in (*_PLAIN, "turn_s")},
-        "held": history.managed,
-        "labels": dict(history.labels),
-        "samples": [list(sample) for sample in history.samples],
-        "metrics": {name: _series_to_json(s) for name, s in sorted(history.metrics.items())},
-    }
-
-
-def _series_to_json(series: Series) -> dict[str, Any]:
-    points = zip(series.times, series.values, series.steps, strict=True)
-    saved: dict[str, Any] = {
-        "peak": series.peak,
-        "points": [[time, number_to_json(value), step] for time, value, step in points],
-    }
-    if series.learning is not None:
-        kept = series.learning
-        saved["learning"] = [kept.works, kept.values, kept.stride, kept.seen, kept.last_step]
-        saved["fitted"] = series.fitted
-        saved["curve"] = series.curve and series.curve.to_json()
-    return saved
-
-
-def from_json(id_: str, data: Mapping[str, Any]) -> ContainerHistory:
-    """Return the track that `to_json` gave. Raises KeyError, TypeError or ValueError."""
-    history = ContainerHistory(id_, **{name: data[name] for name in _PLAIN})
-    history.turn_s, history.managed = data.get("turn_s"), bool(data.get("held"))
-    history.label({str(key): str(value) for key, value in data["labels"].items()})
-    history.samples = [(int(time), float(seconds)) for time, seconds in data["samples"]]
-    history.metrics = {name: _series_from_json(saved) for name, saved in data["metrics"].items()}
-    return history
-
-
-def _series_from_json(data: Mapping[str, Any]) -> Series:
-    points = data["points"]
-    series = Series(
-        times=[int(point[0]) for point in points],
-        values=[float(point[1]) for point in points],
-        steps=[point[2] for point in points],
-        peak=float(data["peak"]),
-    )
-    if data.get("learning"):
-        works, values, stride, seen, last_step = data["learning"]
-        series.learning = LearningHistory([float(w) for w in works], [float(v) for v in values],
-                                   int(stride), int(seen), last_step)  # fmt: skip
-        series.fitted = int(data["fitted"])
-        series.curve = curves.from_json(data["curve"]) if data["curve"] else None
-    return series
+def by_run_id(saved: Mapping[str, Any], jobs: Iterable[ContainerHistory]) -> dict[str, Any]:
+    """Return what a policy has saved by run, of these jobs alone."""
+    return {job.run_id: saved[job.run_id] for job in jobs if job.run_id in saved}

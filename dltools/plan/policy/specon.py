@@ -17,8 +17,8 @@ from the busiest. No limits are set; with `within` each node also orders its job
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dltools.plan.policy.base import (
@@ -32,12 +32,11 @@ from dltools.plan.policy.base import (
     Requirements,
     State,
 )
-from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory
+from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory, by_run_id
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.signals import Growth, cpu_share, growth, refit, remaining, signal_of
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.srtf import SRTF
-from dltools.plan.round_timer import by_run_id
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 _WORDS = {PROGRESSING: "progressing", WATCHING: "watching", CONVERGED: "converged"}
@@ -77,6 +76,37 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True)
+class _Known:
+    """What is remembered of a job: its best growth efficiency, its class, its newest growth."""
+
+    best: float = 0.0
+    job_class: str = PROGRESSING
+    growth: float | None = None
+
+    @classmethod
+    def load(cls, saved: Any) -> _Known:
+        """Return what was saved; a state of version 2 has a list."""
+        return cls(**saved) if isinstance(saved, Mapping) else cls(*saved)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """A migration ordered earlier: from which host, and when (microseconds)."""
+
+    source: str
+    at: int
+
+    @classmethod
+    def load(cls, saved: Any) -> _Moved:
+        """Return what was saved; a state of version 2 has a list."""
+        return cls(**saved) if isinstance(saved, Mapping) else cls(*saved)
+
+
+Known = Mapping[str, Mapping[str, _Known]]
+"""By host, then by run of a container."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Move:
     """A migration and the job seconds that it is predicted to save."""
 
@@ -98,45 +128,37 @@ class Specon:
         return Requirements(parameters.itval, windows=2, curves=True, cluster=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
-        """Classify the jobs of the host that ticked, and look for one migration in the cluster."""
-        node = cluster.host
-        best: dict[str, dict[str, Any]] = {
-            host: by_run_id(kept, cluster.hosts[host].jobs)
-            for host, kept in (state.get("best") or {}).items()
-            if host in cluster.hosts
-        }
-        growths = {
-            job.id: growth(job, cluster.now, cluster.interval_s, node.cpus) for job in node.jobs
-        }
-        known = dict(best.get(node.name) or {})
+        """Classify the jobs of the host sampled last, and look for one migration in the cluster."""
+        host = cluster.host
+        known = _known(state, cluster)
         shares = _within(cluster, parameters)
         allocations = {}
-        for job in node.jobs:
-            found = growths[job.id]
-            peak, job_class = known.get(job.run_id, (0.0, PROGRESSING))[:2]
-            job_class = transition(job_class, found.efficiency, peak, parameters.alpha)
-            peak = max(peak, found.efficiency or 0.0)
-            known[job.run_id] = [peak, job_class, found.efficiency]
-            reason = _reason(job_class, found, peak, parameters.alpha)
+        for job in host.jobs:
+            found = growth(job, cluster.now, cluster.interval_s, host.cpus)
+            before = known[host.name].get(job.run_id, _Known())
+            job_class = transition(
+                before.job_class, found.efficiency, before.best, parameters.alpha
+            )
+            best = max(before.best, found.efficiency or 0.0)
+            known[host.name][job.run_id] = _Known(best, job_class, found.efficiency)
+            reason = _reason(job_class, found, best, parameters.alpha)
             own = shares.get(job.id, Allocation(None, "-", ""))
-            allocations[job.id] = replace(own, job_class=job_class, reason=reason,
-                                     signal=signal_of(found), prediction="")  # fmt: skip
-        best[node.name] = known
-        known_moves: dict[str, Any] = dict(state.get("moved") or {})
-        moved = _came_about(known_moves, cluster, parameters.cooldown)
+            allocations[job.id] = replace(
+                own, job_class=job_class, reason=reason, signal=signal_of(found), prediction=""
+            )
+        moved = _pending_moves(state, cluster, parameters.cooldown)
         actions: tuple[JobAction, ...] = ()
         gain = "no migration"
         last = state.get("last")
         if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
-            move, gain = _choose(cluster, best, moved, parameters)
-            # A plan's actions are of the host that ticked: the source's own round orders the move.
-            if move is not None and move.source == node.name:
+            move, gain = _choose(cluster, known, moved, parameters)
+            # A plan's actions are of the host sampled last: the source's own round orders the move.
+            if move is not None and move.source == host.name:
                 reason = f"converged, and slows {move.source}: {gain}"
                 actions = (JobAction(ActionKind.MIGRATE, move.job.id, reason, move.target),)
-                moved[move.job.name] = [move.source, cluster.now]
+                moved[move.job.name] = _Moved(move.source, cluster.now)
                 last = cluster.now
-        memory = {"best": best, "moved": moved, "last": last}
-        return Decision(allocations, memory, actions=actions, gain=gain)
+        return Decision(allocations, _memory(known, moved, last), actions=actions, gain=gain)
 
 
 SPECON = Specon()
@@ -158,31 +180,53 @@ def transition(job_class: str, efficiency: float | None, best: float, alpha: flo
     return {PROGRESSING: WATCHING, WATCHING: CONVERGED, CONVERGED: CONVERGED}[job_class]
 
 
-def _came_about(moved: Mapping[str, Any], cluster: Cluster, cooldown_s: float) -> dict[str, Any]:
-    """Return the moves that may still come about, or have: a job that is on its source long after
-    may be moved again."""
+def _known(state: State, cluster: Cluster) -> dict[str, dict[str, _Known]]:
+    """Return what is remembered of the jobs that still run, and {} for the host sampled last."""
+    found: dict[str, dict[str, _Known]] = {cluster.sampled: {}}
+    for host, saved in (state.get("best") or {}).items():
+        if host in cluster.hosts:
+            jobs = by_run_id(saved, cluster.hosts[host].jobs)
+            found[host] = {run_id: _Known.load(one) for run_id, one in jobs.items()}
+    return found
+
+
+def _pending_moves(state: State, cluster: Cluster, cooldown_s: float) -> dict[str, _Moved]:
+    """Return the moves that were carried out or still may be, by the job's name.
+
+    A job that is on its source long after the order may be moved again.
+    """
     kept = {}
-    for name, (source, time) in moved.items():
-        here = source in cluster.hosts and any(j.name == name for j in cluster.hosts[source].jobs)
-        if not here or cluster.now - time < 2 * cooldown_s * MICRO:
-            kept[name] = [source, time]
+    for name, saved in (state.get("moved") or {}).items():
+        move = _Moved.load(saved)
+        source = cluster.hosts.get(move.source)
+        is_there = source is not None and any(job.name == name for job in source.jobs)
+        if not is_there or cluster.now - move.at < 2 * cooldown_s * MICRO:
+            kept[name] = move
     return kept
 
 
-Best = Mapping[str, Mapping[str, Sequence[Any]]]
+def _memory(known: Known, moved: Mapping[str, _Moved], last: int | None) -> State:
+    """Return what is remembered as JSON values."""
+    return {
+        "best": {host: {run_id: asdict(one) for run_id, one in jobs.items()}
+                 for host, jobs in known.items()},
+        "moved": {name: asdict(move) for name, move in moved.items()},
+        "last": last,
+    }  # fmt: skip
 
 
-def _class(best: Best, host: str, job: ContainerHistory) -> str:
-    found = (best.get(host) or {}).get(job.run_id)
-    return str(found[1]) if found else PROGRESSING
+def _known_of(known: Known, host: str, job: ContainerHistory) -> _Known:
+    return known.get(host, {}).get(job.run_id, _Known())
 
 
 def _load(
-    node: HostState, best: Best, cluster: Cluster, kind: str, plus: int = 0
+    node: HostState, known: Known, cluster: Cluster, kind: str, plus: int = 0
 ) -> tuple[float, float, float]:
     """Return a node's load, the first number by the kind asked for; jobs and CPU use decide among
     equals. `plus` jobs, converged ones, come or go."""
-    progressing = sum(_class(best, node.name, job) == PROGRESSING for job in node.jobs)
+    progressing = sum(
+        _known_of(known, node.name, job).job_class == PROGRESSING for job in node.jobs
+    )
     itval = round(cluster.interval_s * MICRO)
     shares = [cpu_share(job, cluster.now, itval, node.cpus)[0] or 0.0 for job in node.jobs]
     cpu = math.fsum(shares)
@@ -192,18 +236,18 @@ def _load(
 
 
 def _choose(
-    cluster: Cluster, best: Best, moved: Mapping[str, Any], parameters: Parameters
+    cluster: Cluster, known: Known, moved: Mapping[str, _Moved], parameters: Parameters
 ) -> tuple[_Move | None, str]:
     nodes = {host: node for host, node in cluster.hosts.items() if node.cpus > 0}
     if len(nodes) < 2:
         return None, "no migration: one host only"
-    loads = {host: _load(node, best, cluster, parameters.load) for host, node in nodes.items()}
+    loads = {host: _load(node, known, cluster, parameters.load) for host, node in nodes.items()}
     target = min(sorted(nodes), key=lambda host: loads[host])
     idle = not nodes[target].jobs
     busiest_first = sorted((h for h in nodes if h != target), key=lambda h: loads[h], reverse=True)
     for source in busiest_first:
         jobs = [job for job in nodes[source].jobs if job.name not in moved]
-        classes = {job.id: _class(best, source, job) for job in nodes[source].jobs}
+        classes = {job.id: _known_of(known, source, job).job_class for job in nodes[source].jobs}
         candidates = [job for job in jobs if classes[job.id] == CONVERGED]
         mixed = PROGRESSING in classes.values()
         if idle and len(nodes[source].jobs) > 1:
@@ -212,10 +256,12 @@ def _choose(
             continue
         if not candidates:
             continue
-        job = min(candidates, key=lambda j: (_growth_of(best, source, j), j.name, j.id))
+        job = min(
+            candidates, key=lambda j: (_known_of(known, source, j).growth or 0.0, j.name, j.id)
+        )
         after = max(
-            _load(nodes[source], best, cluster, parameters.load, -1)[:2],
-            _load(nodes[target], best, cluster, parameters.load, +1)[:2],
+            _load(nodes[source], known, cluster, parameters.load, -1)[:2],
+            _load(nodes[target], known, cluster, parameters.load, +1)[:2],
         )
         if after >= loads[source][:2]:
             return None, f"no migration: {job.name} on {target} would not lower the heaviest load"
@@ -226,11 +272,6 @@ def _choose(
         move = _Move(job, source, target, saves)
         return move, f"{job.name} to {target} saves {saves:.3g} job seconds (predicted)"
     return None, "no migration: no node holds a converged job next to a progressing one"
-
-
-def _growth_of(best: Best, host: str, job: ContainerHistory) -> float:
-    found = (best.get(host) or {}).get(job.run_id)
-    return float(found[2]) if found and len(found) > 2 and found[2] is not None else 0.0
 
 
 def saved(job: ContainerHistory, source: HostState, target: HostState, pause_s: float) -> float:

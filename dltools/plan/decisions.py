@@ -1,0 +1,124 @@
+"""What was decided for each container, and the plan's actions that bring it about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from dltools.cpus import parse_cpus
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import ActionKind, Allocation
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.base import Realisation
+from dltools.plan.records import Action, Op, Settings, differs
+
+_OPS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
+
+Realised = Mapping[str, Realisation]
+"""Realisations by host name."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobDecision:
+    """What was decided for one container: `setting` is None where nothing changes."""
+
+    host: str
+    container_id: str
+    name: str
+    allocation: Allocation
+    present: Settings
+    setting: Settings | None
+    reason: str
+    op: Op
+
+    @property
+    def job_class(self) -> str:
+        """The job's class, - where it has none."""
+        return self.allocation.job_class
+
+
+def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobDecision]:
+    """Yield the decision for each container of each host, by name."""
+    for host in hosts:
+        found = realised[host.name]
+        for container in sorted(host.containers.values(), key=lambda one: (one.name, one.id)):
+            yield _decision(host, container, found)
+
+
+def _decision(host: HostHistory, container: ContainerHistory, found: Realisation) -> JobDecision:
+    present = present_settings(container, host.cpus, host.cpuset)
+    allocation, setting = host.allocations.get(container.id), found.settings.get(container.id)
+    if setting is not None and found.op is Op.UPDATE and not differs(setting, present, host.cpus):
+        setting = None
+    note = found.notes.get(container.id, "")
+    if allocation is None:
+        note = note if setting is not None else "left alone"
+        why = "protected" if container.protected else f"no progress seen: {note}"
+        allocation, note = Allocation(None, "-", why), ""
+    notes = (allocation.reason, note, *container.targets.faults)
+    reason = "; ".join(note for note in notes if note)
+    return JobDecision(host.name, container.id, container.name, allocation, present, setting,
+                       reason, found.op)  # fmt: skip
+
+
+def present_settings(container: ContainerHistory, cpus: float, cpuset: str | None) -> Settings:
+    """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
+    `cpuset`; what is unknown is left out."""
+    present: Settings = {}
+    if container.cpus is not None and container.cpus > 0:
+        present["cpus"] = None if container.cpus >= cpus else container.cpus
+    if container.weight is not None and container.weight > 0:
+        present["cpu_weight"] = container.weight
+    if container.cpuset:
+        every = container.cpuset == cpuset and len(parse_cpus(container.cpuset)) >= cpus
+        present["cpuset"] = None if every else container.cpuset
+    if container.turn_s is not None:
+        present["turn_s"] = container.turn_s
+    if container.state == "paused":
+        present["state"] = container.state
+    return present
+
+
+def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, ...]:
+    """Return a plan's actions: settings that change, then what is done once."""
+    hosts = list(hosts)
+    found: list[Action] = []
+    for one in decisions(hosts, realised):
+        if one.setting is None:
+            continue
+        expect = {name: value for name, value in one.present.items()
+                  if name in one.setting and one.op is Op.UPDATE}  # fmt: skip
+        found.append(Action(len(found) + 1, one.op, one.host, one.container_id, one.name,
+                            one.setting, expect, one.reason))  # fmt: skip
+    for host in hosts:
+        for action in host.actions:
+            job = host.containers.get(action.job_id)
+            if job is not None:
+                found.append(Action(len(found) + 1, _OPS[action.kind], host.name, job.id, job.name,
+                                    {}, {}, action.reason, action.to or None))  # fmt: skip
+    return tuple(found)
+
+
+def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
+    """Return the class of each job that has one, by its name, for each host."""
+    found = {
+        host.name: {host.containers[key].name: allocation.job_class
+                    for key, allocation in host.allocations.items() if key in host.containers}
+        for host in hosts
+    }  # fmt: skip
+    return {name: dict(sorted(jobs.items())) for name, jobs in found.items() if jobs}
+
+
+def gain(hosts: Iterable[HostHistory]) -> str:
+    """Return what the last rounds are expected to bring, in one line."""
+    gains = {host.name: host.gain for host in hosts if host.gain}
+    if len(gains) == 1:
+        return next(iter(gains.values()))
+    return "; ".join(f"{name}: {gain}" for name, gain in gains.items())
+
+
+def modes(realised: Realised) -> dict[str, str]:
+    """Return how shares became settings, of all hosts, and why: parameters of a plan."""
+    names = sorted({found.mode.value for found in realised.values() if found.settings})
+    whys = sorted({found.why for found in realised.values() if found.settings})
+    return {"realize": "+".join(names), "realize_why": "; ".join(whys)} if names else {}

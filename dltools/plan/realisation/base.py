@@ -1,0 +1,62 @@
+"""What a realisation is made from, and what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dltools.plan.policy.base import Allocation
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.queue import Queue
+from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.records import Op, Settings
+
+TURN_NOTE = "has waited long enough: its turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Realisation:
+    """A host's settings by job id, all brought about by the operation `op`.
+
+    `note` says what the settings guarantee, `notes` what there is to say of single jobs; `queue`
+    is the queue after them.
+    """
+
+    mode: Mode
+    why: str
+    note: str = ""
+    op: Op = Op.UPDATE
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    queue: Queue = field(default_factory=Queue)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What settings are made from.
+
+    `jobs`: those with a share; `allocations`: by job id; `cpus`: of the host; `cpuset`: the CPUs
+    that containers may have, None where unknown; `queue`: before the change; `now`: microseconds.
+    """
+
+    choice: ModeChoice
+    jobs: list[ContainerHistory]
+    allocations: Mapping[str, Allocation]
+    cpus: float
+    cpuset: str | None
+    queue: Queue
+    now: int
+
+    def share(self, job: ContainerHistory) -> float:
+        """Return a job's share; an equal one where the job is unlimited."""
+        found = self.allocations[job.id]
+        return 1 / len(self.jobs) if found.unlimited or found.share is None else found.share
+
+    def is_unlimited(self, job: ContainerHistory) -> bool:
+        """Tell whether a job is not limited, whatever its share."""
+        return self.allocations[job.id].unlimited
+
+    def realisation(self, note: str, **parts: Any) -> Realisation:
+        """Return a realisation in the chosen mode."""
+        return Realisation(self.choice.mode, self.choice.why, note, **parts)

@@ -1,0 +1,56 @@
+"""The order of jobs that cannot all run at once, and the groups that can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.base import Case
+from dltools.plan.realisation.mode import busy_threads, is_serving
+
+Standing = tuple[int, bool, float]
+"""What jobs are ordered by: the smaller goes first."""
+
+
+def standing(case: Case, job: ContainerHistory) -> Standing:
+    """Return a job's standing: by rank; then jobs that get all that their threads can use, so that
+    a narrow job is not behind a wide one; then by share."""
+    share = round(case.share(job), 9)
+    is_full = share * case.cpus >= min(busy_threads(job), case.cpus) * (1 - 1e-6)
+    return case.allocations[job.id].rank, not is_full, 0.0 if is_full else -share
+
+
+def standings(case: Case) -> dict[str, Standing]:
+    """Return the standing of each job that does not serve; an unlimited job equals the first."""
+    found = {job.id: standing(case, job) for job in case.jobs if not is_serving(job)}
+    unlimited = {job.id for job in case.jobs if case.is_unlimited(job)}
+    best = min((one for key, one in found.items() if key not in unlimited), default=None)
+    head = (0, False, 0.0) if best is None or best[0] > 0 else best
+    return {key: head if key in unlimited else one for key, one in found.items()}
+
+
+def in_order(case: Case, found: Mapping[str, Standing]) -> list[ContainerHistory]:
+    """Return the jobs that have a standing, in order; equals by arrival."""
+    return sorted(
+        (job for job in case.jobs if job.id in found),
+        key=lambda job: (found[job.id], job.arrived, job.name, job.id),
+    )
+
+
+def groups_that_fit(jobs: Sequence[ContainerHistory], cpus: float) -> list[list[ContainerHistory]]:
+    """Return the jobs in groups whose threads fit the CPUs.
+
+    Each job joins the first group that has room for it; one that fits nowhere is its own group.
+    """
+    groups: list[list[ContainerHistory]] = []
+    rooms: list[float] = []
+    for job in jobs:
+        need = busy_threads(job)
+        at = next((k for k, room in enumerate(rooms) if need <= room), None)
+        if at is None:
+            groups.append([])
+            rooms.append(cpus)
+            at = len(groups) - 1
+        groups[at].append(job)
+        rooms[at] -= need
+    return groups

@@ -1,0 +1,61 @@
+"""Priorities: weights so far apart that the first jobs run almost alone."""
+
+from __future__ import annotations
+
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.queue import patience_s
+from dltools.plan.realisation.base import TURN_NOTE, Case, Realisation
+from dltools.plan.realisation.order import Standing, groups_that_fit, in_order, standings
+from dltools.plan.records import Settings
+
+LEVELS = (1024.0, 10.0, 2.0)
+"""Weights of `priority`: a hundred times apart, which cgroup version 2 can tell apart too. The
+first is what every container begins with, so that a new job gets to report its first progress."""
+
+
+def priorities(case: Case) -> Realisation:
+    """Return weights a hundred times apart.
+
+    First come the jobs that get all that their threads can use, then the others in order of their
+    shares, so that as many as there are CPUs for run almost alone. Jobs of a higher rank stand
+    behind. Work-conserving.
+    """
+    found = standings(case)
+    jobs = in_order(case, found)
+    many = len(groups_that_fit(jobs, case.cpus))
+    urgent = case.queue.urgent((job.run_id for job in jobs), many, case.now)
+    groups = groups_that_fit(_in_turn(case, jobs, found, urgent), case.cpus)
+    settings: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in case.jobs}
+    notes: dict[str, str] = {}
+    for number, group in enumerate(groups):
+        for job in group:
+            settings[job.id] = {"cpu_weight": LEVELS[min(number, len(LEVELS) - 1)]}
+            notes[job.id] = f"{number + 1}. of {len(groups)} in line" if len(groups) > 1 else ""
+    first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
+    notes |= {job.id: TURN_NOTE for job in first if job.run_id in urgent}
+    note = f"work-conserving; the first of {len(groups)} in line run almost alone"
+    if waiting:
+        note += f", equals in turn; nobody waits much longer than {patience_s(many):g} s"
+    contested = {found[job.id] for job in waiting}
+    queue = case.queue.moved(
+        first=[job.run_id for job in first],
+        waiting=[job.run_id for job in waiting],
+        urgent=[job.run_id for job in first if job.run_id in urgent],
+        equals=[job.run_id for job in first if found[job.id] in contested],
+        groups=many, now=case.now,
+    )  # fmt: skip
+    return case.realisation(note, settings=settings, notes=notes, queue=queue)
+
+
+def _in_turn(
+    case: Case, jobs: list[ContainerHistory], found: dict[str, Standing], urgent: list[str]
+) -> list[ContainerHistory]:
+    """Return the jobs in order: urgent ones first, then by standing; equals take turns."""
+    place = {run_id: number for number, run_id in enumerate(urgent)}
+    return sorted(
+        jobs,
+        key=lambda job: (
+            place.get(job.run_id, len(place)), found[job.id], case.queue.turn(job.run_id, case.now),
+            0.0 if job.run_id in case.queue.positions else job.attained,
+        )
+    )  # fmt: skip

@@ -1,0 +1,79 @@
+"""The one call that turns a host's allocations into settings, for the planner and the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import HostState
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.queue import Queue
+from dltools.plan.realisation.base import Case, Realisation
+from dltools.plan.realisation.cores import cores
+from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions, choose_mode
+from dltools.plan.realisation.priority import LEVELS, priorities
+from dltools.plan.realisation.rotation import rotation
+from dltools.plan.realisation.shares import quotas, weights
+from dltools.plan.records import Settings
+
+_REALISERS: Mapping[Mode, Callable[[Case], Realisation]] = {
+    Mode.QUOTA: quotas, Mode.WEIGHT: weights, Mode.PRIORITY: priorities,
+    Mode.ROTATE: rotation, Mode.CORES: cores,
+}  # fmt: skip
+
+_DEFAULTS: Mapping[Mode, Settings] = {
+    Mode.QUOTA: {"cpus": None},
+    Mode.WEIGHT: {"cpu_weight": DEFAULT_CPU_WEIGHT},
+    Mode.PRIORITY: {"cpu_weight": DEFAULT_CPU_WEIGHT},
+    Mode.ROTATE: {},
+    Mode.CORES: {"cpuset": None},
+}
+"""What a new container has, of that which a mode sets."""
+
+
+def realise_host(host: HostHistory, options: RealisationOptions) -> Realisation:
+    """Return the settings of a host's containers at its newest sample."""
+    state = host.state()
+    return realise(
+        choose_mode(options, state), state, host.cpuset, host.without_progress(),
+        host.queue, host.sampled_at or 0,
+    )  # fmt: skip
+
+
+def realise(
+    choice: ModeChoice,
+    host: HostState,
+    cpuset: str | None = None,
+    without_progress: Sequence[ContainerHistory] = (),
+    queue: Queue | None = None,
+    now: int = 0,
+) -> Realisation:
+    """Return the settings of each job that was last allocated a share.
+
+    `cpuset`: the CPUs that containers may have. `without_progress`: containers that have reported
+    nothing yet; one that restarted, or still has the weight of a waiting job, gets the defaults
+    back. `queue`: the queue at `now` (microseconds).
+    """
+    given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
+    shares = {key: allocation for key, allocation in given.items() if allocation.share is not None}
+    has_shares = host.cpus > 0 and bool(shares)
+    defaults = _DEFAULTS[choice.mode]
+    reset = {
+        job.id: defaults
+        for job in without_progress
+        if defaults and (job.managed or (has_shares and _was_waiting(job, defaults)))
+    }
+    notes = dict.fromkeys(reset, "what containers begin with")
+    if not has_shares:
+        return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
+    jobs = [job for job in host.jobs if job.id in shares]
+    case = Case(choice, jobs, shares, host.cpus, cpuset, queue or Queue(), now)
+    found = _REALISERS[choice.mode](case)
+    return replace(found, settings={**reset, **found.settings}, notes={**notes, **found.notes})
+
+
+def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:
+    """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
+    return "cpu_weight" in defaults and job.weight is not None and job.weight <= LEVELS[1]

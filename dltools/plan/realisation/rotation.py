@@ -1,0 +1,37 @@
+"""Rotation: groups of jobs run in turn, the others are paused."""
+
+from __future__ import annotations
+
+import math
+
+from dltools.plan.realisation.base import Case, Realisation
+from dltools.plan.realisation.mode import is_serving
+from dltools.plan.realisation.order import groups_that_fit, in_order, standings
+from dltools.plan.records import Op, Settings
+
+_SHORTEST = 0.1
+"""Shortest turn, as a part of the quantum."""
+
+
+def rotation(case: Case) -> Realisation:
+    """Return turns in proportion to shares, of groups whose threads fit the CPUs.
+
+    As many trainings as there are CPUs for run at a time. Serving containers are never paused.
+    """
+    trainings = in_order(case, standings(case))
+    notes = {job.id: "serves: never paused" for job in case.jobs if is_serving(job)}
+    groups = groups_that_fit(trainings, case.cpus)
+    if len(groups) < 2:
+        note = "nobody waits: the trainings fit the CPUs together"
+        return case.realisation(note, notes=notes)
+    sums = [math.fsum(case.share(job) for job in group) for group in groups]
+    quantum_s = case.choice.quantum_s
+    settings: dict[str, Settings] = {}
+    for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
+        turn_s = quantum_s * len(groups) * share / math.fsum(sums)
+        turn_s = round(max(_SHORTEST * quantum_s, turn_s), 3)
+        for job in group:
+            settings[job.id] = {"group": number, "turn_s": turn_s}
+            notes[job.id] = f"{turn_s:g} s of every cycle"
+    note = f"{len(groups)} groups take turns; the CPUs of whoever has the turn are its own"
+    return case.realisation(note, op=Op.ROTATE, settings=settings, notes=notes)

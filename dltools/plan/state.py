@@ -1,0 +1,240 @@
+"""A planner's state as JSON values: what the next plan needs, in order to go on where this ended.
+
+Fields are saved by name. States of version 2 are read too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dltools.errors import DataError
+from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy import curves
+from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirements, State
+from dltools.plan.policy.container_history import ContainerHistory, LearningHistory, Series
+from dltools.plan.queue import Queue, QueuePosition
+from dltools.plan.recorded_host import RecordedHost
+from dltools.plan.round_timer import RoundTimer
+from dltools.plan.state_v2 import upgraded
+
+VERSION = 3
+
+_CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "weight", "turn_s",
+                     "threads", "cpuset", "met_first", "met_final", "epoch", "step",
+                     "managed")  # fmt: skip
+_POINT_FIELDS = ("container_id", "metric", "time", "value", "step", "epoch")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """The newest time read (microseconds), what the policy remembers, and the hosts."""
+
+    newest: int | None
+    memory: State
+    hosts: Mapping[str, RecordedHost]
+
+
+def save(state: SavedState, policy: str) -> dict[str, Any]:
+    """Return the state of a planner of a policy as JSON values. NaN and the infinities become
+    strings."""
+    return {
+        "v": VERSION,
+        "policy": policy,
+        "newest": state.newest,
+        "memory": state.memory,
+        "hosts": {name: _save_host(host) for name, host in sorted(state.hosts.items())},
+    }
+
+
+def load(saved: Mapping[str, Any], policy: str, requirements: Requirements) -> SavedState:
+    """Return what `save` was given. Raises `DataError` for another version or policy, and for
+    damage."""
+    version = saved.get("v")
+    if version not in (2, VERSION):
+        raise DataError(
+            f"state version {version}; this dltools reads 2 and {VERSION}: begin anew without it"
+        )
+    if saved.get("policy") != policy:
+        raise DataError(f"the state is of policy {saved.get('policy')!r}, not {policy!r}")
+    try:
+        if version == 2:
+            saved = upgraded(saved)
+        hosts = {
+            name: _load_host(name, data, requirements) for name, data in saved["hosts"].items()
+        }
+        return SavedState(saved["newest"], dict(saved["memory"]), hosts)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise DataError(f"damaged state: {type(error).__name__}: {error}") from error
+
+
+def _save_host(host: RecordedHost) -> dict[str, Any]:
+    history = host.history
+    return {
+        "cpus": history.cpus,
+        "cpuset": history.cpuset,
+        "sampled_at": history.sampled_at,
+        "containers": {key: _save_container(c) for key, c in sorted(history.containers.items())},
+        "timer": _fields(history.timer),
+        "allocations": {key: _fields(one) for key, one in sorted(history.allocations.items())},
+        "actions": [_fields(action) for action in history.actions],
+        "gain": history.gain,
+        "queue": save_queue(history.queue),
+        "layout": _fields(host.layout),
+        "remainder": _save_remainder(host.remainder),
+    }
+
+
+def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) -> RecordedHost:
+    history = HostHistory(
+        name,
+        cpus=float(saved["cpus"]),
+        cpuset=saved["cpuset"],
+        sampled_at=saved["sampled_at"],
+        containers={key: _load_container(key, c) for key, c in saved["containers"].items()},
+        timer=_load_timer(saved["timer"]),
+        allocations={key: Allocation(**one) for key, one in saved["allocations"].items()},
+        actions=tuple(
+            JobAction(**{**one, "kind": ActionKind(one["kind"])}) for one in saved["actions"]
+        ),
+        gain=saved["gain"],
+        queue=load_queue(saved["queue"]),
+    )
+    layout = Layout(*(list(saved["layout"][name]) for name in ("ids", "started", "labels")))
+    if set(layout.ids) != set(history.containers):
+        raise ValueError("the layout names other containers than there are")
+    remainder = _load_remainder(saved["remainder"])
+    return RecordedHost(history, requirements, remainder=remainder, layout=layout)
+
+
+def _load_timer(saved: Mapping[str, Any]) -> RoundTimer:
+    interval_s = saved["interval_s"]
+    return RoundTimer(
+        None if interval_s is None else float(interval_s), saved["last"], tuple(saved["run_ids"])
+    )
+
+
+def save_queue(queue: Queue) -> dict[str, Any]:
+    """Return a queue as JSON values."""
+    positions = sorted(queue.positions.items())
+    return {"positions": {key: _fields(one) for key, one in positions}, "due": queue.due}
+
+
+def load_queue(saved: Mapping[str, Any]) -> Queue:
+    """Return the queue that was saved. Raises KeyError, TypeError or ValueError."""
+    positions = {
+        str(run_id): QueuePosition(bool(p["first"]), int(p["since"]), bool(p["urgent"]))
+        for run_id, p in saved["positions"].items()
+    }
+    return Queue(positions, None if saved["due"] is None else int(saved["due"]))
+
+
+def _save_container(history: ContainerHistory) -> dict[str, Any]:
+    return {
+        **{name: getattr(history, name) for name in _CONTAINER_FIELDS},
+        "labels": dict(history.labels),
+        "samples": {
+            "times": [time for time, _ in history.samples],
+            "cpu_seconds": [seconds for _, seconds in history.samples],
+        },
+        "metrics": {name: _save_series(s) for name, s in sorted(history.metrics.items())},
+    }
+
+
+def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
+    history = ContainerHistory(id_, **{name: saved[name] for name in _CONTAINER_FIELDS})
+    history.label({str(key): str(value) for key, value in saved["labels"].items()})
+    samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
+    history.samples = [(int(time), float(seconds)) for time, seconds in samples]
+    history.metrics = {name: _load_series(series) for name, series in saved["metrics"].items()}
+    return history
+
+
+def _save_series(series: Series) -> dict[str, Any]:
+    saved: dict[str, Any] = {
+        "times": series.times,
+        "values": [_text_if_infinite(value) for value in series.values],
+        "steps": series.steps,
+        "peak": series.peak,
+    }
+    if series.learning is not None:
+        saved["learning"] = _fields(series.learning)
+        saved["fitted"] = series.fitted
+        saved["curve"] = series.curve and series.curve.to_json()
+    return saved
+
+
+def _load_series(saved: Mapping[str, Any]) -> Series:
+    series = Series(
+        times=[int(time) for time in saved["times"]],
+        values=[float(value) for value in saved["values"]],
+        steps=list(saved["steps"]),
+        peak=float(saved["peak"]),
+    )
+    if not len(series.times) == len(series.values) == len(series.steps):
+        raise ValueError("a metric's columns are of unequal length")
+    learning = saved.get("learning")
+    if learning:
+        series.learning = LearningHistory(
+            works=[float(work) for work in learning["works"]],
+            values=[float(value) for value in learning["values"]],
+            stride=int(learning["stride"]),
+            seen=int(learning["seen"]),
+            last_step=learning["last_step"],
+        )
+        series.fitted = int(saved["fitted"])
+        series.curve = curves.from_json(saved["curve"]) if saved["curve"] else None
+    return series
+
+
+def _save_remainder(remainder: Remainder) -> dict[str, Any]:
+    columns = zip(*remainder.points, strict=True) if remainder.points else [()] * len(_POINT_FIELDS)
+    points = {name: list(column) for name, column in zip(_POINT_FIELDS, columns, strict=True)}
+    points["value"] = [_text_if_infinite(value) for value in points["value"]]
+    points["epoch"] = [_null_if_infinite(epoch) for epoch in points["epoch"]]
+    rows = remainder.rows.items()
+    return {
+        "time": remainder.time,
+        "size": _null_if_infinite(remainder.size),
+        "rows": {name: [_null_if_infinite(value) for value in column] for name, column in rows},
+        "points": points,
+    }
+
+
+def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
+    rows = {name: list(saved["rows"][name]) for name in ROW_COLUMNS}
+    for name in REALS:
+        rows[name] = _reals(rows[name])
+    if len({len(column) for column in rows.values()}) > 1:
+        raise ValueError("columns of unequal length")
+    points = [
+        (str(key), str(metric), int(time), float(value), step, math.nan if epoch is None else epoch)
+        for key, metric, time, value, step, epoch in zip(
+            *(saved["points"][name] for name in _POINT_FIELDS), strict=True
+        )
+    ]
+    return Remainder(saved["time"], _reals([saved["size"]])[0], rows, points)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return a dataclass's fields by name."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def _text_if_infinite(value: float) -> float | str:
+    """Return a number, or the text from which `float` restores NaN or an infinity."""
+    return value if math.isfinite(value) else str(value)
+
+
+def _null_if_infinite(value: Any) -> Any:
+    """Return a value, None for NaN and the infinities."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _reals(values: Sequence[float | None]) -> list[float]:
+    """Return numbers, NaN for None."""
+    return [math.nan if value is None else float(value) for value in values]

@@ -1,0 +1,108 @@
+"""A saved state: the fields by name, and states of the version before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dltools.errors import DataError
+from dltools.observations.reading import read_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.records import dump_plan
+
+ROOT = Path(__file__).parents[2]
+RECORDING = ROOT / "samples" / "digits" / "recording.parquet"
+STATES = ROOT / "tests" / "fixtures" / "states"
+NAMES = ("flowcon", "tradl", "specon")
+
+
+def planner(name: str, saved: dict[str, Any] | None = None) -> Planner:
+    policy = registry.get(name, [])
+    return Planner(policy, policy.parameters(), RealisationOptions(Mode.PRIORITY), saved)
+
+
+def second_part_planned(name: str, saved: dict[str, Any]) -> str:
+    """Return the plan after the rows that followed the saved state: two fifths of all."""
+    with RECORDING.open("rb") as stream:
+        table = read_table(stream, "recording")
+    made = planner(name, saved)
+    made.add(table.slice(table.num_rows * 2 // 5))
+    return dump_plan(made.plan({}))
+
+
+def saved_now(name: str) -> dict[str, Any]:
+    with RECORDING.open("rb") as stream:
+        table = read_table(stream, "recording")
+    made = planner(name)
+    made.add(table.slice(0, table.num_rows * 2 // 5))
+    return json.loads(json.dumps(made.plan({}).state))  # type: ignore[no-any-return]
+
+
+def saved_before(name: str) -> dict[str, Any]:
+    return json.loads((STATES / f"{name}-v2.json").read_text())  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_state_of_version_2_goes_on_like_one_of_today(name: str) -> None:
+    assert second_part_planned(name, saved_before(name)) == second_part_planned(
+        name, saved_now(name)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_in_a_state_has_a_name(name: str) -> None:
+    """Lists hold values of one kind: columns, names, numbers; never a record by position."""
+
+    def lists(value: object) -> list[list[Any]]:
+        if isinstance(value, dict):
+            return [found for one in value.values() for found in lists(one)]
+        if isinstance(value, list):
+            return [value, *(found for one in value for found in lists(one))]
+        return []
+
+    saved = saved_now(name)
+    for host in saved["hosts"].values():
+        for container in host["containers"].values():
+            for series in container["metrics"].values():
+                series.pop("curve", None)  # a fit's voters: pairs of numbers
+    for found in lists(saved):
+        kinds = {type(value) for value in found if value not in (None, "nan", "inf", "-inf")}
+        assert len(kinds) <= 1 or kinds == {int, float}, found
+
+
+def test_an_early_state_of_version_2_lacks_some_fields() -> None:
+    saved = saved_before("flowcon")
+    saved["memory"] = {}
+    for host in saved["hosts"].values():
+        del host["line"], host["rest"]["rows"]["turn_seconds"]
+        host["grants"] = {key: allocation[:5] for key, allocation in host["grants"].items()}
+        for container in host["tracks"].values():
+            del container["held"], container["turn_s"]
+    assert '"policy":"flowcon"' in second_part_planned("flowcon", saved)
+
+
+def test_another_version_and_another_policy_are_refused() -> None:
+    saved = saved_now("flowcon")
+    with pytest.raises(DataError, match=r"state version 4; this dltools reads 2 and 3"):
+        planner("flowcon", {**saved, "v": 4})
+    with pytest.raises(DataError, match=r"the state is of policy 'flowcon', not 'tradl'"):
+        planner("tradl", saved)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_damage_is_one_error_whatever_is_missing(version: int) -> None:
+    def saved() -> dict[str, Any]:
+        return saved_before("flowcon") if version == 2 else saved_now("flowcon")
+
+    (host,) = saved()["hosts"]
+    may_lack = {"line"} if version == 2 else set()
+    for field in saved()["hosts"][host].keys() - may_lack:
+        damaged = saved()
+        del damaged["hosts"][host][field]
+        with pytest.raises(DataError, match="damaged state"):
+            planner("flowcon", damaged)
