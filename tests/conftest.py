@@ -10,14 +10,14 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from engine.containers import IMAGE, Containers, Gate, ImageError, build_image
-from engine.fake import FakeEngine
-from engine.tools import Tools
+from helpers.containers import IMAGE, Containers, Gate, ImageError, build_image
+from helpers.fake import FakeEngine
+from helpers.tools import Tools
 
 from dltools.engine.containers import Engine
 from dltools.errors import DltoolsError
 
-ENGINE_TESTS = Path(__file__).parent / "engine"
+ENGINE_TESTS = Path(__file__).parent / "real_engine"
 
 # Neither an example nor the making of one may depend on how fast the machine is.
 hypothesis.settings.register_profile(

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.containers import eventually
-from engine.tools import Tools, complaint, records
-from observing import container, node, point
+from helpers.containers import eventually
+from helpers.observing import container, node, point
+from helpers.tools import Tools, complaint, records
 
 from dltools.observations.table import Row, to_table
 from dltools.observations.writing import Format, writer
