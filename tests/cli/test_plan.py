@@ -158,7 +158,7 @@ def test_a_killed_stream_is_gone_on_with(
         state.write_bytes(plans)
     else:  # the file is written after the plan: wait for the fifth
         end = plans.splitlines()[-1]
-        assert eventually(lambda: state.exists() and end in state.read_bytes(), 60)
+        eventually(lambda: state.exists() and end in state.read_bytes())
     process.kill()
     process.wait()
     rest = decide("--state", state, input=recorded(Format.ARROW, range(5, SAMPLES)))

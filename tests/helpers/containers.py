@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import io
 import tarfile
 import time
@@ -220,12 +221,29 @@ def plan_for(job: Job, wanted: Settings, expect: Settings | None = None, **chang
     return dump_plan(Plan("test", at, {}, {}, None, (Action(**(action | changes)),), {})).encode()
 
 
-def eventually(what: Callable[[], Any], seconds: float = 120.0) -> Any:
-    """Return what the call returns as soon as that is true, or its last answer.
+def eventually(
+    look: Callable[[], Any], until: Callable[[Any], object] = bool, *, seconds: float = 120.0
+) -> Any:
+    """Look again and again until what is seen is as awaited, and return it.
 
-    The time is a net for what never comes true, ample for a machine under any load.
+    Fails with what was awaited and what was last seen. The time is a net for what never comes true,
+    ample for a machine under any load.
     """
     end = time.monotonic() + seconds
-    while not (found := what()) and time.monotonic() < end:
+    while not until(seen := look()):
+        if time.monotonic() >= end:
+            awaited = _source(look) if until is bool else f"{_source(look)} until {_source(until)}"
+            raise AssertionError(f"not within {seconds:g} s: {awaited}; last seen: {seen!r:.2000}")
         time.sleep(0.05)
-    return found
+    return seen
+
+
+def _source(function: Callable[..., Any]) -> str:
+    """Return the name of a function, or the lines that a lambda stands in."""
+    name = getattr(function, "__qualname__", repr(function))
+    if not name.endswith("<lambda>"):
+        return name
+    try:
+        return " ".join(inspect.getsource(function).split())
+    except OSError:
+        return name

@@ -49,9 +49,11 @@ class Daemon:
                  f"--exec-root={self._home}/exec", f"--pidfile={self._home}/pid", "-H", self.url],
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
-        if not eventually(self._answers, START_S):
+        try:
+            eventually(self._answers, seconds=START_S)
+        except AssertionError as error:
             self.stop(signal.SIGKILL)
-            raise DaemonError(f"dockerd does not come up: see {self._home}/log")
+            raise DaemonError(f"dockerd does not come up: see {self._home}/log") from error
 
     def _answers(self) -> bool:
         try:

@@ -180,7 +180,7 @@ def test_a_signal_ends_a_probe_in_silence(
     run()
     target = tmp_path / "stream.arrow"
     process = tool.begin("dl-probe", *run.only, "-i", "0.2", "-o", target)
-    assert eventually(lambda: target.exists() and target.stat().st_size > 15_000)
+    eventually(lambda: target.exists() and target.stat().st_size, lambda size: size > 15_000)
     process.send_signal(number)
     _, stderr = process.communicate(timeout=120)
     assert (process.returncode, stderr) == (code, b"")

@@ -17,7 +17,7 @@ def sample(tool: Tools, run: Containers) -> Any:
     """Wait until a job has printed its last line, `done`, and sample it once."""
 
     def take(job: Job, *arguments: object) -> Rows:
-        assert eventually(lambda: b"done" in job.log())
+        eventually(job.log, lambda log: b"done" in log)
         done = tool("dl-probe", *run.only, "--format", "jsonl", *arguments)
         assert (done.returncode, done.stderr) == (0, b"")
         return records(done.stdout)
@@ -124,7 +124,8 @@ def test_a_hostile_pattern_holds_nobody_up(tool: Tools, run: Containers) -> None
     script = "head -c 16000 /dev/zero | tr '\\0' a; echo '!'; echo done; sleep 60"
     hostile = run(script, name="hostile", labels={"dltools.pattern": "(?P<loss>(a+)+)$"})
     job = run("echo loss: 1; echo done; sleep 60")
-    assert eventually(lambda: b"done" in hostile.log() and b"done" in job.log())
+    for one in (hostile, job):
+        eventually(one.log, lambda log: b"done" in log)
     done = tool("dl-probe", *run.only, "-i", "0.2", "-n", "2", "--format", "jsonl")
     assert (done.returncode, done.stderr) == (0, b"")
     found = records(done.stdout)
@@ -160,7 +161,7 @@ def test_a_container_without_a_shell(tool: Tools, run: Containers) -> None:
 
 def test_only_recent_lines_are_read(tool: Tools, run: Containers) -> None:
     job = run("echo loss: 9; sleep 12; echo loss: 1; echo done; sleep 60")
-    assert eventually(lambda: b"done" in job.log())
+    eventually(job.log, lambda log: b"done" in log)
     done = tool("dl-probe", *run.only, "--format", "jsonl", "--since", "11")
     assert points(records(done.stdout)) == [("loss", 1)]
 

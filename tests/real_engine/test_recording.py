@@ -50,7 +50,7 @@ def test_a_killed_stream_goes_on_without_loss_or_duplicate(
     for _ in range(3):
         recorder = tool.begin("dl-probe", "--name", job.name, "-i", "0.2", "-o", f"{tmp_path}/")
         before = len(steps(tmp_path))
-        assert eventually(lambda: len(steps(tmp_path)) > before + 10)  # noqa: B023
+        eventually(lambda: len(steps(tmp_path)), lambda many: many > before + 10)  # noqa: B023
         recorder.send_signal(signal.SIGKILL)
         recorder.wait()
     done = tool("dl-probe", "--name", job.name, "-o", f"{tmp_path}/")
@@ -63,7 +63,7 @@ def test_a_textfile_is_replaced_whole(run: Containers, tool: Tools, tmp_path: Pa
     job = run(COUNT)
     file = tmp_path / "dltools.prom"
     tool.begin("dl-probe", "--name", job.name, "-i", "0.2", "--format", "prom", "-o", file)
-    assert eventually(file.exists)
+    eventually(file.exists)
     seen: set[str] = set()
     looks = 0
     while looks < 200 or len(seen) < 4:

@@ -71,7 +71,7 @@ def rotating(tool: Tools, jobs: list[Job], *arguments: str) -> Iterator[subproce
     process.stdin.write(turns(*jobs))
     process.stdin.flush()
     paused: Callable[[], bool] = lambda: any(state(job) == "paused" for job in jobs)  # noqa: E731
-    assert eventually(paused)
+    eventually(paused)
     yield process
 
 
@@ -94,7 +94,7 @@ def test_turns_go_on_after_a_restart(
             time.sleep(1)
         spent = [job.cpu_seconds for job in jobs]
         going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
-        assert eventually(going)
+        eventually(going)
         assert process.poll() is None
         process.terminate()
         _, stderr = process.communicate(timeout=300)
@@ -176,14 +176,14 @@ def test_the_pipe_outlives_a_restart(
     line = (f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p fair --realize rotate --quantum 0.5"
             " | dl-apply --restore")  # fmt: skip
     process = tool.begin_shell(line, tmp_path / "bin")
-    assert eventually(lambda: any(state(job) == "paused" for job in jobs))
+    eventually(lambda: [state(job) for job in jobs], lambda states: "paused" in states)
     with away(daemon):
         time.sleep(1)
     spent = [job.cpu_seconds for job in jobs]
     going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
-    assert eventually(going)
+    eventually(going)
     third = run(f"({SPIN}) & {script}", name="c")  # only a new plan knows of it
-    assert eventually(lambda: state(third) == "paused")
+    eventually(lambda: state(third), lambda found: found == "paused")
     for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
         if b"dltools.cli.apply" in Path(f"/proc/{child}/cmdline").read_bytes():
             subprocess.run(["kill", "-TERM", child], check=True)

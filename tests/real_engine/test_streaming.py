@@ -44,11 +44,11 @@ class Stream:
     def wait(self, samples: int) -> None:
         """Wait until that many more samples have come."""
         wanted = self.samples + samples
-        assert eventually(lambda: self.samples >= wanted)
+        eventually(lambda: self.samples, lambda samples: samples >= wanted)
 
     def until(self, what: Callable[[Rows], bool]) -> None:
         """Wait until that is true of what has come, however late, and for two more samples."""
-        assert eventually(lambda: what(list(self._rows)))
+        eventually(lambda: list(self._rows), what)
         self.wait(2)
 
     def end(self) -> Rows:
@@ -91,7 +91,7 @@ def printed(job: Job) -> list[int]:
 
 def test_three_samples_are_three_batches(tool: Tools, run: Containers) -> None:
     job = run("echo loss: 0.5; sleep 60")
-    assert eventually(job.log)
+    eventually(job.log)
     begun = time.monotonic()
     done = tool("dl-probe", *run.only, "-i", "0.5", "-n", "3")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -116,7 +116,7 @@ def test_a_stream_to_a_file_is_readable_while_it_grows(
     run()
     target = tmp_path / "stream.arrow"
     process = tool.begin("dl-probe", *run.only, "-i", "0.3", "-o", target)
-    assert eventually(lambda: target.exists() and target.stat().st_size > 20_000)
+    eventually(lambda: target.exists() and target.stat().st_size, lambda size: size > 20_000)
     process.kill()
     process.wait()
     reader = pa.ipc.open_stream(target.read_bytes())
@@ -127,7 +127,7 @@ def test_a_stream_to_a_file_is_readable_while_it_grows(
 
 def test_every_line_is_read_once(stream: Any, run: Containers) -> None:
     job = run(COUNT)
-    assert eventually(lambda: len(printed(job)) > 10)  # these are history
+    eventually(lambda: printed(job), lambda lines: len(lines) > 10)  # these are history
     watching = stream()
     watching.until(lambda rows: len(steps(rows, job)) > 50)
     seen = steps(watching.end(), job)
@@ -159,7 +159,7 @@ def test_lines_from_before_the_history_stay_unread(
 ) -> None:
     old, new = "echo step 0 loss: 0.5", "echo step 1 loss: 0.5"
     job = run(f"{old}; {gate.passed()}; {new}; sleep 600", **gate.limits)
-    assert eventually(job.log)
+    eventually(job.log)
     time.sleep(2)
     watching = stream("--since", "1s")
     gate.open()
@@ -276,7 +276,7 @@ def test_containers_that_come_and_go_leave_no_thread(stream: Any, run: Container
     for number in range(3):
         run("echo loss: 0.5", name=f"brief-{number}")
     watching.wait(10)
-    assert eventually(lambda: threads(process.pid) <= before + 1)
+    eventually(lambda: threads(process.pid), lambda many: many <= before + 1)
     watching.end()
 
 

@@ -77,7 +77,7 @@ def jobs(engine: Engine) -> Iterator[dict[str, str]]:
             )  # fmt: skip
             api().start(created["Id"])
         for name in names.values():
-            assert eventually(lambda: api().logs(name)), f"{name} prints nothing"  # noqa: B023
+            eventually(lambda: api().logs(name))  # noqa: B023
         yield {"label": label, **names}
     finally:
         for name in names.values():

@@ -35,9 +35,9 @@ def test_a_quiet_event_stream_outlives_the_timeout(
     threading.Thread(target=watch, daemon=True).start()
     time.sleep(5)
     job = run("sleep 600")
-    assert eventually(lambda: (job.id, "start") in seen)
+    eventually(lambda: seen, lambda seen: (job.id, "start") in seen)
     api().pause(job.id)
-    assert eventually(lambda: (job.id, "pause") in seen)
+    eventually(lambda: seen, lambda seen: (job.id, "pause") in seen)
 
 
 def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.M
         came.extend(entries.feed(flow.take()))
         return [entry.split()[1] for entry in came] == [b"one", b"two"]
 
-    assert eventually(both)
+    eventually(both)
     assert not flow.ended
 
 
@@ -71,11 +71,11 @@ def test_a_log_that_nobody_takes_stays_bounded(
     engine = Engine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
     came: Callable[[], int] = lambda: len(flow._came)  # type: ignore[attr-defined]  # noqa: E731
-    assert eventually(lambda: came() > 50_000)
+    eventually(came, lambda size: size > 50_000)
     time.sleep(1)
     assert came() <= 100_000 + (1 << 18)
     assert len(flow.take()) > 0
-    assert eventually(lambda: len(flow.take()) > 0)
+    eventually(lambda: len(flow.take()) > 0)
     flow.close()
     assert flow.ended
 
@@ -200,7 +200,7 @@ def test_an_engine_over_tcp_says_the_same(
         came.extend(entries.feed(flow.take()))
         return [entry.split()[1] for entry in came] == [b"one", b"two"]
 
-    assert eventually(both)
+    eventually(both)
     assert far.run(job.id, ["/bin/sh", "-c", "exit 3"]) == 3
     assert engine.run(job.id, ["/bin/sh", "-c", "echo much; exit 3"]) == 3
     assert far.past_events(time.time() - 60, time.time())

@@ -77,7 +77,10 @@ def rotating(
     process.stdin.flush()
     for _ in jobs:
         assert json.loads(process.stdout.readline())["status"] == "applied"
-    assert eventually(lambda: [state(job) for job in jobs].count("paused") == len(jobs) - 1)
+    eventually(
+        lambda: [state(job) for job in jobs],
+        lambda states: states.count("paused") == len(jobs) - 1,
+    )
     yield process
 
 
@@ -102,7 +105,7 @@ def test_a_cpu_list_is_set_and_undone(run: Containers, tool: Tools) -> None:
 
 def test_no_list_is_set_below_the_busy_threads(run: Containers, tool: Tools) -> None:
     job = run(f"({SPIN}) & ({SPIN}) & wait")
-    assert eventually(lambda: running_threads(job) == 2)
+    eventually(lambda: running_threads(job), lambda running: running == 2)
     before = job.kernel()
     (result,) = records(tool("dl-apply", input=plan_for(job, {"cpuset": "0"})).stdout)
     assert result["status"] == "skipped"
@@ -166,8 +169,7 @@ def test_an_owner_s_later_pause_is_left_alone(run: Containers, tool: Tools) -> N
 def test_each_gets_its_turn_and_never_two_at_once(run: Containers, tool: Tools) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b", "c")]
     with rotating(tool, jobs) as process:
-        assert eventually(lambda: len(ran_alone(jobs)) >= 9)
-        turns_taken = ran_alone(jobs)
+        turns_taken = eventually(lambda: ran_alone(jobs), lambda taken: len(taken) >= 9)
         process.terminate()
         assert process.wait(120) == 143
     assert turns_taken == [jobs[number % 3] for number in range(len(turns_taken))]
@@ -210,7 +212,7 @@ def test_it_ends_by_itself_when_nobody_waits_any_more(
         threading.Timer(1, gate.open).start()
         process.communicate(timeout=120)
         assert process.returncode == 0
-    assert eventually(lambda: all(state(job) == "exited" for job in jobs))
+    eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"exited"})
 
 
 def test_it_holds_for_as_long_as_it_is_told(run: Containers, tool: Tools) -> None:
@@ -227,7 +229,7 @@ def test_a_plan_without_turns_ends_them(run: Containers, tool: Tools) -> None:
         assert process.stdin is not None
         process.stdin.write(plan())
         process.stdin.flush()
-        assert eventually(lambda: all(state(job) == "running" for job in jobs))
+        eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"running"})
         process.communicate(timeout=120)
         assert process.returncode == 0
 
@@ -265,7 +267,7 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
 ) -> None:
     script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
     jobs = [run(f"({SPIN}) & {script}", name=name) for name in ("a", "b")]
-    assert eventually(lambda: all(job.log() for job in jobs))
+    eventually(lambda: all(job.log() for job in jobs))
     line = (f"dl-probe {' '.join(run.only)} | dl-plan --policy fair --realize rotate --quantum 0.5"
             " | dl-apply --hold 3s")  # fmt: skip
     done = tool.shell(line, tmp_path / "bin")
