@@ -7,12 +7,16 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from helpers.terminals import Stage
 from helpers.tools import Tools, command
 
+from dltools.cli.options import console
+from dltools.cli.tables import containers_table
+from dltools.observations.table import Row, to_table
 from dltools.plan.records import Action, Op, Plan, dump_plan
 
 NAME = "evil\x1b]0;title\x07\x1b[31m\x9b2J\x7f\u202eexe"
@@ -32,15 +36,15 @@ def plan() -> bytes:
     return dump_plan(Plan(NAME, "2026-01-01T00:00:00Z", {}, {}, None, (action,))).encode()
 
 
-def harmless(text: str) -> None:
+def assert_harmless(text: str) -> None:
     assert "evil" in text
-    odd = {c for c in text if not c.isprintable()} - {"\n", "\r"}
-    assert odd == set()
+    assert {c for c in text if not c.isprintable()} - {"\n", "\r"} == set()
 
 
 def test_dl_sim(tool: Tools) -> None:
     done = tool("dl-sim", "-p", "noop", "--jobs", "--format", "table", input=WORKLOAD)
-    harmless(done.stdout.decode())
+    assert done.returncode == 0, done.stderr
+    assert_harmless(done.stdout.decode())
 
 
 @pytest.mark.parametrize("format_", ["table", "markdown", "html"])
@@ -49,14 +53,14 @@ def test_dl_report(tool: Tools, recording: Path, format_: str) -> None:
         pytest.importorskip("matplotlib")
     done = tool("dl-report", recording, "--format", format_, "--title", f"evil {NAME}")
     assert done.returncode == 0, done.stderr
-    harmless(done.stdout.decode())
+    assert_harmless(done.stdout.decode())
 
 
 def test_a_picture_of_dl_report(tool: Tools, recording: Path) -> None:
     pytest.importorskip("matplotlib")
     done = tool("dl-report", recording, "--format", "svg", "--plot", "gantt")
     assert done.returncode == 0, done.stderr
-    harmless(done.stdout.decode().replace("\t", ""))
+    assert_harmless(done.stdout.decode().replace("\t", ""))
 
 
 def test_dl_plan(tool: Tools) -> None:
@@ -67,28 +71,41 @@ def test_dl_plan(tool: Tools) -> None:
          "state": "running", "cpu_seconds": 1.0},
     ]  # fmt: skip
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    harmless(tool("dl-plan", "--explain", input=lines).stdout.decode())
+    done = tool("dl-plan", "--explain", input=lines)
+    assert done.returncode == 0, done.stderr
+    assert_harmless(done.stdout.decode())
 
 
 def test_dl_apply(tool: Tools) -> None:
     done = tool("dl-apply", "--dry-run", "--offline", "--format", "table", input=plan())
-    harmless(done.stdout.decode())
+    assert done.returncode == 0, done.stderr
+    assert_harmless(done.stdout.decode())
 
 
-@pytest.mark.parametrize("arguments", [("--format", "table"), ("--list-metrics",)])
-def test_dl_probe(tool: Tools, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_the_table_of_dl_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "")
+    row = {"time": datetime(2026, 1, 1, tzinfo=UTC), "host": NAME, "container_id": "f" * 64}
+    rows: list[Row] = [
+        {**row, "kind": "container", "container_name": NAME, "state": NAME, "cpuset": NAME},
+        {**row, "kind": "progress", "metric": NAME, "value": 0.5},
+    ]
+    out = io.StringIO()
+    console(out).print(containers_table(to_table(rows).to_pylist(), {}))
+    assert_harmless(out.getvalue())
+
+
+def test_the_metrics_of_dl_probe(tool: Tools, tmp_path: Path) -> None:
     log = tmp_path / f"{NAME.replace('/', '')}.log"
     log.write_text("Epoch 1 loss: 0.5\nEpoch 2 loss: 0.4\n")
-    done = tool("dl-probe", "--from-log", log, *arguments)
+    done = tool("dl-probe", "--from-log", log, "--list-metrics")
     assert done.returncode == 0, done.stderr
-    if "--list-metrics" in arguments:
-        harmless(done.stdout.decode())
+    assert_harmless(done.stdout.decode())
 
 
 def test_complaints(tool: Tools, tmp_path: Path) -> None:
     done = tool("dl-report", tmp_path / NAME)
     assert done.returncode == 74
-    harmless(done.stderr.decode())
+    assert_harmless(done.stderr.decode())
 
 
 def test_data_in_a_pipe_stay_as_they_are(tool: Tools, recording: Path) -> None:
@@ -129,4 +146,4 @@ def test_data_on_a_terminal_are_made_printable(
     }[name]
     stages.append(Stage([*command(name, *arguments), "--format", format_]))
     assert stages[-1].end() == 0, stages[-1].shown
-    harmless(stages[-1].shown)
+    assert_harmless(stages[-1].shown)

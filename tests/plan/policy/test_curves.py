@@ -64,8 +64,12 @@ def test_the_end_of_what_falls_is_never_passed() -> None:
 
 
 def test_what_goes_the_other_way_never_meets_the_target() -> None:
-    assert fitted(lambda u: 1 + u).work_to(0.5) in (0.0, math.inf)
+    assert fitted(lambda u: 1 + u).work_to(0.5) == math.inf
     assert fitted(lambda u: 1 + u).work_to(-5) == math.inf
+
+
+def test_a_target_that_the_curve_has_passed_needs_no_work() -> None:
+    assert fitted(lambda u: 1 + u).work_to(1.5) == 0.0
 
 
 def test_a_line_has_no_end() -> None:
@@ -76,7 +80,9 @@ def test_a_line_has_no_end() -> None:
 
 def test_flat_is_flat() -> None:
     found = fitted(lambda _: 0.5)
+    assert found.flat
     assert found.value_at(1e6) == pytest.approx(0.5)
+    assert not fitted(lambda u: 1 + u).flat
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1, 2, 3, 4], [math.nan] * 9, [1e200] * 9])
