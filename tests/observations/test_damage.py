@@ -99,7 +99,7 @@ def test_every_cut_of_a_stream_is_refused_or_gives_whole_rows(
     assert wrong == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 @pytest.mark.parametrize("format_", [Format.PARQUET, Format.ARROW])
 def test_cuts_of_a_full_recording_are_refused_or_give_whole_rows(
@@ -188,7 +188,7 @@ def test_noise_is_refused(noise: bytes) -> None:
 
 
 @pytest.mark.parametrize("encoder", SMALL)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_flipped_bits_give_rows_or_an_error(encoder: str, data: st.DataObject) -> None:
     damaged = bytearray(SMALL[encoder](TABLE))
@@ -199,7 +199,7 @@ def test_flipped_bits_give_rows_or_an_error(encoder: str, data: st.DataObject) -
 
 
 @pytest.mark.parametrize("encoder", SMALL)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_hole_gives_rows_or_an_error(encoder: str, data: st.DataObject) -> None:
     whole = SMALL[encoder](TABLE)
@@ -317,7 +317,7 @@ _JUNK = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     cells=st.dictionaries(
         st.sampled_from(["time", "host", "kind", "state", "started_at", "cpu_seconds",

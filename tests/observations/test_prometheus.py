@@ -78,7 +78,7 @@ def _only(text: str) -> tuple[Labels, str]:
     return labels, value
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(found=st.lists(rows(), max_size=8))
 def test_any_rows_give_valid_text(found: list[dict[str, Any]]) -> None:
     families = parse(prometheus_text(found))
@@ -93,7 +93,7 @@ def test_any_rows_give_valid_text(found: list[dict[str, Any]]) -> None:
     assert set(families) == expected
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(found=st.lists(rows(), max_size=8))
 def test_the_text_does_not_depend_on_the_order_of_series(found: list[dict[str, Any]]) -> None:
     distinct = [{**row, "host": f"h{n}"} for n, row in enumerate(found)]
@@ -210,7 +210,7 @@ def test_labels_are_escaped(name: str, written: str) -> None:
     assert f'container_name="{written}"}} 1.0\n' in text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(name=texts)
 def test_any_label_is_read_back(name: str) -> None:
     text = prometheus_text([_row(Kind.CONTAINER, container_name=name, cpu_seconds=1.0)])

@@ -62,14 +62,14 @@ def _without(record: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name != key}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(plan=plans())
 def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
     text = dump_plan(plan)
     assert list(load_plans(text.encode().splitlines(keepends=True), "plan")) == [plan]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(plan=plans())
 def test_a_plan_is_always_the_same_text(plan: Plan) -> None:
     text = dump_plan(plan)
@@ -78,7 +78,7 @@ def test_a_plan_is_always_the_same_text(plan: Plan) -> None:
     assert dump_plan(back) == text
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(plan=plans())
 def test_a_plan_is_a_record_a_line(plan: Plan) -> None:
     records = [json.loads(line) for line in dump_plan(plan).removesuffix("\n").split("\n")]
@@ -88,7 +88,7 @@ def test_a_plan_is_a_record_a_line(plan: Plan) -> None:
     assert records[0]["v"] == VERSION
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(several=st.lists(plans(), max_size=3))
 def test_a_stream_may_carry_many_plans(several: list[Plan]) -> None:
     data = "".join(map(dump_plan, several)).encode().splitlines()
@@ -444,7 +444,7 @@ _JUNK = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_no_value_breaks_the_reader(data: st.DataObject) -> None:
     records = [dict(HEAD), dict(ACTION), dict(END)]
@@ -458,7 +458,7 @@ def test_no_value_breaks_the_reader(data: st.DataObject) -> None:
         assert list(load_plans("".join(map(dump_plan, found)).encode().splitlines(), "")) == found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(noise=st.lists(st.binary(max_size=40), max_size=4))
 def test_noise_is_refused(noise: list[bytes]) -> None:
     with pytest.raises(DataError):
@@ -477,7 +477,7 @@ def test_text_is_written_as_it_is() -> None:
     assert '"größer 🐋"' in dump_plan(plan)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     result=st.builds(
         Result,
@@ -544,13 +544,13 @@ def test_settings_differ(wanted: dict[str, Any], present: dict[str, Any], expect
     assert differs(wanted, present, cpus=4.0) is expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(wanted=settings_, cpus=st.floats(0.1, 256))
 def test_settings_do_not_differ_from_themselves(wanted: dict[str, Any], cpus: float) -> None:
     assert not differs(wanted, wanted, cpus)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(wanted=settings_, name=st.sampled_from(SETTINGS))
 def test_a_setting_that_is_not_known_differs(wanted: dict[str, Any], name: str) -> None:
     present = _without(wanted, name)

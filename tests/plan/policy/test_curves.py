@@ -94,7 +94,7 @@ def test_no_work_between_the_points_is_not_known() -> None:
     assert curves.fit([5.0] * 20, [1 / (i + 1) for i in range(20)]) is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.floats(), st.floats(0, 1e12)), max_size=60), st.floats())
 def test_no_history_makes_it_raise(points: list[tuple[float, float]], target: float) -> None:
     works = sorted(work for _, work in points)
@@ -107,7 +107,7 @@ def test_no_history_makes_it_raise(points: list[tuple[float, float]], target: fl
         assert curves.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 999), st.sampled_from([2.0**-20, 0.5, 8.0, 2.0**20]))
 def test_the_scale_of_values_changes_nothing(seed: int, factor: float) -> None:
     chance = random.Random(seed)

@@ -135,7 +135,7 @@ _ANYTHING = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(values=st.dictionaries(st.sampled_from(["alpha", "itval", "strict", "x"]), _ANYTHING))
 def test_any_value_is_taken_or_refused(values: dict[str, Any]) -> None:
     try:

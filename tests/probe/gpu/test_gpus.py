@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from probe.gpu.fake_nvml import ERRORS, FakeNvml, Gpu
 
@@ -191,7 +191,6 @@ CALLS = ["DeviceGetCount", "DeviceGetHandleByIndex", "DeviceGetUUID", "DeviceGet
          "DeviceGetGraphicsRunningProcesses", "DeviceGetProcessUtilization", "Shutdown", "Init"]  # fmt: skip
 
 
-@settings(deadline=None)  # the first example imports Arrow
 @given(
     st.lists(
         st.dictionaries(st.sampled_from([f"nvml{c}" for c in CALLS]), st.sampled_from(list(ERRORS))),
