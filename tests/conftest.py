@@ -19,7 +19,7 @@ from dltools.errors import DltoolsError
 
 ENGINE_TESTS = Path(__file__).parent / "real_engine"
 
-# No test may fail by the speed of the machine, nor by how lucky the making of examples was. Examples
+# No test may fail by the speed of the machine, nor by the luck of making examples. Examples
 # stay random; a failure prints the line that repeats it.
 hypothesis.settings.register_profile(
     "any machine",
