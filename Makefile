@@ -3,6 +3,7 @@
 # make lint   style, types, import contracts, man pages
 # make bench  ratios against docker stats, time and precision of the rest, printed
 # make bench-live  the same trainings, and serving, under several policies; a quarter of an hour
+# make structure  the package's folders, imports and sizes in figures, beside those of old
 # make papers     the papers' experiments over twenty seeds: samples/papers/results.md
 # make test-v2  the whole pipe in an emulated machine with systemd and cgroup v2 (root; ten minutes)
 
@@ -17,7 +18,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: demo test test-v2 lint bench bench-live papers clean
+.PHONY: demo test test-v2 lint bench bench-live papers structure clean
 
 $(VENV)/bin/python:
 	@$(if $(MOVED),echo "$(VENV) was made in another place: it is made anew")
@@ -75,6 +76,9 @@ papers: $(VENV)/.run
 	@$(BIN)/python samples/papers/papers.py > samples/papers/results.md.part
 	@mv samples/papers/results.md.part samples/papers/results.md
 	@cat samples/papers/results.md
+
+structure:
+	@$(PYTHON) tests/bench/structure.py
 
 clean:
 	rm -rf $(VENV) demo.png build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,18 +10,26 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from engine.containers import IMAGE, Containers, Gate, ImageError, build_image
-from engine.fake import FakeEngine
-from engine.tools import Tools
+from helpers.containers import IMAGE, Containers, Gate, ImageError, build_image
+from helpers.fake import FakeEngine
+from helpers.tools import Tools
 
 from dltools.engine.containers import Engine
 from dltools.errors import DltoolsError
 
-ENGINE_TESTS = Path(__file__).parent / "engine"
+ENGINE_TESTS = Path(__file__).parent / "real_engine"
 
-# Neither an example nor the making of one may depend on how fast the machine is.
+# No test may fail by the speed of the machine, nor by the luck of making examples. Examples
+# stay random; a failure prints the line that repeats it.
 hypothesis.settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "any machine",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.data_too_large,
+        hypothesis.HealthCheck.filter_too_much,
+    ],
 )
 hypothesis.settings.load_profile("any machine")
 

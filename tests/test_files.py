@@ -165,6 +165,14 @@ def hold() -> Iterator[Callable[[Path], subprocess.Popen[str]]]:
         process.communicate()
 
 
+def is_free(path: Path) -> bool:
+    try:
+        with locked(path, "test"):
+            return True
+    except RetryError:
+        return False
+
+
 def test_a_lock_held_by_another_process_is_an_error_to_try_again(
     tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
 ) -> None:
@@ -173,8 +181,7 @@ def test_a_lock_held_by_another_process_is_an_error_to_try_again(
     with pytest.raises(RetryError, match=r"apply\.lock.*try again"), locked(path, "test"):
         pytest.fail("the block must not run")
     holder.communicate()
-    with locked(path, "test"):
-        pass
+    assert is_free(path)
 
 
 def test_a_lock_names_its_holder(
@@ -210,25 +217,22 @@ def test_a_lock_is_free_once_its_holder_is_killed(
     holder = hold(path)
     holder.send_signal(signal.SIGKILL)
     assert holder.wait() == -signal.SIGKILL
-    with locked(path, "test"):
-        pass
+    assert is_free(path)
 
 
 def test_a_lock_is_not_taken_twice_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with locked(path, "test"):
-        with pytest.raises(RetryError), locked(path, "test"):
-            pytest.fail("the block must not run")
-        with pytest.raises(RetryError), locked(path, "test"):
-            pytest.fail("a refusal must not free the lock")
+        assert not is_free(path)
+        assert not is_free(path), "a refusal must not free the lock"
+    assert is_free(path)
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_a_lock_is_freed_by_a_failure(tmp_path: Path, error: type[BaseException]) -> None:
     with pytest.raises(error), locked(tmp_path / "lock", "test"):
         raise error
-    with locked(tmp_path / "lock", "test"):
-        pass
+    assert is_free(tmp_path / "lock")
 
 
 def test_a_child_does_not_inherit_a_lock(tmp_path: Path) -> None:
@@ -236,15 +240,16 @@ def test_a_child_does_not_inherit_a_lock(tmp_path: Path) -> None:
     with locked(path, "test"):
         child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
     try:
-        with locked(path, "test"):
-            pass
+        assert is_free(path)
+        assert child.poll() is None
     finally:
         child.communicate()
 
 
 def test_locks_of_different_files_do_not_meet(tmp_path: Path) -> None:
-    with locked(tmp_path / "a", "test"), locked(tmp_path / "b", "test"):
-        pass
+    with locked(tmp_path / "a", "test"):
+        assert not is_free(tmp_path / "a")
+        assert is_free(tmp_path / "b")
 
 
 def test_a_lock_makes_its_directories(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from engine import fake
-from engine.fake import FakeEngine
-from engine.tools import Tools, complaint, records
+from helpers import fake
+from helpers.fake import FakeEngine
+from helpers.tools import Tools, complaint, records
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
     DLTOOLS_DATA=DIR python tests/bench/curves.py
 
 On the shipped recording, and on the logs and curves under DIR/logs where it is given. Prints the
-medians; tests/policy/test_curves.py says what is measured.
+medians; tests/plan/policy/test_curves.py says what is measured.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path[0] = str(Path(__file__).parents[1])  # not this folder, whose plan.py is another
 
-from policy.test_curves import errors
+from plan.policy.test_curves import errors  # noqa: E402
 
-from dltools.plan.policy import curves
+from dltools.plan.policy import curves  # noqa: E402
 
 
 def main() -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.containers import eventually
-from engine.tools import Tools, complaint, records
-from observing import container, node, point
+from helpers.containers import eventually
+from helpers.observing import container, node, point
+from helpers.tools import Tools, complaint, records
 
 from dltools.observations.table import Row, to_table
 from dltools.observations.writing import Format, writer
@@ -158,7 +158,7 @@ def test_a_killed_stream_is_gone_on_with(
         state.write_bytes(plans)
     else:  # the file is written after the plan: wait for the fifth
         end = plans.splitlines()[-1]
-        assert eventually(lambda: state.exists() and end in state.read_bytes(), 60)
+        eventually(lambda: state.exists() and end in state.read_bytes())
     process.kill()
     process.wait()
     rest = decide("--state", state, input=recorded(Format.ARROW, range(5, SAMPLES)))

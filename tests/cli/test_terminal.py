@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli.terminals import Stage
-from engine.fake import FakeEngine
-from engine.tools import command
+from helpers.fake import FakeEngine
+from helpers.terminals import Stage
+from helpers.tools import command
 
 ENTRY = r"\x1b\[\?25h"  # the cursor is shown again
 LONG = ("-i", "600")  # so that nothing is drawn but by what the test does

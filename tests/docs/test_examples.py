@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from engine.tools import Tools
+from helpers.tools import Tools
 
 from dltools.observations.reading import read_table
 from dltools.observations.writing import Format, writer

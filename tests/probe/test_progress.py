@@ -319,7 +319,7 @@ _WORDS = st.sampled_from(
 _TEXT = st.text(max_size=60) | st.lists(_WORDS, max_size=25).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(line=_TEXT)
 def test_no_text_makes_the_named_extractor_raise(line: str) -> None:
     for point in NAMED.points(line):
@@ -328,7 +328,7 @@ def test_no_text_makes_the_named_extractor_raise(line: str) -> None:
         assert point.step is None or 0 <= point.step < 2**63
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(raw=st.binary(max_size=80) | _TEXT.map(str.encode))
 def test_no_bytes_break_the_cutting(raw: bytes) -> None:
     for line in pieces(raw):
@@ -337,7 +337,7 @@ def test_no_bytes_break_the_cutting(raw: bytes) -> None:
         NAMED.points(line)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     value=st.floats(allow_nan=False),
     separator=st.sampled_from([": ", "=", " ", ":", " = "]),
@@ -350,7 +350,7 @@ def test_any_number_that_python_prints_is_read_back(
     assert found.value == value
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(loss=st.floats(), epoch=st.integers(0, 10**6), step=st.integers(0, 10**15))
 def test_a_json_line_is_read_back(loss: float, epoch: int, step: int) -> None:
     (point,) = NAMED.points(json.dumps({"epoch": epoch, "step": step, "loss": loss}))
@@ -471,7 +471,7 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("expression", PATTERNS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(line=_TEXT)
 def test_no_text_makes_a_pattern_raise(expression: str, line: str) -> None:
     for point in Pattern(expression).points(line):
@@ -481,7 +481,7 @@ def test_no_text_makes_a_pattern_raise(expression: str, line: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Possible:FutureWarning")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(expression=st.text("(?P<loss>)[]{}*+|\\^$.a1,-", max_size=20))
 def test_any_pattern_is_taken_or_refused(expression: str) -> None:
     try:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from engine.tools import Tools
+from helpers.tools import Tools
 
 from dltools.observations.table import Row
 from dltools.probe import replay

@@ -121,7 +121,8 @@ def test_no_stamp_makes_it_fail(lines: list[str]) -> None:
     for start in (START, datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)):
         stamps = Stamps(start)
         for line in lines:
-            stamps.moment(line)
+            found = stamps.moment(line)
+            assert found is None or (found.tzinfo is UTC and f"{found:%H:%M:%S}" in line)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from engine.tools import Tools, complaint
+from helpers.tools import Tools, complaint
 
 from dltools.errors import DataError
 from dltools.sim.workload_file import read

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.observations.metrics import normal
 from dltools.probe.progress import FAMILIES, Automatic, Log, Point
 
 Expected = list[tuple[str, float, int | None, float | None]]
@@ -732,6 +733,18 @@ def test_what_is_no_progress_gives_none(line: str) -> None:
     assert read(line.encode() + b"\n") == []
 
 
+def is_sound(point: Point) -> bool:
+    """Tell whether a row of observations can hold the point."""
+    return (
+        point.metric == normal(point.metric) != ""
+        and isinstance(point.value, float)
+        and (point.step is None or -(2**63) <= point.step < 2**63)
+        and (point.epoch is None or isinstance(point.epoch, float))
+        and (point.elapsed_s is None or point.elapsed_s >= 0)
+        and point.source in {*FAMILIES, "named"}
+    )
+
+
 @given(st.lists(st.sampled_from([line for e in EXCERPTS for line in e.text.split("\n")]),
                 max_size=30), st.data())  # fmt: skip
 def test_no_mixture_of_formats_makes_it_fail(lines: list[str], data: st.DataObject) -> None:
@@ -739,29 +752,24 @@ def test_no_mixture_of_formats_makes_it_fail(lines: list[str], data: st.DataObje
         line[: data.draw(st.integers(0, len(line)))] if data.draw(st.booleans()) else line
         for line in lines
     ]
-    for point in read("\n".join(mangled).encode()):
-        assert isinstance(point.value, float)
-        assert point.step is None or -(2**63) <= point.step < 2**63
+    assert all(map(is_sound, read("\n".join(mangled).encode())))
 
 
 @given(st.lists(st.text() | st.from_regex(r"[a-zA-Z_]{1,9} ?[:=] ?-?\d{1,30}(\.\d+)?(e\d{1,4})?")))
 def test_no_text_makes_it_fail(lines: list[str]) -> None:
-    for point in read("\n".join(lines).encode(errors="surrogatepass")):
-        assert isinstance(point.value, float)
-        assert point.step is None or -(2**63) <= point.step < 2**63
+    assert all(map(is_sound, read("\n".join(lines).encode(errors="surrogatepass"))))
 
 
 @given(st.binary())
 def test_no_bytes_make_it_fail(data: bytes) -> None:
-    read(data)
+    assert all(map(is_sound, read(data)))
 
 
 @pytest.mark.parametrize("digits", [19, 20, 400, 5000])
 def test_numbers_of_any_length_are_borne(digits: int) -> None:
     for excerpt in EXCERPTS:
         long = re.sub(r"\b\d+\b", "9" * digits, excerpt.text)
-        for point in read(long.encode()):
-            assert point.step is None or -(2**63) <= point.step < 2**63
+        assert all(map(is_sound, read(long.encode())))
 
 
 def test_a_family_is_kept_once_it_is_known() -> None:

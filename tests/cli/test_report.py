@@ -1,0 +1,252 @@
+"""dl-report as a user runs it: what it makes of each input, in each format, and its complaints."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from helpers.tools import Tools, complaint
+
+WORKLOAD = b"""
+[[job]]
+name = "a"
+work = 20
+threads = 2
+
+[[job]]
+name = "b"
+arrival = 5
+work = 10
+threads = 2
+first = 0.5
+"""
+SERVING = b"""
+[[job]]
+name = "s"
+request = 0.05
+duration = 60
+qoe = 0.1
+"""
+
+
+@pytest.fixture(scope="module")
+def tool() -> Tools:
+    return Tools()
+
+
+@pytest.fixture(scope="module")
+def made(tool: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    for name in ("noop", "flowcon"):
+        done = tool("dl-sim", "-p", name, "--realize", "quota", "-o", folder / f"{name}.parquet",
+                    "-i", "1s", input=WORKLOAD)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    tool("dl-sim", "-p", "noop", "-o", folder / "served.parquet", input=SERVING)
+    jobs = tool("dl-sim", "-p", "noop", "-p", "srtf", "--jobs", "--repeat", "2", input=WORKLOAD)
+    (folder / "jobs.jsonl").write_bytes(jobs.stdout)
+    plans = tool("dl-plan", "--policy", "flowcon", "--set", "itval=5", "--every",
+                 folder / "flowcon.parquet")  # fmt: skip
+    (folder / "plans.jsonl").write_bytes(plans.stdout)
+    results = tool("dl-apply", "--dry-run", "--offline", folder / "plans.jsonl")
+    (folder / "results.jsonl").write_bytes(results.stdout)
+    return folder
+
+
+def rows(output: bytes) -> list[dict[str, object]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_one_recording_gives_a_row_per_job(tool: Tools, made: Path) -> None:
+    done = tool("dl-report", made / "noop.parquet")
+    assert done.returncode == 0, done.stderr
+    a, b = rows(done.stdout)
+    assert (a["run"], a["name"], a["arrival"], b["arrival"]) == ("noop", "a", 0.0, 5.0)
+    assert b["first"] is not None
+    piped = tool("dl-report", input=(made / "noop.parquet").read_bytes())
+    assert rows(piped.stdout)[0]["run"] == "standard input"
+
+
+def test_several_give_a_row_each_and_ratios_to_a_named_baseline(tool: Tools, made: Path) -> None:
+    files = (f"one={made / 'flowcon.parquet'}", made / "noop.parquet")
+    first, second = rows(tool("dl-report", *files).stdout)
+    assert (first["run"], second["run"], second["makespan_ratio"]) == ("one", "noop", 1.0)
+    first, second = rows(tool("dl-report", "--baseline", "one", *files).stdout)
+    assert first["makespan_ratio"] == 1.0
+    assert second["makespan_ratio"] == second["makespan"] / first["makespan"]  # type: ignore[operator]
+
+
+def test_a_job_table_is_a_run_per_policy_with_its_repeats(tool: Tools, made: Path) -> None:
+    noop, srtf = rows(tool("dl-report", made / "jobs.jsonl").stdout)
+    assert (noop["run"], srtf["run"]) == ("noop", "srtf")
+    compared = rows(tool("dl-sim", "-p", "noop", "-p", "srtf", "--repeat", "2",
+                         input=WORKLOAD).stdout)  # fmt: skip
+    assert srtf["mean_completion_ratio"] == compared[1]["mean_completion_ratio"]
+    table = tool("dl-report", "--jobs", "--format", "csv", made / "jobs.jsonl").stdout
+    found = list(csv.DictReader(io.StringIO(table.decode())))
+    assert len(found) == 2 * 2 * 2
+    again = tool("dl-report", input=table)
+    assert rows(again.stdout)[1]["makespan"] == srtf["makespan"]
+
+
+def test_plans_and_results_belong_to_the_recording_before_them(tool: Tools, made: Path) -> None:
+    done = tool("dl-report", made / "noop.parquet", made / "flowcon.parquet", made / "plans.jsonl",
+                made / "results.jsonl", "--format", "markdown")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
+    assert "ACTIONS" in lines[0]
+    assert "planned" not in lines[2]
+    assert "planned" in lines[3]
+
+
+def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = tool("dl-report", made / "noop.parquet", made / "flowcon.parquet", made / "plans.jsonl",
+                "--title", "A <night> & more", "-o", page)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    assert "<title>A &lt;night&gt; &amp; more</title>" in text
+    assert not re.search(r'(src|href)="(?!#)', text)
+    assert "@import" not in text
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
+    assert used <= set(ids)
+    assert text.count("<figure") == 2  # compare; gantt, limits and progress; no cdf of two jobs
+    assert tool("dl-report", made / "noop.parquet", made / "flowcon.parquet",
+                made / "plans.jsonl", "--title", "A <night> & more",
+                "--format", "html").stdout.decode() == text  # fmt: skip
+
+
+def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
+    files = (made / "flowcon.parquet", made / "plans.jsonl", made / "results.jsonl")
+    done = tool("dl-report", *files, "--plot", "progress", "--format", "html")
+    text = done.stdout.decode()
+    assert re.search(r"<td>\d+ planned", text)
+    assert text.count("<figure") == 1
+
+
+def test_a_diverged_loss_is_named() -> None:
+    from dltools.observations.reading import read_table
+    from dltools.report.observed import run
+    from dltools.report.plots import panels, picture
+
+    recording = Path(__file__).parents[2] / "samples" / "digits" / "recording.parquet"
+    with recording.open("rb") as file:
+        found = run(read_table(file, "r"), "r", "r")
+    (axes,) = picture(panels([found], ["progress"], "r")).axes
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert texts[-1] == "diverged val_loss: NaN"
+
+
+def test_pictures_have_the_size_asked_for(tool: Tools, made: Path, tmp_path: Path) -> None:
+    sizes = []
+    for scale in ("1", "2"):
+        file = tmp_path / f"{scale}.png"
+        done = tool("dl-report", made / "jobs.jsonl", "--scale", scale, "-o", file)
+        assert done.returncode == 0, done.stderr
+        sizes.append(struct.unpack(">II", file.read_bytes()[16:24]))
+    assert sizes[0][0] == 900
+    assert abs(sizes[1][0] - 2 * sizes[0][0]) <= 2
+    done = tool("dl-report", made / "served.parquet", "--plot", "satisfied", "--format", "svg")
+    assert ElementTree.fromstring(done.stdout).tag.endswith("svg")
+
+
+def test_mistakes_are_told(tool: Tools, made: Path, tmp_path: Path) -> None:
+    file = made / "noop.parquet"
+    for code, words, *arguments in (
+        (78, "--baseline x: no run is called so; known: noop", file, "--baseline", "x"),
+        (78, "--plot pie: one of compare, gantt", file, "--plot", "pie"),
+        (78, "nothing to draw", file, "--plot", "satisfied", "--format", "svg"),
+        (78, "--scale is from 0.1 to 10", file, "--scale", "0"),
+        (65, "plans and results show no jobs", made / "plans.jsonl"),
+        (74, "no such file", tmp_path / "none"),
+    ):
+        done = tool("dl-report", *arguments)
+        assert done.returncode == code, arguments
+        assert words in complaint(done.stderr), arguments
+    assert tool("dl-report", file, "-o", tmp_path / "x.pdf").returncode == 2
+    summary = tool("dl-sim", "-p", "noop", input=WORKLOAD).stdout
+    done = tool("dl-report", input=summary)
+    assert (done.returncode, "dl-sim --jobs" in complaint(done.stderr)) == (65, True)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"[]", b"PAR1xxxx", b'{"policy":"a","name":"b"}', b'{"policy":"a","name":1,"x":2}',
+     b'{"policy":"a","name":"b","arrival":"x"}', b"policy,name,arrival\na,b,x\n", b"\xff\xfe",
+     b'{"kind":"plan"}', b'{"kind":"result"}', b"policy,name\n"],
+)  # fmt: skip
+def test_damage_is_one_line_and_65(tool: Tools, damage: bytes) -> None:
+    done = tool("dl-report", input=damage)
+    assert done.returncode == 65
+    assert complaint(done.stderr)
+
+
+def test_what_was_cut_off_is_reported_as_far_as_it_goes(
+    tool: Tools, made: Path, tmp_path: Path
+) -> None:
+    from dltools.observations.reading import read_table
+    from dltools.observations.writing import Format, writer
+
+    with (made / "noop.parquet").open("rb") as file:
+        table = read_table(file, "noop")
+    stream = io.BytesIO()
+    target = writer(Format.ARROW, stream)
+    for at in range(0, len(table), 5):
+        target.write(table.slice(at, 5))
+    target.close()
+    cut = tmp_path / "cut.arrows"
+    cut.write_bytes(stream.getvalue()[: len(stream.getvalue()) * 2 // 3])
+    plans = tmp_path / "plans.jsonl"
+    plans.write_bytes((made / "plans.jsonl").read_bytes()[:-20])
+    done = tool("dl-report", cut, plans)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stderr.decode().splitlines()
+    assert "cut.arrows" in first
+    assert "what came before it is reported" in first
+    assert "plans.jsonl" in second
+    assert rows(done.stdout)
+
+
+def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
+    log = tmp_path / "gru.log"
+    log.write_text("".join(f"Epoch {n} loss: {1 / n}\n" for n in range(1, 9)))
+    recorded = tool("dl-probe", "--from-log", log, "-o", tmp_path / "log.parquet")
+    assert recorded.returncode == 0, recorded.stderr
+    done = tool("dl-report", tmp_path / "log.parquet")
+    assert done.returncode == 0, done.stderr
+    assert "nothing but progress is known" in complaint(done.stderr)
+    (job,) = rows(done.stdout)
+    assert (job["name"], job["finish"], job["exit_code"]) == ("gru", None, None)
+    page = tool("dl-report", tmp_path / "log.parquet", "--format", "html")
+    assert b"Progress" in page.stdout
+
+
+def test_a_failed_job_stays_one_when_its_row_is_read_again(tool: Tools) -> None:
+    row = b'{"policy":"p","seed":0,"name":"a","arrival":0,"start":0,"finish":null,"exit_code":3}\n'
+    table = tool("dl-report", "--format", "table", input=row).stdout.decode()
+    assert "failed (3)" in table
+    again = tool("dl-report", "--format", "csv", "--jobs", input=row).stdout
+    markdown = tool("dl-report", "--format", "markdown", input=again).stdout.decode()
+    assert "failed (3)" in markdown
+
+
+def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: Path) -> None:
+    code = ("import sys; sys.modules['matplotlib'] = None; sys.argv[0] = 'dl-report';"
+            "from dltools.cli.report import main; main()")  # fmt: skip
+    table = subprocess.run([sys.executable, "-c", code, made / "jobs.jsonl"], capture_output=True)
+    assert table.returncode == 0, table.stderr
+    picture = subprocess.run(
+        [sys.executable, "-c", code, made / "jobs.jsonl", "--format", "svg"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert picture.returncode == 69
+    assert "pip install matplotlib" in picture.stderr

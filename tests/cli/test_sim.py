@@ -1,0 +1,189 @@
+"""dl-sim as a user runs it: files, generators, tables, faults, and the same digits every time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from helpers.tools import Tools, complaint
+
+from dltools.observations.reading import read_table
+
+WORKLOAD = b"""
+[[job]]
+name = "a"
+work = 20
+threads = 2
+
+[[job]]
+name = "b"
+arrival = 5
+work = 10
+threads = 2
+first = 0.5
+"""
+
+
+@pytest.fixture
+def tool() -> Tools:
+    return Tools()
+
+
+def rows(output: bytes) -> list[dict[str, object]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_policies_are_compared_with_the_first(tool: Tools) -> None:
+    done = tool("dl-sim", "-p", "noop", "-p", "srtf", "--realize", "priority", input=WORKLOAD)
+    assert done.returncode == 0, done.stderr
+    noop, srtf = rows(done.stdout)
+    assert (noop["policy"], noop["jobs"], noop["unfinished"]) == ("noop", 2, 0)
+    assert noop["makespan_ratio"] == 1
+    assert float(str(srtf["makespan_ratio"])) < 1
+    assert srtf["makespan_ratio"] == srtf["makespan"] / noop["makespan"]  # type: ignore[operator]
+
+
+def test_a_row_per_job_in_csv(tool: Tools) -> None:
+    done = tool("dl-sim", "-p", "noop", "--jobs", "--format", "csv", input=WORKLOAD)
+    found = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+    assert [(row["policy"], row["name"], row["arrival"]) for row in found] == [
+        ("noop", "a", "0.0"), ("noop", "b", "5.0"),
+    ]  # fmt: skip
+    assert found[1]["first"]
+
+
+def test_the_same_seed_gives_the_same_digits_on_one_core_and_on_all(tool: Tools) -> None:
+    arguments = ("--generate", "poisson:100", "--repeat", "2", "-p", "noop", "-p", "las",
+                 "-p", "flowcon")  # fmt: skip
+    once = tool("dl-sim", *arguments)
+    assert once.returncode == 0, once.stderr
+    assert tool("dl-sim", *arguments).stdout == once.stdout
+    other = tool("dl-sim", *arguments, "--seed", "7")
+    assert other.stdout != once.stdout
+
+
+def test_the_table_is_for_people(tool: Tools) -> None:
+    done = tool("dl-sim", "--format", "table", "-p", "noop", "-p", "srtf", input=WORKLOAD)
+    head, _, first, second = done.stdout.decode().splitlines()
+    assert head.split()[:3] == ["POLICY", "MAKESPAN", "MEAN"]
+    assert "(1.00)" in first
+    assert second.startswith("srtf")
+
+
+def test_what_is_written_reads_like_a_recording(tool: Tools, tmp_path: Path) -> None:
+    file = tmp_path / "seen.parquet"
+    done = tool("dl-sim", "-p", "noop", "--jobs", "-o", file, "-i", "1s", input=WORKLOAD)
+    assert done.returncode == 0, done.stderr
+    planned = tool("dl-plan", "--policy", "tradl", "--explain", file)
+    assert planned.returncode == 0, planned.stderr
+    again = tool("dl-sim", "--from", file, "-p", "noop", "--jobs")
+    assert again.returncode == 0, again.stderr
+    for before, after in zip(rows(done.stdout), rows(again.stdout), strict=True):
+        assert after["name"] == before["name"]
+        assert float(str(after["finish"])) == pytest.approx(float(str(before["finish"])), rel=0.1)
+
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+def test_a_recording_under_no_policy_ends_as_it_did(tool: Tools) -> None:
+    recording = SAMPLES / "digits" / "recording.parquet"
+    done = tool("dl-sim", "--from", recording, "-p", "noop", "--jobs")
+    assert done.returncode == 0, done.stderr
+    found = {str(row["name"]): row for row in rows(done.stdout)}
+    with recording.open("rb") as file:
+        table = read_table(file, "recording").to_pylist()
+    begun = min(row["time"] for row in table if row["kind"] == "container")
+    for name, row in found.items():
+        seen = [r for r in table if r["kind"] == "container" and r["container_name"] == name]
+        last = (seen[-1]["time"] - begun).total_seconds()
+        used = seen[-1]["cpu_seconds"] - seen[0]["cpu_seconds"]
+        assert float(str(row["finish"])) == pytest.approx(last, rel=0.15)
+        assert float(str(row["cpu"])) == pytest.approx(used, rel=0.15)
+
+
+def test_a_recording_of_serving_has_the_classes_that_it_had(tool: Tools) -> None:
+    done = tool("dl-sim", "--from", SAMPLES / "serving" / "recording.parquet", "-p", "noop",
+                "--jobs")  # fmt: skip
+    found = rows(done.stdout)
+    satisfied = {str(r["name"]) for r in found if float(str(r["satisfied"])) > 0}
+    assert satisfied == {"meter"}
+
+
+@pytest.mark.parametrize("criterion", ["mean_completion", "makespan", "time_to_target"])
+def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) -> None:
+    done = tool("dl-sim", "--best", criterion, input=WORKLOAD)
+    assert done.returncode == 0, done.stderr
+    found = rows(done.stdout)
+    key = {"time_to_target": "time_to_first"}.get(criterion, criterion)
+    worths = [float(str(row[key])) for row in found]
+    assert worths == sorted(worths)
+    noop = next(row for row in found if row["policy"] == "noop")
+    assert worths[0] < float(str(noop[key]))
+    assert str(found[0]["command"]).startswith(f"dl-plan --policy {found[0]['policy']} --realize")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "input_", "code", "fault"),
+    [
+        ((), b"[[job]]\nwork = -1", 65, "work is not below 0"),
+        ((), b"[[job]]\nspeed = 1", 65, "unknown key 'speed'"),
+        ((), b"[[job]]\nname = 'a'\n[[job]]\nname = 'a'", 65, "two jobs are called 'a'"),
+        (("--spin", "2"), WORKLOAD, 78, "--spin is from 0 to 1"),
+        ((), b"[[job]]\nrequest = 1", 65, "a serving job has a duration"),
+        ((), b"[[job]]\ncurve = { kind = 'odd' }", 65, "a curve's kind is one of"),
+        ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has its memory"),
+        ((), b"[job]\n", 65, "write [[job]]"),
+        ((), b"[[job", 65, "standard input: "),
+        ((), b"\xff", 65, "not a workload file"),
+        (("-p", "nobody"), WORKLOAD, 78, "unknown policy"),
+        (("--set", "nothing=1"), WORKLOAD, 78, "none of these policies has it"),
+        (("--set", "alpha=7"), WORKLOAD, 78, "alpha is a number from 0 to 1"),
+        (("--realize", "magic"), WORKLOAD, 78, "unknown mode"),
+        (("--best", "beauty"), WORKLOAD, 78, "one of mean_completion"),
+        (("--best", "satisfied"), WORKLOAD, 65, "no job of this workload has it"),
+        (("--from", "nowhere.parquet"), b"", 74, "no such file"),
+        (("--trace", "odd:x"), b"", 78, "KIND:FILE"),
+        (("--trace", "gavel:/dev/null"), b"", 78, "needs --throughputs"),
+        (("--trace", "alibaba:/dev/null"), b"", 65, "no column name"),
+        (("--generate", "odd:3"), b"", 78, "KIND:N"),
+        (("--generate", "burst:0"), b"", 78, "KIND:N"),
+        (("--generate", "burst:3", "--nodes", "0"), b"", 78, "more than 0"),
+    ],
+)
+def test_faults_are_told_in_a_line(
+    tool: Tools, arguments: tuple[str, ...], input_: bytes, code: int, fault: str
+) -> None:
+    done = tool("dl-sim", *arguments, input=input_)
+    assert done.returncode == code
+    assert fault in complaint(done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("--hosts", "x"), "--hosts goes with --generate or --trace"),
+        (("--throughputs", "x"), "--throughputs goes with --trace gavel"),
+        (("--repeat", "2", "--from", "x"), "leave nothing to chance"),
+        (("--from", "x", "--generate", "burst:2"), "exclude each other"),
+    ],
+)
+def test_options_that_do_not_go_together_are_usage(
+    tool: Tools, arguments: tuple[str, ...], fault: str
+) -> None:
+    done = tool("dl-sim", *arguments, input=WORKLOAD)
+    assert done.returncode == 2
+    assert fault in done.stderr.decode()
+
+
+def test_plans_of_every_tick_say_when_they_were_made(tool: Tools, tmp_path: Path) -> None:
+    file = tmp_path / "seen.parquet"
+    tool("dl-sim", "-p", "noop", "-o", file, "-i", "5s", input=WORKLOAD)
+    done = tool("dl-plan", "--policy", "flowcon", "--every", file)
+    found = [str(row["at"]) for row in rows(done.stdout) if row["kind"] == "plan"]
+    assert found[0] == "2026-01-01T00:00:00.000000Z"
+    assert found[1] == "2026-01-01T00:00:05.000000Z"
+    assert found == sorted(found)

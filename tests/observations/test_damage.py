@@ -1,0 +1,340 @@
+"""Cut, foreign and hostile input ends in one line of `DataError`, and in nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from helpers.strategies import (
+    EPOCH,
+    as_arrow_file,
+    as_arrow_stream,
+    as_parquet,
+    canonical,
+    decode,
+    encode,
+    losses,
+    narrow,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dltools.errors import DataError
+from dltools.observations.reading import read, read_table
+from dltools.observations.schema import NAMES, REQUIRED, Kind
+from dltools.observations.table import to_table
+from dltools.observations.writing import Format
+
+TABLE = losses(0.5, math.nan, -math.inf)
+EVENTS = to_table(
+    {"time": EPOCH, "host": "h", "kind": Kind.EVENT, "event": "exit", "exit_code": code}
+    for code in (0, 137)
+)
+
+
+def _csv(table: pa.Table) -> bytes:
+    used = [name for name in table.column_names if table.column(name).null_count < len(table)]
+    lines = encode(Format.CSV, table).decode().splitlines()
+    keep = [table.column_names.index(name) for name in used]
+    return "".join(
+        ",".join(line.split(",")[column] for column in keep) + "\n" for line in lines
+    ).encode()
+
+
+SMALL: dict[str, Callable[[pa.Table], bytes]] = {
+    "parquet": lambda table: as_parquet(narrow(table)),
+    "arrow stream": lambda table: as_arrow_stream(narrow(table)),
+    "arrow file": lambda table: as_arrow_file(narrow(table)),
+    "jsonl": lambda table: encode(Format.JSONL, table),
+    "csv": _csv,
+}
+"""Encoders of files small enough to try every byte of."""
+
+FOREIGN = pa.table({"x": [1]})
+WHOLE_OR_NOTHING = ("parquet", "arrow file")
+
+
+def _try(data: bytes) -> pa.Table | None:
+    """Read what may be damaged: rows that a tool can go on with, or None after a `DataError`."""
+    try:
+        table = decode(data)
+    except DataError as error:
+        assert str(error).startswith("input: ")
+        assert len(str(error).splitlines()) == 1
+        return None
+    assert table.schema.names == list(NAMES)
+    for row in table.to_pylist():
+        assert None not in [row[name] for name in REQUIRED]
+    return table
+
+
+@pytest.mark.parametrize("encoder", SMALL)
+def test_the_small_files_are_valid(encoder: str) -> None:
+    assert canonical(decode(SMALL[encoder](TABLE))) == canonical(TABLE)
+
+
+@pytest.mark.parametrize("encoder", WHOLE_OR_NOTHING)
+def test_every_cut_of_a_file_with_a_footer_is_refused(encoder: str) -> None:
+    data = SMALL[encoder](TABLE)
+    assert [cut for cut in range(len(data)) if _try(data[:cut]) is not None] == []
+
+
+@pytest.mark.parametrize("table", [TABLE, EVENTS], ids=["progress", "events"])
+@pytest.mark.parametrize("encoder", [name for name in SMALL if name not in WHOLE_OR_NOTHING])
+def test_every_cut_of_a_stream_is_refused_or_gives_whole_rows(
+    encoder: str, table: pa.Table
+) -> None:
+    data = SMALL[encoder](table)
+    whole = canonical(table)
+    wrong = []
+    for cut in range(len(data)):
+        part = _try(data[:cut])
+        if part is not None and canonical(part) != whole[: len(part)]:
+            wrong.append((cut, canonical(part)))
+    assert wrong == []
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+@pytest.mark.parametrize("format_", [Format.PARQUET, Format.ARROW])
+def test_cuts_of_a_full_recording_are_refused_or_give_whole_rows(
+    format_: Format, data: st.DataObject
+) -> None:
+    recording = encode(format_, losses(1.0, 2.0), losses(3.0))
+    part = _try(recording[: data.draw(st.integers(0, len(recording) - 1))])
+    assert part is None or part.column("value").to_pylist() in ([], [1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("encoder", ["arrow stream", "jsonl", "csv"])
+def test_recordings_joined_by_cat_are_read_whole_or_refused(encoder: str) -> None:
+    joined = _try(SMALL[encoder](losses(1.0)) + SMALL[encoder](losses(2.0)))
+    assert joined is None or joined.column("value").to_pylist() == [1.0, 2.0]
+
+
+def test_a_killed_recorder_loses_only_the_batch_in_flight() -> None:
+    samples = [losses(1.0), losses(2.0, 3.0), losses(4.0)]
+    complete = [len(encode(Format.ARROW, *samples[:n])) - 8 for n in (1, 2)]  # less the end mark
+    data = encode(Format.ARROW, *samples)
+    for batches, start in enumerate(complete, 1):
+        for cut in (start, start + 1, start + 8, start + 100):
+            seen = []
+            try:
+                for table in read(io.BytesIO(data[:cut]), "input").tables:
+                    seen.append(len(table))  # noqa: PERF401 (what came before the error counts)
+            except DataError as error:
+                assert "damaged or truncated Arrow stream" in str(error)
+            assert seen == [1, 2][:batches]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        pytest.param(b"", "empty input", id="empty"),
+        pytest.param(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(40), "not dltools", id="PNG"),
+        pytest.param(b"hello, world\n", "not dltools", id="text"),
+        pytest.param(b"h", "not dltools", id="one letter"),
+        pytest.param(bytes(64), "not dltools", id="zeros"),
+        pytest.param(b"\n\n\n", "not dltools", id="blank lines"),
+        pytest.param(b"\x1f\x8b\x08\0" + bytes(20), "not dltools", id="gzip"),
+        pytest.param(b"timeless,host,kind\n", "not dltools", id="another CSV"),
+        pytest.param(b"time,x\n2026-01-31T12:00:00Z,1\n", "no column host", id="a foreign CSV"),
+        pytest.param(b'{"a": 1}\n', "line 1: no time, host, kind", id="foreign JSON Lines"),
+        pytest.param(b'{"kind":"plan","v":1}\n', "line 1: no time, host", id="a plan"),
+        pytest.param(b"{}\n[]\n", "line 1: no time, host, kind", id="an empty object"),
+        pytest.param(b"{", "line 1: ", id="a brace"),
+        pytest.param(as_parquet(FOREIGN), "no column time", id="foreign Parquet"),
+        pytest.param(as_arrow_file(FOREIGN), "no column time", id="foreign Arrow file"),
+        pytest.param(as_arrow_stream(FOREIGN), "no column time", id="foreign stream"),
+        pytest.param(
+            as_arrow_stream(FOREIGN.slice(0, 0)),
+            "no column time",
+            id="a foreign stream without batches",
+        ),
+        pytest.param(as_parquet(pa.table({})), "no column time", id="Parquet without columns"),
+    ],
+)  # fmt: skip
+def test_foreign_input_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=f"^input: .*{message}"):
+        decode(data)
+
+
+@pytest.mark.parametrize(
+    "magic",
+    [b"PAR1", b"PAR1PAR1", b"ARROW1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"{", b'{"', b"time,",
+     b'"time"'],
+)  # fmt: skip
+@settings(max_examples=40)
+@given(rest=st.binary(max_size=200))
+def test_noise_after_a_magic_is_refused(magic: bytes, rest: bytes) -> None:
+    assert _try(magic + rest) is None
+
+
+@settings(max_examples=40)
+@given(rest=st.binary(max_size=200))
+def test_noise_after_a_csv_header_is_no_row(rest: bytes) -> None:
+    table = _try(b"time,host,kind\n" + rest)
+    assert table is None or len(table) == 0
+
+
+@settings(max_examples=40)
+@given(noise=st.binary(max_size=200))
+def test_noise_is_refused(noise: bytes) -> None:
+    assert _try(noise) is None
+
+
+@pytest.mark.parametrize("encoder", SMALL)
+@settings(max_examples=150)
+@given(data=st.data())
+def test_flipped_bits_give_rows_or_an_error(encoder: str, data: st.DataObject) -> None:
+    damaged = bytearray(SMALL[encoder](TABLE))
+    places = st.integers(0, len(damaged) - 1)
+    for place in data.draw(st.lists(places, min_size=1, max_size=3, unique=True)):
+        damaged[place] ^= data.draw(st.integers(1, 255))
+    _try(bytes(damaged))
+
+
+@pytest.mark.parametrize("encoder", SMALL)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_a_hole_gives_rows_or_an_error(encoder: str, data: st.DataObject) -> None:
+    whole = SMALL[encoder](TABLE)
+    start = data.draw(st.integers(0, len(whole) - 1))
+    _try(whole[:start] + whole[data.draw(st.integers(start + 1, len(whole))) :])
+
+
+@pytest.mark.parametrize("encoder", ["arrow stream", "arrow file", "csv"])
+def test_a_column_name_that_is_no_utf8_is_refused(encoder: str) -> None:
+    damaged = SMALL[encoder](TABLE).replace(b"metric", b"m\xfftric")
+    with pytest.raises(DataError):
+        decode(damaged)
+
+
+@pytest.mark.parametrize(
+    "encoder", [as_parquet, as_arrow_stream, as_arrow_file], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("name", ["host", "value"])
+def test_a_column_that_comes_twice_is_refused(
+    encoder: Callable[[pa.Table], bytes], name: str
+) -> None:
+    with pytest.raises(DataError, match=name):
+        decode(encoder(TABLE.append_column(name, TABLE.column(name))))
+
+
+def test_a_column_that_comes_twice_in_csv_is_refused() -> None:
+    with pytest.raises(DataError, match="host"):
+        decode(b"time,host,kind,host\n2026-01-31T12:00:00Z,a,node,b\n")
+
+
+@pytest.mark.parametrize(
+    "encoder", [as_parquet, as_arrow_stream, as_arrow_file], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("microseconds", [2**62, -(2**62)])
+def test_a_time_that_no_calendar_has_is_refused(
+    encoder: Callable[[pa.Table], bytes], microseconds: int
+) -> None:
+    times = pa.array([microseconds] * len(TABLE), pa.timestamp("us", tz="UTC"))
+    with pytest.raises(DataError, match="column time"):
+        decode(encoder(TABLE.set_column(0, "time", times)))
+
+
+LINE = '{"time": "2026-01-31T12:00:00Z", "host": "h", "kind": "container"%s}\n'
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param('"host": null', id="no host"),
+        pytest.param('"time": "noon"', id="no time"),
+        pytest.param('"time": 1769860800', id="a number for a time"),
+        pytest.param('"time": "2026-01-31T12:00:00"', id="a time without zone"),
+        pytest.param('"started_at": "2026-13-31T12:00:00Z"', id="month 13"),
+        pytest.param('"started_at": "0001-01-01T00:00:00+23:00"', id="before the calendar"),
+        pytest.param('"started_at": "9999-12-31T23:59:59-23:00"', id="after the calendar"),
+        pytest.param('"state": 5', id="a number for a name"),
+        pytest.param('"state": ["running"]', id="a list for a name"),
+        pytest.param('"cpu_seconds": "much"', id="text for a real"),
+        pytest.param('"cpu_seconds": true', id="true for a real"),
+        pytest.param('"cpu_seconds": [1]', id="a list for a real"),
+        pytest.param('"cpu_seconds": {"a": 1}', id="an object for a real"),
+        pytest.param(f'"cpu_seconds": {"9" * 400}', id="a real of 400 digits"),
+        pytest.param('"thread_count": "x"', id="text for an integer"),
+        pytest.param('"thread_count": 1.5', id="a fraction for an integer"),
+        pytest.param('"thread_count": NaN', id="NaN for an integer"),
+        pytest.param('"thread_count": "NaN"', id="a NaN string for an integer"),
+        pytest.param('"thread_count": 1e300', id="a huge real for an integer"),
+        pytest.param(f'"thread_count": {2**63}', id="an integer of 64 bits"),
+        pytest.param(f'"thread_count": {"9" * 5000}', id="an integer of 5000 digits"),
+        pytest.param('"state": "\\ud800"', id="half a surrogate pair"),
+        pytest.param('"x": 1]', id="not JSON"),
+        pytest.param('"x": ' + "[" * 100_000, id="deeply nested"),
+    ],
+)
+def test_a_bad_json_line_is_refused_by_its_number(cell: str) -> None:
+    good = LINE % ""
+    with pytest.raises(DataError, match=r"^input: ") as refused:
+        decode((good + LINE % (", " + cell)).encode())
+    if "JSON Lines" not in str(refused.value):
+        assert str(refused.value).startswith("input: line 2: ")
+
+
+@pytest.mark.parametrize("line", [b"[]", b"1", b"null", b'"text"', b"nonsense", b"\xff", b"\x00"])
+def test_a_line_that_is_no_object_is_refused_by_its_number(line: bytes) -> None:
+    with pytest.raises(DataError, match=r"^input: line 2: "):
+        decode((LINE % "").encode() + line + b"\n")
+
+
+@pytest.mark.parametrize(
+    "rows_",
+    [
+        "2026-01-31T12:00:00Z,h\n",
+        "2026-01-31T12:00:00Z,h,node,1,2\n",
+        "2026-01-31T12:00:00Z,,node,1\n",
+        "2026-01-31T12:00:00,h,node,1\n",
+        "noon,h,node,1\n",
+        ",h,node,1\n",
+        "2026-01-31T12:00:00Z,h,node,many\n",
+        "2026-01-31T12:00:00Z,h,node,1.5\n",
+        "2026-01-31T12:00:00Z,h,node,9223372036854775808\n",
+        '2026-01-31T12:00:00Z,"h,node,1\n',
+        "2026-01-31T12:00:00Z,\udcff,node,1\n",
+    ],
+)
+def test_a_bad_csv_row_is_refused(rows_: str) -> None:
+    data = ("time,host,kind,thread_count\n" + rows_).encode(errors="surrogateescape")
+    with pytest.raises(DataError, match=r"^input: "):
+        decode(data)
+
+
+_JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=150)
+@given(
+    cells=st.dictionaries(
+        st.sampled_from(["time", "host", "kind", "state", "started_at", "cpu_seconds",
+                         "thread_count", "dltools.schema", "unknown"]),
+        _JUNK,
+    )
+)  # fmt: skip
+def test_no_json_value_breaks_a_reader(cells: dict[str, object]) -> None:
+    row = {"time": "2026-01-31T12:00:00Z", "host": "h", "kind": "node", **cells}
+    _try(json.dumps(row).encode())
+
+
+def test_input_is_named_in_the_message() -> None:
+    with pytest.raises(DataError, match=r"^jobs\.parquet: "):
+        read_table(io.BytesIO(b"PAR1 and no more"), "jobs.parquet")
+
+
+def test_blank_lines_and_a_byte_order_mark_are_skipped() -> None:
+    data = b"\xef\xbb\xbf\n" + (LINE % "").encode() + b"\r\n  \n" + (LINE % "").encode()
+    assert decode(data).column("time").to_pylist() == [datetime(2026, 1, 31, 12, tzinfo=UTC)] * 2

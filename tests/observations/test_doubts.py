@@ -1,0 +1,77 @@
+"""Slips in labels and targets are told, each once, with what was probably meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from helpers.observing import container, node, point
+from helpers.strategies import encode
+from helpers.tools import Tools
+
+from dltools.labels import doubts
+from dltools.observations.checks import InputChecks
+from dltools.observations.table import Row, to_table
+from dltools.observations.writing import Format
+
+LABELS = {"dltools.metric": "loss", "dltools.targt": "0.5", "com.example": "x"}
+
+
+def rows(second: float, *names: str) -> list[Row]:
+    found = [node(second)]
+    for name in names:
+        found.append(container(second, name, second, labels=json.dumps(LABELS)))
+        found.append(point(second, name, 1.0))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("dltools.targt", "unknown label dltools.targt: did you mean dltools.target?"),
+        ("dltools.target.Final", "did you mean dltools.target.final?"),
+        ("dltools.protected", "did you mean dltools.protect?"),
+        ("dltools.zzz", "unknown label dltools.zzz; known: dltools.metric, "),
+    ],
+)
+def test_an_unknown_label_is_named_with_what_was_meant(name: str, said: str) -> None:
+    (found,) = doubts({name: "", "dltools.metric": "", "other": ""})
+    assert said in found
+
+
+def test_a_container_s_labels_are_told_once() -> None:
+    made = InputChecks()
+    said = "a: unknown label dltools.targt: did you mean dltools.target?"
+    assert made.labels(to_table([*rows(0, "a"), *rows(1, "a")])) == [said]
+    assert made.labels(to_table(rows(2, "a", "b"))) == [said.replace("a:", "b:", 1)]
+    assert made.labels(to_table([])) == []
+    joined = pa.concat_tables([to_table(rows(3, "c")), to_table(rows(4, "d"))])
+    assert [said[:2] for said in made.labels(joined)] == ["c:", "d:"]
+
+
+def test_names_that_match_nobody_are_told_once_and_only_where_somebody_was_seen() -> None:
+    made = InputChecks(["mlp-*", "cn", "job-1"])
+    assert made.targets() == []
+    made.labels(to_table(rows(0, "mlp-1", "cnn")))
+    assert made.targets(" so far") == [
+        "[cn] matches no container so far: did you mean cnn?",
+        "[job-1] matches no container so far; known: cnn, mlp-1",
+    ]
+    assert made.targets() == []
+
+
+@pytest.mark.parametrize("format_", [Format.PARQUET, Format.ARROW])
+def test_dl_plan_tells_them_once_a_run(tool: Tools, tmp_path: Path, format_: Format) -> None:
+    targets = tmp_path / "targets.toml"
+    targets.write_text("[bort]\nmetric = 'loss'\ntarget = 0.5\n")
+    data = b"".join(encode(format_, to_table(rows(second, "bert"))) for second in (0, 1))
+    if format_ is Format.PARQUET:
+        data = encode(format_, to_table([*rows(0, "bert"), *rows(1, "bert")]))
+    done = tool("dl-plan", "--targets", targets, input=data)
+    assert done.returncode == 0
+    label, target = done.stderr.decode().splitlines()
+    assert label == "dl-plan: bert: unknown label dltools.targt: did you mean dltools.target?"
+    assert target.startswith("dl-plan: [bort] matches no container")
+    assert target.endswith(": did you mean bert?")

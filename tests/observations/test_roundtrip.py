@@ -1,0 +1,268 @@
+"""What is written is read back, in every format and however it is cut into samples."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from datetime import UTC, datetime, timedelta, timezone
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from helpers.strategies import (
+    EPOCH,
+    READABLE,
+    as_arrow_file,
+    canonical,
+    decode,
+    encode,
+    losses,
+    rows,
+    tables,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dltools.observations.reading import read, read_table
+from dltools.observations.schema import VERSION, VERSION_KEY, arrow_schema
+from dltools.observations.table import conform, format_time, to_table
+from dltools.observations.writing import Format, writer
+
+BINARY = (Format.PARQUET, Format.ARROW)
+
+
+@pytest.mark.parametrize("format_", READABLE)
+@settings(max_examples=40)
+@given(table=tables(min_rows=1))
+def test_any_table_survives_a_round_trip(format_: Format, table: pa.Table) -> None:
+    back = decode(encode(format_, table))
+    assert back.schema.equals(arrow_schema(), check_metadata=True)
+    assert canonical(back) == canonical(table)
+
+
+@settings(max_examples=40)
+@given(table=tables())
+def test_any_table_survives_as_an_arrow_file(table: pa.Table) -> None:
+    assert canonical(decode(as_arrow_file(table))) == canonical(table)
+
+
+@pytest.mark.parametrize("format_", READABLE)
+@settings(max_examples=20)
+@given(samples=st.lists(tables(max_rows=3), min_size=1, max_size=4))
+def test_samples_come_back_as_one_recording_sorted_by_time(
+    format_: Format, samples: list[pa.Table]
+) -> None:
+    everything = pa.concat_tables(samples)
+    if len(everything) == 0:
+        return
+    back = decode(encode(format_, *samples))
+    moments = back.column("time").to_pylist()
+    assert moments == sorted(moments)
+    order = pc.array_sort_indices(everything.column("time").cast("int64").combine_chunks())
+    assert canonical(back) == canonical(everything.take(order))
+
+
+@pytest.mark.parametrize("format_", READABLE)
+@settings(max_examples=20)
+@given(table=tables(min_rows=1))
+def test_writing_what_was_read_gives_the_same_bytes(format_: Format, table: pa.Table) -> None:
+    first = encode(format_, table)
+    assert encode(format_, decode(first)) == first
+
+
+@pytest.mark.parametrize("format_", READABLE)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.0, 5e-324, 1e308, 0.1 + 0.2])
+def test_every_kind_of_number_survives(format_: Format, value: float) -> None:
+    back = decode(encode(format_, losses(value))).column("value")[0].as_py()
+    assert repr(back) == repr(value)
+
+
+@pytest.mark.parametrize("format_", READABLE)
+@pytest.mark.parametrize(
+    "text", ["", " ", "a,b", 'say "x"', "two\nlines", "cr\rlf\r\n", "\t", "\x00", "\x85", "\u2028",
+             "NULL", "null", "NaN", "nan", "true", "1", "ünï", "🐋", "\ufeff", "{}", "PAR1"],
+)  # fmt: skip
+def test_every_kind_of_text_survives(format_: Format, text: str) -> None:
+    table = to_table([{"time": EPOCH, "host": text, "kind": "node", "gap": text}])
+    back = decode(encode(format_, table))
+    assert back.column("host").to_pylist() == [text]
+    assert back.column("gap").to_pylist() == [text]
+
+
+@pytest.mark.parametrize("format_", READABLE)
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+        datetime(2026, 1, 31, 12, 0, 0, 1, tzinfo=UTC),
+        datetime(2038, 1, 19, 3, 14, 8, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+        pytest.param(datetime(1, 1, 1, tzinfo=UTC), id="the zero time that Docker reports"),
+    ],
+)
+def test_every_moment_survives_to_the_microsecond(format_: Format, moment: datetime) -> None:
+    table = to_table([{"time": EPOCH, "host": "h", "kind": "container", "started_at": moment}])
+    assert decode(encode(format_, table)).column("started_at").to_pylist() == [moment]
+
+
+@pytest.mark.parametrize("format_", READABLE)
+def test_times_of_another_zone_are_the_same_moments(format_: Format) -> None:
+    local = EPOCH.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    table = to_table([{"time": local, "host": "h", "kind": "node"}])
+    assert decode(encode(format_, table)).column("time").to_pylist() == [EPOCH]
+
+
+def test_times_are_written_with_microseconds_and_zone() -> None:
+    assert format_time(datetime(2026, 1, 31, 12, tzinfo=UTC)) == "2026-01-31T12:00:00.000000Z"
+
+
+def test_times_are_written_with_a_year_of_four_digits() -> None:
+    assert format_time(datetime(1, 1, 1, tzinfo=UTC)) == "0001-01-01T00:00:00.000000Z"
+
+
+@pytest.mark.parametrize("format_", READABLE)
+def test_rows_of_one_time_keep_their_order(format_: Format) -> None:
+    table = to_table(
+        {"time": EPOCH, "host": f"h{n}", "kind": "node"} for n in (3, 1, 2, 1, 5, 4, 0)
+    )
+    hosts = decode(encode(format_, table)).column("host").to_pylist()
+    assert hosts == ["h3", "h1", "h2", "h1", "h5", "h4", "h0"]
+
+
+@settings(max_examples=30)
+@given(unsorted=st.lists(rows(), max_size=6))
+def test_a_table_of_rows_is_sorted_and_stable(unsorted: list[dict]) -> None:
+    table = to_table(unsorted)
+    ordered = sorted(unsorted, key=lambda row: row["time"])
+    assert [row["time"] for row in canonical(table)] == [row["time"] for row in ordered]
+    assert table.column("host").to_pylist() == [row["host"] for row in ordered]
+
+
+@settings(max_examples=20)
+@given(table=tables())
+def test_a_table_in_the_schema_conforms_to_itself(table: pa.Table) -> None:
+    same = conform(table, "input")
+    assert same.schema.equals(table.schema, check_metadata=True)
+    assert canonical(same) == canonical(table)
+
+
+@pytest.mark.parametrize("format_", BINARY)
+def test_binary_formats_carry_the_version_and_what_columns_mean(format_: Format) -> None:
+    data = encode(format_, losses(1.0))
+    schema = (
+        pq.read_schema(io.BytesIO(data))
+        if format_ is Format.PARQUET
+        else pa.ipc.open_stream(data).schema
+    )
+    assert schema.metadata[VERSION_KEY] == VERSION.encode()
+    assert schema.field("cpu_seconds").metadata[b"unit"] == b"s"
+
+
+@pytest.mark.parametrize("format_", BINARY)
+def test_a_sample_without_rows_is_a_file_without_rows(format_: Format) -> None:
+    assert len(decode(encode(format_, arrow_schema().empty_table()))) == 0
+
+
+@pytest.mark.parametrize("format_", [*READABLE, Format.PROM])
+def test_nothing_is_written_before_the_first_sample(format_: Format) -> None:
+    assert encode(format_) == b""
+
+
+@pytest.mark.parametrize("format_", [*READABLE, Format.PROM])
+def test_a_writer_leaves_the_stream_open(format_: Format) -> None:
+    out = io.BytesIO()
+    target = writer(format_, out)
+    target.write(losses(1.0))
+    target.close()
+    assert not out.closed
+
+
+def test_many_samples_share_a_row_group() -> None:
+    data = encode(Format.PARQUET, *(losses(float(n)) for n in range(50)))
+    assert pq.ParquetFile(io.BytesIO(data)).num_row_groups == 1
+
+
+def test_names_new_in_a_later_sample_are_read_back() -> None:
+    samples = [
+        to_table([{"time": EPOCH + timedelta(seconds=n), "host": f"host-{n}", "kind": "node"}])
+        for n in range(4)
+    ]
+    for format_ in READABLE:
+        hosts = decode(encode(format_, *samples)).column("host").to_pylist()
+        assert hosts == ["host-0", "host-1", "host-2", "host-3"]
+
+
+def test_a_sample_of_several_chunks_is_one_batch() -> None:
+    chunked = pa.concat_tables([losses(1.0), losses(2.0)])
+    recording = read(io.BytesIO(encode(Format.ARROW, chunked)), "input")
+    assert [len(table) for table in recording.tables] == [2]
+
+
+def test_an_arrow_stream_gives_a_table_a_sample() -> None:
+    samples = [losses(1.0), losses(2.0, 3.0), losses(4.0)]
+    recording = read(io.BytesIO(encode(Format.ARROW, *samples)), "input")
+    assert recording.streaming
+    assert [table.column("value").to_pylist() for table in recording.tables] == [
+        [1.0],
+        [2.0, 3.0],
+        [4.0],
+    ]
+
+
+@pytest.mark.parametrize("format_", [Format.PARQUET, Format.JSONL, Format.CSV])
+def test_other_formats_give_the_whole_recording_at_once(format_: Format) -> None:
+    recording = read(io.BytesIO(encode(format_, losses(1.0), losses(2.0))), "input")
+    assert not recording.streaming
+    assert [len(table) for table in recording.tables] == [2]
+
+
+def test_a_sample_of_an_arrow_stream_is_read_before_the_next_is_written() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb", buffering=0) as source, os.fdopen(writing, "wb") as sink:
+        target = writer(Format.ARROW, sink)
+        target.write(losses(1.0))
+        incoming = read(source, "-").tables
+        assert next(incoming).column("value").to_pylist() == [1.0]
+        target.write(losses(2.0))
+        assert next(incoming).column("value").to_pylist() == [2.0]
+        target.close()
+        sink.close()
+        assert list(incoming) == []
+
+
+class _Dribble(io.RawIOBase):
+    """A pipe that hands over a byte at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        return self._data.read(1 if size > 0 else size)
+
+
+@pytest.mark.parametrize("format_", READABLE)
+def test_short_reads_of_a_pipe_do_not_matter(format_: Format) -> None:
+    table = losses(1.0, 2.0)
+    back = read_table(_Dribble(encode(format_, table)), "-")  # type: ignore[arg-type]
+    assert canonical(back) == canonical(table)
+
+
+def test_numbers_that_json_has_no_word_for_are_strings() -> None:
+    text = encode(Format.JSONL, losses(math.nan, math.inf, -math.inf)).decode()
+    assert [line.split('"value": ')[1].split(",")[0] for line in text.splitlines()] == [
+        '"NaN"',
+        '"Infinity"',
+        '"-Infinity"',
+    ]
+
+
+@pytest.mark.parametrize("word", ["NaN", "nan", "Infinity", "-Infinity", "inf", "-inf"])
+def test_numbers_that_csv_has_no_word_for_are_read_in_any_spelling(word: str) -> None:
+    data = f"time,host,kind,value\n2026-01-31T12:00:00Z,h,progress,{word}\n".encode()
+    back = decode(data).column("value")[0].as_py()
+    assert repr(back) == repr(float(word))

@@ -1,0 +1,207 @@
+"""The one table of columns, and what is derived from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from dltools.labels import is_true
+from dltools.observations import schema
+from dltools.observations.schema import (
+    COLUMNS,
+    NAMES,
+    REQUIRED,
+    VERSION,
+    VERSION_KEY,
+    Column,
+    Instrument,
+    Kind,
+    Type,
+    arrow_schema,
+    prometheus_name,
+)
+
+SUFFIXES = {
+    "s": ("_seconds",),
+    "By": ("_bytes",),
+    "W": ("_watts",),
+    "J": ("_joules",),
+    "1": ("_ratio", "_weight", "value"),
+    "{cpu}": ("_count", "_cores"),
+    "{gpu}": ("_count",),
+    "{thread}": ("_count",),
+}
+"""How a name ends that holds a value of a unit."""
+
+SERIES = [
+    (column, kind)
+    for column in COLUMNS
+    if column.instrument is not Instrument.ATTRIBUTE
+    for kind in column.kinds
+]
+
+
+def offenders(is_right: Callable[[Column], object]) -> list[str]:
+    """Return the names of the columns that are not as they should be."""
+    return [column.name for column in COLUMNS if not is_right(column)]
+
+
+def test_names_are_snake_case() -> None:
+    assert offenders(lambda c: re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", c.name)) == []
+
+
+def test_names_end_in_their_unit() -> None:
+    ends = tuple(end for ends in SUFFIXES.values() for end in ends)
+    assert offenders(lambda c: not c.unit or c.name.endswith(SUFFIXES[c.unit])) == []
+    assert offenders(lambda c: c.unit or not c.name.endswith(ends)) == []
+
+
+def test_units_are_base_units() -> None:
+    scaled = {"ms", "us", "ns", "millis", "micros", "nanos", "minutes", "hours", "percent",
+              "kb", "mb", "gb", "kib", "mib", "gib", "milliwatts", "millijoules"}  # fmt: skip
+    assert offenders(lambda c: not scaled & set(c.name.split("_"))) == []
+
+
+def test_no_name_says_total() -> None:
+    assert offenders(lambda c: not c.name.endswith("_total")) == []
+
+
+def test_help_is_a_short_sentence() -> None:
+    starts = r"[A-Z]|running|start"
+    assert offenders(lambda c: re.fullmatch(rf"({starts})[^\n]*\.", c.help)) == []
+    assert offenders(lambda c: len(c.help) <= 90) == []
+
+
+def test_types_suit_what_is_counted() -> None:
+    assert offenders(lambda c: c.unit != "By" or c.type is Type.INT) == []
+    assert offenders(lambda c: c.unit not in ("s", "W", "J", "1") or c.type is Type.FLOAT) == []
+    words = (Type.TIME, Type.NAME)
+    assert offenders(lambda c: c.type not in words or c.instrument is Instrument.ATTRIBUTE) == []
+
+
+def test_attributes_have_no_unit_and_values_have_one() -> None:
+    assert offenders(lambda c: bool(c.unit) is (c.instrument is not Instrument.ATTRIBUTE)) == []
+
+
+def test_kinds_are_named_once_and_in_order() -> None:
+    assert offenders(lambda c: c.kinds) == []
+    assert offenders(lambda c: [kind for kind in Kind if kind in c.kinds] == list(c.kinds)) == []
+
+
+def test_counters_are_totals() -> None:
+    counters = [column for column in COLUMNS if column.instrument is Instrument.COUNTER]
+    assert counters
+    assert {column.unit for column in counters} <= {"s", "By", "J"}
+
+
+def test_opentelemetry_names_are_dotted() -> None:
+    assert offenders(lambda c: re.fullmatch(r"|[a-z]+(\.[a-z_]+)+", c.otel)) == []
+
+
+def test_names_are_unique() -> None:
+    assert len(set(NAMES)) == len(NAMES) == len(COLUMNS)
+
+
+def test_required_columns_come_first_and_are_in_every_row() -> None:
+    assert NAMES[: len(REQUIRED)] == REQUIRED
+    assert all(column.kinds == tuple(Kind) for column in COLUMNS[: len(REQUIRED)])
+
+
+def test_the_help_of_kind_names_every_kind() -> None:
+    text = next(column.help for column in COLUMNS if column.name == "kind")
+    assert all(re.search(rf"\b{kind}\b", text) for kind in Kind)
+
+
+def test_every_kind_has_columns_of_its_own() -> None:
+    own = {column.kinds[0] for column in COLUMNS if len(column.kinds) == 1}
+    assert own == set(Kind)
+
+
+def test_the_version_is_major_and_minor() -> None:
+    assert re.fullmatch(r"\d+\.\d+", VERSION)
+
+
+def test_the_arrow_schema_has_the_columns_in_order() -> None:
+    assert tuple(arrow_schema().names) == NAMES
+
+
+def test_the_arrow_schema_carries_the_version() -> None:
+    assert VERSION_KEY == b"dltools.schema"
+    assert arrow_schema().metadata == {VERSION_KEY: VERSION.encode()}
+
+
+def test_arrow_types() -> None:
+    expected = {
+        Type.TIME: pa.timestamp("us", tz="UTC"),
+        Type.NAME: pa.dictionary(pa.int32(), pa.string()),
+        Type.INT: pa.int64(),
+        Type.FLOAT: pa.float64(),
+    }
+    assert arrow_schema().types == [expected[column.type] for column in COLUMNS]
+
+
+def test_only_required_columns_refuse_nulls() -> None:
+    assert [field.name for field in arrow_schema() if not field.nullable] == list(REQUIRED)
+
+
+def test_arrow_fields_carry_unit_name_instrument_and_help() -> None:
+    assert [field.metadata for field in arrow_schema()] == [
+        {
+            b"unit": column.unit.encode(),
+            b"otel.name": column.otel.encode(),
+            b"instrument": column.instrument.value.encode(),
+            b"help": column.help.encode(),
+        }
+        for column in COLUMNS
+    ]
+
+
+def test_prometheus_names_are_well_formed_and_unique() -> None:
+    found = [prometheus_name(column, kind) for column, kind in SERIES]
+    assert len(set(found)) == len(found)
+    assert all(re.fullmatch(r"dltools(_[a-z0-9]+)+", name) for name in found)
+
+
+def test_prometheus_names_say_the_kind_once_and_end_counters_in_total() -> None:
+    for column, kind in SERIES:
+        name = prometheus_name(column, kind)
+        assert name.startswith(f"dltools_{kind}_")
+        assert name.split("_").count(kind) == 1
+        assert name.endswith("_total") is (column.instrument is Instrument.COUNTER)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "name"),
+    [
+        ("cpu_seconds", Kind.CONTAINER, "dltools_container_cpu_seconds_total"),
+        ("cpu_seconds", Kind.NODE, "dltools_node_cpu_seconds_total"),
+        ("gpu_utilization_ratio", Kind.GPU, "dltools_gpu_utilization_ratio"),
+        ("memory_usage_bytes", Kind.CONTAINER, "dltools_container_memory_usage_bytes"),
+        ("value", Kind.PROGRESS, "dltools_progress_value"),
+    ],
+)
+def test_prometheus_names(column: str, kind: Kind, name: str) -> None:
+    found = next(one for one in schema.COLUMNS if one.name == column)
+    assert prometheus_name(found, kind) == name
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        (None, False),
+        ("0", False),
+        ("false", False),
+        ("False", False),
+        (" no ", False),
+        ("OFF", False),
+        ("", True),
+        ("1", True),
+        ("true", True),
+        ("yes", True),
+    ],
+)
+def test_a_label_means_yes_unless_it_says_no(label: str | None, expected: bool) -> None:
+    assert is_true(label) is expected

@@ -1,0 +1,266 @@
+"""Properties of the fold from observations to plans."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from datetime import timedelta
+
+import pytest
+from helpers.observing import BEGUN, at, container, job_id, node, point, reread
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dltools.observations import sample_reader
+from dltools.observations.schema import COLUMNS, Kind, Type
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build, describe
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.records import Op, Plan, dump_plan
+
+POLICIES = sorted(registry.policies([]))
+MODES = (None, Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY)
+
+
+LABELS = (
+    None,
+    '{"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.final": "0.1"}',
+    '{"dltools.qoe": "0.5"}',
+    '{"dltools.steps": "20"}',
+)
+
+
+@st.composite
+def recordings(draw: st.DrawFn) -> list[Row]:
+    """Up to 12 samples on up to two hosts of up to 4 jobs each that come, go, restart, have targets
+    or serve, and report whatever they like."""
+    rows: list[Row] = []
+    for host in draw(st.sampled_from([["node"], ["node"], ["node", "other"]])):
+        names = draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True))
+        labels = {name: draw(st.sampled_from(LABELS)) for name in names}
+        for number in range(draw(st.integers(1, 12))):
+            now = number * 2.0 + draw(st.sampled_from([0.0, 0.0, 0.05]))
+            rows.append(node(now, draw(st.sampled_from([1.0, 2.0, 4.0])), host))
+            for name in names:
+                if draw(st.integers(0, 9)) == 0:
+                    continue
+                begun = 7 if number > 6 and draw(st.integers(0, 9)) == 0 else 0
+                limit = draw(st.sampled_from([None, 0.5, 2.0]))
+                rows.append(container(now, name, number * 1.5, cpu_limit_cores=limit, host=host,
+                                      labels=labels[name], thread_count=draw(st.integers(1, 3)),
+                                      started_at=at(begun)))  # fmt: skip
+                serves = labels[name] is not None and "qoe" in labels[name]
+                metric = "latency_seconds" if serves else "loss"
+                for _ in range(draw(st.integers(0, 2))):
+                    value = draw(st.floats(width=32))
+                    offset = draw(st.sampled_from([0.0, 0.5, 1.0, 3.0]))
+                    rows.append(point(max(0.0, now - offset), name, value, metric, host=host,
+                                      step=number))  # fmt: skip
+    return sorted(rows, key=lambda row: row["time"])
+
+
+def begin(name: str, state: object = None, mode: Mode | None = Mode.QUOTA) -> Planner:
+    policy = registry.get(name, [])
+    known = {p["name"] for p in describe(policy.parameters)}
+    given = {"itval": 4.0, "itval_max": 8.0, "cooldown": 4.0, "pause": 0.0}
+    parameters = build(policy.parameters, {k: v for k, v in given.items() if k in known})
+    return Planner(policy, parameters, RealisationOptions(mode), state)  # type: ignore[arg-type]
+
+
+def final(name: str, rows: list[Row], state: object = None, mode: Mode | None = Mode.QUOTA) -> Plan:
+    made = begin(name, state, mode)
+    made.add(to_table(rows))
+    return made.plan({})
+
+
+def essence(plan: Plan) -> list[tuple[object, ...]]:
+    return [(a.op, a.host, a.container_name, a.set, a.expect, a.to) for a in plan.actions]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=25)
+@given(rows=recordings(), data=st.data())
+def test_two_halves_with_the_state_handed_on_give_the_plan_of_one_fold(
+    name: str, rows: list[Row], data: st.DataObject
+) -> None:
+    cut = data.draw(st.integers(0, len(rows)))
+    mode = data.draw(st.sampled_from(MODES))
+    first = reread(final(name, rows[:cut], mode=mode))
+    whole = final(name, rows, mode=mode)
+    assert dump_plan(final(name, rows[cut:], first.state, mode)) == dump_plan(whole)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=25)
+@given(rows=recordings(), chunk=st.integers(1, 20), mode=st.sampled_from(MODES))
+def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
+    name: str, rows: list[Row], chunk: int, mode: Mode | None
+) -> None:
+    slowly = begin(name, mode=mode)
+    for _ in slowly.add_by_sample(to_table(rows)):
+        pass
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sample_reader, "CHUNK", chunk)
+        assert dump_plan(final(name, rows, mode=mode)) == dump_plan(slowly.plan({}))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=12)
+@given(rows=recordings())
+def test_same_input_gives_same_bytes(name: str, rows: list[Row]) -> None:
+    assert dump_plan(final(name, rows)) == dump_plan(final(name, rows))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=12)
+@given(rows=recordings(), chance=st.randoms(use_true_random=False))
+def test_order_of_containers_within_a_sample_changes_nothing(
+    name: str, rows: list[Row], chance: random.Random
+) -> None:
+    keyed = {id(row): (row["time"], chance.random()) for row in rows}
+    shuffled = sorted(rows, key=lambda row: keyed[id(row)])
+    said = [row for row in rows if row["kind"] == "progress"]  # these keep their order: it is data
+    again = iter(said)
+    shuffled = [next(again) if row["kind"] == "progress" else row for row in shuffled]
+    assert essence(final(name, sorted(shuffled, key=lambda row: row["time"]))) == essence(
+        final(name, rows)
+    )
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=12)
+@given(rows=recordings(), seconds=st.integers(-(10**9), 10**9))
+def test_a_shift_of_all_times_changes_no_action(name: str, rows: list[Row], seconds: int) -> None:
+    by = timedelta(seconds=seconds, microseconds=seconds % 997)
+    shifted = [
+        row | {"time": row["time"] + by}
+        | ({"started_at": row["started_at"] + by} if "started_at" in row else {})
+        for row in rows
+    ]  # fmt: skip
+    assert essence(final(name, shifted)) == essence(final(name, rows))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=12)
+@given(rows=recordings())
+def test_an_idle_container_without_progress_changes_nothing(name: str, rows: list[Row]) -> None:
+    idle = [container((row["time"] - BEGUN).total_seconds(), "idle", 0.0, host=row["host"])
+            for row in rows if row["kind"] == "node"]  # fmt: skip
+    assert essence(final(name, rows + idle)) == essence(final(name, rows))
+
+
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"dqoes", "tradl"}))
+@settings(max_examples=12)
+@given(rows=recordings(), factor=st.sampled_from([2.0**-8, 0.5, 4.0, 2.0**10]))
+def test_scaling_every_metric_changes_nothing(name: str, rows: list[Row], factor: float) -> None:
+    rows = [row | ({"labels": None} if "labels" in row else {}) for row in rows]
+    scaled = [row | ({"value": row["value"] * factor} if "value" in row else {}) for row in rows]
+    sizes = [abs(row.get("value") or 0) for row in (*rows, *scaled)]
+    if all(size == 0 or 1e-100 < size < 1e100 for size in sizes):
+        assert essence(final(name, scaled)) == essence(final(name, rows))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=25)
+@given(rows=recordings(), mode=st.sampled_from([None, *Mode]))
+def test_settings_are_within_bounds_and_no_serving_container_is_paused(
+    name: str, mode: Mode | None, rows: list[Row]
+) -> None:
+    plan = final(name, rows, mode=mode)
+    for action in plan.actions:
+        if action.op is Op.ROTATE:
+            assert action.set["turn_s"] >= 0.2
+            labels = [row.get("labels") for row in rows if row["host"] == action.host and
+                      row.get("container_name") ==
+                      action.container_name and "labels" in row]  # fmt: skip
+            assert not any(label and "qoe" in label for label in labels)
+        elif action.op is Op.UPDATE:
+            cpus = action.set.get("cpus", 1.0)
+            assert cpus is None or cpus >= 0.01
+            assert 2 <= action.set.get("cpu_weight", 2) <= 262144
+    by_host: dict[str, list[float]] = {}
+    made = begin(name, mode=mode)
+    made.add(to_table(rows))
+    for verdict in made.explain()[0]:
+        if verdict.allocation.share is not None:
+            assert 0 < verdict.allocation.share <= 1
+            by_host.setdefault(verdict.host, []).append(verdict.allocation.share)
+
+
+def any_value(type_: Type) -> st.SearchStrategy[object]:
+    return {
+        Type.TIME: st.datetimes().map(lambda moment: moment.replace(tzinfo=BEGUN.tzinfo)),
+        Type.NAME: st.sampled_from(["", "a", "b", "{}", "[", "running", "loss", "val_accuracy"])
+        | st.text(st.characters(codec="utf-8"), max_size=5),
+        Type.INT: st.integers(-(2**63), 2**63 - 1),
+        Type.FLOAT: st.floats(),
+    }[type_]
+
+
+ANY_ROW = st.fixed_dictionaries(
+    {
+        "time": st.integers(0, 50).map(lambda s: BEGUN + timedelta(seconds=s))
+        | any_value(Type.TIME),
+        "host": st.sampled_from(["h", "i"]),
+        "kind": st.sampled_from([kind.value for kind in Kind]),
+    },
+    optional={
+        c.name: st.none() | any_value(c.type)
+        for c in COLUMNS
+        if c.name not in ("time", "host", "kind")
+    }
+    | {"container_id": st.sampled_from(["a", "b", job_id("c")])},
+)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=40)
+@given(rows=st.lists(ANY_ROW, max_size=30), mode=st.sampled_from([None, *Mode]))
+def test_no_table_makes_a_policy_raise(name: str, mode: Mode | None, rows: list[Row]) -> None:
+    policy = registry.get(name, [])
+    choice = RealisationOptions(mode)
+    made = Planner(policy, policy.parameters(), choice)
+    made.add(to_table(rows))
+    plan = made.plan({})
+    made.explain()
+    again = Planner(policy, policy.parameters(), choice, reread(plan).state)
+    assert dump_plan(again.plan({})) == dump_plan(dataclasses.replace(plan, input={}))
+    for action in plan.actions:
+        cpus = action.set.get("cpus", 1.0)
+        assert cpus is None or cpus >= 0.01
+        assert 2 <= action.set.get("cpu_weight", 2) <= 262144
+
+
+def test_an_overlapping_recording_is_not_counted_twice() -> None:
+    rows: list[Row] = []
+    for k in range(6):
+        now = 2.0 * k
+        rows += [node(now), container(now, "a", k), point(now, "a", 1 / (k + 1))]
+    first = final("flowcon", rows)
+    assert essence(final("flowcon", rows[6:], reread(first).state)) == essence(first)
+
+
+def test_protected_jobs_get_no_action() -> None:
+    labels = '{"dltools.protect": "1"}'
+    rows = [node(0), container(0, "a", 1.0, labels=labels), point(0, "a", 1.0)]
+    made = Planner(registry.get("fair", []), registry.get("fair", []).parameters(),
+                RealisationOptions(Mode.QUOTA))  # fmt: skip
+    made.add(to_table([*rows, container(0, "b", 1.0), point(0, "b", 1.0)]))
+    assert essence(made.plan({})) == []  # b alone has the whole node
+
+
+def test_a_stream_of_whole_samples_ends_as_the_recording_does() -> None:
+    samples = [
+        [node(2.0 * k), container(2.0 * k, "a", k), container(2.0 * k, "b", k),
+         point(2.0 * k - 0.5, "a", 1 / (k + 1)), point(2.0 * k - 0.5, "b", 1.0)]
+        for k in range(12)
+    ]  # fmt: skip
+    stream = begin("flowcon")
+    for sample in samples:
+        stream.add(to_table(sample))
+        stream.complete()
+    assert essence(stream.plan({})) == essence(
+        final("flowcon", [row for s in samples for row in s])
+    )

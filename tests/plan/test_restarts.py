@@ -1,0 +1,98 @@
+"""Containers that restart, or that an earlier run has left waiting, begin as containers do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.observing import at, container, node, point, reread
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.records import Plan
+
+
+def planned(
+    rows: list[Row], policy: str = "flowcon", mode: Mode = Mode.PRIORITY, state: Any = None
+) -> Plan:
+    found = registry.get(policy, [])
+    made = Planner(found, found.parameters(), RealisationOptions(mode), state)
+    made.add(to_table(sorted(rows, key=lambda row: row["time"])))
+    return reread(made.plan({}))
+
+
+def sets(plan: Plan) -> dict[str, Any]:
+    return {action.container_name: action.set for action in plan.actions}
+
+
+def sample(now: float, *jobs: str, weights: dict[str, float], **more: Any) -> list[Row]:
+    rows = [node(now)]
+    for name in jobs:
+        rows.append(container(now, name, now, thread_count=2, cpu_weight=weights[name], **more))
+        rows.append(point(now - 0.1, name, 1.0))
+    return rows
+
+
+WEIGHTS = {"a": 1024.0, "b": 10.0}
+
+
+def restarted(now: float, weight: float = 10.0) -> list[Row]:
+    """b has restarted a second before, and says nothing."""
+    again = container(now, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(now - 1))
+    return [*sample(now, "a", weights=WEIGHTS), again]
+
+
+@pytest.mark.parametrize("policy", ["flowcon", "fair", "srtf", "las", "slaq", "tradl"])
+def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
+    rows = [*sample(2, "a", "b", weights=WEIGHTS), *restarted(4)]
+    plan = planned(rows, policy)
+    assert sets(plan)["b"] == {"cpu_weight": 1024}
+    assert "no progress seen: what containers begin with" in {a.reason for a in plan.actions}
+
+
+def test_it_is_remembered_in_the_state() -> None:
+    first = planned(sample(2, "a", "b", weights=WEIGHTS))
+    assert sets(planned(restarted(4), state=first.state))["b"] == {"cpu_weight": 1024}
+    # Its own weight again: nothing is to be done, and the next restart is seen to as well.
+    second = planned(restarted(4, 1024.0), state=first.state)
+    assert "b" not in sets(second)
+    assert sets(planned(restarted(9), state=second.state))["b"] == {"cpu_weight": 1024}
+
+
+def test_without_a_state_the_weight_of_a_waiting_job_tells() -> None:
+    assert sets(planned(restarted(4)))["b"] == {"cpu_weight": 1024}
+    assert "b" not in sets(planned(restarted(4, 512.0)))
+
+
+def test_who_changes_nothing_changes_no_weight_either() -> None:
+    assert sets(planned([*sample(2, "a", "b", weights=WEIGHTS), *restarted(4)], "noop")) == {}
+
+
+def test_a_protected_container_is_left_alone() -> None:
+    rows = [row | {"labels": '{"dltools.protect": "1"}'} if row.get("container_name") == "b"
+            and row["kind"] == "container" else row for row in restarted(4)]  # fmt: skip
+    assert "b" not in sets(planned(rows))
+
+
+def test_a_restarted_job_has_no_quota() -> None:
+    weights = {"a": 1024.0, "b": 1024.0}
+    rows = sample(2, "a", "b", weights=weights, cpu_limit_cores=1.0)
+    assert sets(planned(rows, "fair", Mode.QUOTA)) == {}
+    again = container(4, "b", 0.1, started_at=at(3), cpu_limit_cores=1.0)
+    more = [*sample(4, "a", weights=weights, cpu_limit_cores=2.0), again]
+    assert sets(planned([*rows, *more], "fair", Mode.QUOTA)) == {"b": {"cpus": None}}
+
+
+def test_equals_change_over_in_a_stream_of_plans() -> None:
+    fair = registry.get("fair", [])
+    fold = Planner(fair, fair.parameters(), RealisationOptions(Mode.PRIORITY))
+    weights, first = {"a": 1024.0, "b": 1024.0}, []
+    for second in range(2, 26, 2):
+        fold.add(to_table(sample(second, "a", "b", weights=weights)))
+        fold.complete()
+        for name, settings in sets(fold.plan({})).items():
+            weights[name] = settings["cpu_weight"]
+        first.append(max(weights, key=weights.__getitem__))
+    assert first == [*"aaa", *"bbb"] * 2

@@ -1,0 +1,142 @@
+"""Containers that an engine update could cut off their GPU are changed in the kernel's files."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from helpers.containers import Containers, Job, api
+
+from dltools.apply import gpu, limits
+from dltools.apply.actuator import Actuator
+from dltools.apply.gpu import Access
+from dltools.apply.journal import Journal
+from dltools.apply.turns import Rotation
+from dltools.engine.containers import Engine
+from dltools.observations.table import format_time
+from dltools.plan.records import Action, Op, Plan, Settings, Status
+
+
+@pytest.fixture(autouse=True)
+def hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every container for one that got its GPU by the legacy hook."""
+    if os.geteuid() != 0:
+        pytest.skip("writing cgroup files takes root")
+    monkeypatch.setattr(gpu, "access", lambda _: Access.HOOK)
+
+
+@pytest.fixture
+def actuator(engine: Engine, state: Path) -> Actuator:
+    return Actuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
+
+
+def plan(job: Job, wanted: Settings) -> Plan:
+    action = Action(1, Op.UPDATE, job.engine.host, job.id, job.name, wanted, {}, "test")
+    return Plan("test", format_time(datetime.now(UTC)), {}, {}, None, (action,))
+
+
+STARTS = {
+    "none": {},
+    "cpus": {"nano_cpus": 1_500_000_000},
+    "quota": {"cpu_quota": 60_000, "cpu_period": 50_000},
+    "shares": {"cpu_shares": 512},
+}
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
+def test_the_kernel_changes_and_the_engine_does_not(
+    actuator: Actuator, run: Containers, start: dict[str, int]
+) -> None:
+    job = run(**start)
+    files, shown = job.kernel(), job.inspect().host_config
+
+    (result,) = actuator.apply(plan(job, {"cpus": 0.4, "cpu_weight": 300.0}))
+    assert (result.status, result.error) == (Status.APPLIED, None)
+    assert job.kernel_cpus == pytest.approx(0.4)
+    assert job.kernel_weight == pytest.approx(300, rel=0.02)
+    assert job.inspect().host_config == shown
+
+    (result,) = actuator.undo()
+    assert result.status is Status.APPLIED
+    assert job.kernel() == files
+    assert job.inspect().host_config == shown
+    assert actuator.undo() == []
+
+
+def test_a_limit_of_the_whole_node_is_put_back(
+    actuator: Actuator, run: Containers, engine: Engine
+) -> None:
+    job = run(nano_cpus=engine.cpus * 1_000_000_000)
+    files = job.kernel()
+    actuator.apply(plan(job, {"cpus": 0.4}))
+    actuator.undo()
+    assert job.kernel() == files
+
+
+def test_a_restart_is_its_own_undo(actuator: Actuator, run: Containers) -> None:
+    job = run(nano_cpus=1_500_000_000)
+    files = job.kernel()
+    actuator.apply(plan(job, {"cpus": 0.4}))
+    job.restart()
+    assert job.kernel() == files
+    (result,) = actuator.undo()
+    assert result.status is Status.UNCHANGED
+    assert job.kernel() == files
+
+
+def test_a_stopped_container_is_as_it_was(actuator: Actuator, run: Containers) -> None:
+    job = run(nano_cpus=1_500_000_000)
+    files = job.kernel()
+    actuator.apply(plan(job, {"cpus": 0.4}))
+    job.stop()
+    (result,) = actuator.undo()
+    assert result.status is Status.UNCHANGED
+    job.start()
+    assert job.kernel() == files
+
+
+def test_what_cannot_be_written_is_skipped_with_the_reason(
+    actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    job = run()
+    files = job.kernel()
+    monkeypatch.setattr(limits, "write_directly", refuse)
+    (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
+    assert result.status is Status.SKIPPED
+    assert "GPU" in str(result.error)
+    assert "Permission denied" in str(result.error)
+    assert job.kernel() == files
+
+
+def test_a_gpu_that_is_lost_is_a_failure(
+    actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([True, False])
+    monkeypatch.setattr(gpu, "usable", lambda *_: next(answers))
+    (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))
+    assert result.status is Status.FAILED
+    assert "GPU" in str(result.error)
+
+
+def test_a_gpu_that_was_lost_before_is_no_failure(
+    actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "usable", lambda *_: False)
+    (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))
+    assert result.status is Status.APPLIED
+
+
+def test_a_container_without_the_device_has_no_usable_gpu(engine: Engine, run: Containers) -> None:
+    assert gpu.usable(engine, run().inspect()) is False
+
+
+def test_a_paused_container_cannot_be_asked(engine: Engine, run: Containers) -> None:
+    job = run()
+    api().pause(job.id)
+    assert gpu.usable(engine, job.inspect()) is None
+    api().unpause(job.id)

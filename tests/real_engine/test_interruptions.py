@@ -1,0 +1,188 @@
+"""dl-apply in a stream: locked, killed, terminated, interrupted, starved of input."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.tools import Tools, complaint, environment, records
+
+SIGNALS = {signal.SIGTERM: 143, signal.SIGINT: 130}
+
+
+@pytest.fixture
+def job(run: Containers) -> Job:
+    return run(nano_cpus=1_500_000_000)
+
+
+def begin(tool: Tools, job: Job, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start a dl-apply whose input stays open, and wait until it has applied a first plan."""
+    process = tool.begin("dl-apply", *arguments)
+    feed(process, job, 0.4)
+    return process
+
+
+def feed(process: subprocess.Popen[bytes], job: Job, cpus: float) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(plan_for(job, {"cpus": cpus}))
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["status"] == "applied"
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
+    """Wait for the exit code and the rest of the output, with the input still open."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    return process.wait(timeout=120), process.stdout.read(), process.stderr.read()
+
+
+def test_plans_are_applied_as_they_arrive(tool: Tools, job: Job) -> None:
+    process = begin(tool, job)
+    assert job.kernel_cpus == pytest.approx(0.4)
+    feed(process, job, 0.7)
+    assert job.kernel_cpus == pytest.approx(0.7)
+    stdout, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stdout, stderr) == (0, b"", b"")
+
+
+def test_a_second_writer_is_told_to_try_again(tool: Tools, job: Job) -> None:
+    begin(tool, job)
+    for arguments in ([], ["--undo"]):
+        done = tool("dl-apply", *arguments, input=plan_for(job, {"cpus": 0.2}))
+        assert done.returncode == 75
+        assert "another dl-apply" in complaint(done.stderr)
+    assert job.kernel_cpus == pytest.approx(0.4)
+
+
+def test_a_dry_run_needs_no_lock(tool: Tools, job: Job) -> None:
+    begin(tool, job)
+    done = tool("dl-apply", "--dry-run", input=plan_for(job, {"cpus": 0.2}))
+    assert (done.returncode, records(done.stdout)[0]["status"]) == (0, "planned")
+
+
+def test_what_a_killed_run_changed_is_undone(tool: Tools, job: Job) -> None:
+    before = job.kernel()
+    process = begin(tool, job)
+    process.kill()
+    assert process.wait(timeout=120) == -signal.SIGKILL
+    assert job.kernel() != before
+    done = tool("dl-apply", "--undo")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [result["status"] for result in records(done.stdout)] == ["applied"]
+    assert job.kernel() == before
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS.items(), ids=lambda value: str(int(value)))
+def test_a_signal_ends_a_stream_in_silence(
+    tool: Tools, job: Job, number: signal.Signals, code: int
+) -> None:
+    process = begin(tool, job)
+    process.send_signal(number)
+    assert ended(process) == (code, b"", b"")
+    assert job.kernel_cpus == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS.items(), ids=lambda value: str(int(value)))
+def test_a_signal_restores_the_limits_where_asked(
+    tool: Tools, job: Job, number: signal.Signals, code: int
+) -> None:
+    before = job.kernel()
+    process = begin(tool, job, "--restore")
+    process.send_signal(number)
+    returned, stdout, stderr = ended(process)
+    assert (returned, stderr) == (code, b"")
+    assert [result["status"] for result in records(stdout)] == ["applied"]
+    assert job.kernel() == before
+
+
+SIGNAL_AT_THE_END = """
+import ctypes, os, sys
+sys.argv[0] = "dl-apply"
+kill, pid, read = ctypes.CDLL(None).kill, os.getpid(), os.read
+def reading(file, size):
+    data = read(file, size)
+    return data if data or file else data[: kill(pid, {number})]
+os.read = reading
+from dltools.cli.apply import main; main()
+"""
+"""A dl-apply that gets a signal just as its input ends."""
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda value: str(int(value)))
+def test_a_signal_at_the_end_of_the_input_restores_too(
+    state: Path,  # noqa: ARG001
+    job: Job,
+    number: signal.Signals,
+) -> None:
+    """Ctrl-C reaches every tool of a pipe: the input may end as the signal comes."""
+    before = job.kernel()
+    code = SIGNAL_AT_THE_END.format(number=int(number))
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--restore"],
+        input=plan_for(job, {"cpus": 0.4}),
+        capture_output=True,
+        env=environment(),
+        timeout=120,
+    )
+    assert done.stderr == b""
+    assert [result["after"]["cpus"] for result in records(done.stdout)] == [0.4, 1.5]
+    assert job.kernel() == before
+
+
+def test_the_end_of_the_input_restores_the_limits_where_asked(tool: Tools, job: Job) -> None:
+    before = job.kernel()
+    done = tool("dl-apply", "--restore", input=plan_for(job, {"cpus": 0.4}))
+    assert done.returncode == 0
+    assert [result["after"]["cpus"] for result in records(done.stdout)] == [0.4, 1.5]
+    assert job.kernel() == before
+
+
+def test_a_broken_plan_restores_the_limits_where_asked(tool: Tools, job: Job) -> None:
+    before = job.kernel()
+    done = tool("dl-apply", "--restore", input=plan_for(job, {"cpus": 0.4}) + b"junk\n")
+    assert done.returncode == 65
+    assert job.kernel() == before
+
+
+def test_a_closed_output_restores_the_limits_where_asked(tool: Tools, job: Job) -> None:
+    before = job.kernel()
+    process = begin(tool, job, "--restore")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    process.stdin.write(plan_for(job, {"cpus": 0.2}))
+    process.stdin.flush()
+    assert process.wait(timeout=120) == 141
+    assert process.stderr.read() == b""
+    assert job.kernel() == before
+
+
+def test_restoring_leaves_what_another_run_changed(tool: Tools, job: Job, run: Containers) -> None:
+    other = run(name="other")
+    assert tool("dl-apply", input=plan_for(other, {"cpus": 0.3})).returncode == 0
+    assert tool("dl-apply", "--restore", input=plan_for(job, {"cpus": 0.4})).returncode == 0
+    assert other.kernel_cpus == pytest.approx(0.3)
+    assert tool("dl-apply", "--undo").returncode == 0
+    assert other.kernel_cpus is None
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS.items(), ids=lambda value: str(int(value)))
+def test_a_signal_ends_a_probe_in_silence(
+    tool: Tools, run: Containers, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    run()
+    target = tmp_path / "stream.arrow"
+    process = tool.begin("dl-probe", *run.only, "-i", "0.2", "-o", target)
+    eventually(lambda: target.exists() and target.stat().st_size, lambda size: size > 15_000)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stderr) == (code, b"")
+    done = tool("dl-plan", "--policy", "noop", target)
+    assert (done.returncode, done.stderr) == (0, b"")  # the stream has its end

@@ -1,0 +1,218 @@
+"""An engine that restarts under a run: nobody is left paused, or it is said who is.
+
+On a dockerd of their own, with --live-restore: containers run on, or stay paused, while it is away.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import missing
+from helpers.containers import IMAGE, Containers, ImageError, Job, build_image, eventually, plan_for
+from helpers.daemon import Daemon, DaemonError
+from helpers.tools import Tools, complaint, records
+from real_engine.test_turns import SPIN, state, turns
+
+from dltools.engine.containers import Engine
+from dltools.engine.local import Local
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def module_daemon() -> Iterator[Daemon]:
+    try:
+        daemon = Daemon()
+        daemon.start()
+    except DaemonError as error:
+        missing(str(error))
+    try:
+        build_image(daemon.api)
+    except ImageError as error:
+        daemon.remove()
+        missing(str(error))
+    yield daemon
+    daemon.remove()
+
+
+@pytest.fixture
+def daemon(module_daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Daemon:
+    """An engine that may be stopped; the tools talk to it and to no other."""
+    monkeypatch.setenv("DOCKER_HOST", module_daemon.url)
+    return module_daemon
+
+
+@pytest.fixture
+def run(daemon: Daemon) -> Iterator[Containers]:
+    """Start containers on it."""
+    engine = Engine(Local(daemon.url.removeprefix("unix://")))
+    containers = Containers(engine, IMAGE, daemon.api)
+    yield containers
+    containers.remove()
+
+
+@pytest.fixture
+def jobs(run: Containers) -> list[Job]:
+    return [run(SPIN, name=name) for name in ("a", "b")]
+
+
+@contextmanager
+def rotating(tool: Tools, jobs: list[Job], *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A dl-apply that makes these containers take turns, its input still open."""
+    process = tool.begin("dl-apply", "--patience", "300", *arguments)
+    assert process.stdin is not None
+    process.stdin.write(turns(*jobs))
+    process.stdin.flush()
+    paused: Callable[[], bool] = lambda: any(state(job) == "paused" for job in jobs)  # noqa: E731
+    eventually(paused)
+    yield process
+
+
+@contextmanager
+def away(daemon: Daemon, number: signal.Signals = signal.SIGTERM) -> Iterator[None]:
+    """The engine is stopped while the block goes on."""
+    daemon.stop(number)
+    try:
+        yield
+    finally:
+        daemon.start()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_turns_go_on_after_a_restart(
+    daemon: Daemon, tool: Tools, jobs: list[Job], number: signal.Signals
+) -> None:
+    with rotating(tool, jobs) as process:
+        with away(daemon, number):
+            time.sleep(1)
+        spent = [job.cpu_seconds for job in jobs]
+        going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
+        eventually(going)
+        assert process.poll() is None
+        process.terminate()
+        _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 143
+    assert "paused; asking again" in complaint(stderr)
+    assert [state(job) for job in jobs] == ["running"] * 2
+
+
+def test_who_ends_the_run_while_the_engine_is_away_leaves_nobody_paused(
+    daemon: Daemon, tool: Tools, jobs: list[Job]
+) -> None:
+    with rotating(tool, jobs, "--restore") as process:
+        with away(daemon):
+            process.terminate()
+            time.sleep(1)
+            assert process.poll() is None
+        process.communicate(timeout=300)
+    assert process.returncode == 143
+    assert [state(job) for job in jobs] == ["running"] * 2
+
+
+def test_limits_are_restored_after_a_restart(daemon: Daemon, tool: Tools, run: Containers) -> None:
+    job = run(nano_cpus=1_500_000_000)
+    before = job.kernel()
+    process = tool.begin("dl-apply", "--patience", "300", "--restore")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(plan_for(job, {"cpus": 0.4}))
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["status"] == "applied"
+    with away(daemon):
+        process.terminate()
+        time.sleep(0.5)
+    process.communicate(timeout=300)
+    assert process.returncode == 143
+    assert job.kernel() == before
+
+
+def test_an_engine_that_stays_away_is_said_with_who_is_paused_and_what_to_do(
+    daemon: Daemon, tool: Tools, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLTOOLS_PATIENCE", "1")
+    with rotating(tool, jobs, "--restore", "--patience", "1") as process, away(daemon):
+        _, stderr = process.communicate(timeout=300)
+        assert process.returncode == 69
+        waiting, last = stderr.decode().splitlines()
+        (name,) = (job.name for job in jobs if f"docker unpause {job.name}" in last)
+        assert name in waiting
+        assert "dl-apply --undo" in last
+        again = complaint(tool("dl-apply", "--undo").stderr)
+        assert "no Docker engine" in again
+        assert f"docker unpause {name}" in again or "unpause" in again
+    stuck = [job.name for job in jobs if state(job) == "paused"]
+    assert len(stuck) == 1
+
+    for name, arguments in (("dl-apply", ["--dry-run"]), ("dl-probe", ["--format", "jsonl"])):
+        done = tool(name, *arguments, input=turns(*jobs))
+        assert done.returncode == 0
+        assert f"docker unpause {stuck[0]}" in complaint(done.stderr)
+    done = tool("dl-apply", "--status")
+    held = {record["container"]["name"]: record for record in records(done.stdout)}
+    assert held[stuck[0]]["now"]["state"] == "paused"
+    assert not held[stuck[0]]["run"]["alive"]
+    assert stuck[0] in complaint(done.stderr)
+
+    done = tool("dl-apply", "--undo")
+    assert done.returncode == 0
+    assert b"it runs again" in done.stderr
+    assert [state(job) for job in jobs] == ["running"] * 2
+    assert complaint(tool("dl-apply", "--status").stderr).startswith("dl-apply: nothing to undo")
+
+
+def test_the_pipe_outlives_a_restart(
+    daemon: Daemon, tool: Tools, run: Containers, tmp_path: Path
+) -> None:
+    """Turns go on, and plans come again."""
+    script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
+    jobs = [run(f"({SPIN}) & {script}", name=name) for name in ("a", "b")]
+    line = (f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p fair --realize rotate --quantum 0.5"
+            " | dl-apply --restore")  # fmt: skip
+    process = tool.begin_shell(line, tmp_path / "bin")
+    eventually(lambda: [state(job) for job in jobs], lambda states: "paused" in states)
+    with away(daemon):
+        time.sleep(1)
+    spent = [job.cpu_seconds for job in jobs]
+    going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
+    eventually(going)
+    third = run(f"({SPIN}) & {script}", name="c")  # only a new plan knows of it
+    eventually(lambda: state(third), lambda found: found == "paused")
+    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        if b"dltools.cli.apply" in Path(f"/proc/{child}/cmdline").read_bytes():
+            subprocess.run(["kill", "-TERM", child], check=True)
+    process.communicate(timeout=300)
+    assert [state(job) for job in (*jobs, third)] == ["running"] * 3
+
+
+def test_a_stream_of_samples_loses_and_doubles_nothing(
+    daemon: Daemon, tool: Tools, run: Containers
+) -> None:
+    job = run("i=0; while :; do i=$((i+1)); echo step $i loss: 0.5; usleep 100000; done")
+    process = tool.begin("dl-probe", "-i", "0.5", "--format", "jsonl", *run.only)
+    assert process.stdout is not None
+    steps: list[int] = []
+
+    def read_until(more: int) -> None:
+        while len(steps) < more:
+            row = json.loads(process.stdout.readline())  # type: ignore[union-attr]
+            if row["kind"] == "progress":
+                steps.append(row["step"])
+
+    read_until(10)
+    with away(daemon):
+        time.sleep(1)
+    before = len(steps)
+    read_until(before + 40)
+    process.terminate()
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 143
+    assert "asking again" in complaint(stderr)
+    assert steps == list(range(steps[0], steps[0] + len(steps)))
+    assert job.log().count(b"\n") >= len(steps)

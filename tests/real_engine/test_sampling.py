@@ -1,0 +1,234 @@
+"""What one sample of dl-probe says of real containers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers.containers import Containers, Job, api, eventually
+from helpers.tools import Tools, records
+
+from dltools.engine.containers import Engine
+from dltools.observations.schema import NAMES
+
+
+@pytest.fixture
+def sample(tool: Tools, run: Containers) -> Any:
+    """Sample the test's own containers once: all rows as dl-probe writes them in JSON."""
+
+    def take(*arguments: object) -> list[dict[str, Any]]:
+        done = tool("dl-probe", *run.only, "--format", "jsonl", *arguments)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return records(done.stdout)
+
+    return take
+
+
+def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row["kind"] == kind]
+
+
+def of_job(rows: list[dict[str, Any]], job: Job, kind: str = "container") -> dict[str, Any]:
+    (row,) = (row for row in of_kind(rows, kind) if row["container_id"] == job.id)
+    return row
+
+
+def test_the_node_row_is_this_machine(sample: Any, run: Containers, engine: Engine) -> None:
+    run()
+    (node,) = of_kind(sample(), "node")
+    assert node["host"] == engine.host
+    assert 0 < node["cpu_count"] <= os.cpu_count()
+    assert node["cpu_seconds"] > 0
+    page = os.sysconf("SC_PAGE_SIZE")
+    assert node["memory_total_bytes"] == pytest.approx(os.sysconf("SC_PHYS_PAGES") * page, rel=0.01)
+    assert 0 < node["memory_available_bytes"] < node["memory_total_bytes"]
+
+
+def test_without_containers_there_is_still_a_node(sample: Any) -> None:
+    assert [row["kind"] for row in sample()] == ["node"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "cores"),
+    [
+        ({}, None),
+        ({"nano_cpus": 500_000_000}, 0.5),
+        ({"cpu_quota": 25_000}, 0.25),
+        ({"cpu_quota": 15_000, "cpu_period": 50_000}, 0.3),
+        ({"cpu_shares": 512}, None),
+    ],
+    ids=["none", "cpus", "quota", "quota and period", "shares"],
+)
+def test_the_quota_in_force(
+    sample: Any, run: Containers, limits: dict[str, Any], cores: float | None
+) -> None:
+    job = run(**limits)
+    rows = sample()
+    whole = of_kind(rows, "node")[0]["cpu_count"]
+    assert of_job(rows, job)["cpu_limit_cores"] == pytest.approx(cores or whole, abs=1e-6)
+
+
+def test_the_weight_in_force(sample: Any, run: Containers) -> None:
+    plain, light = run(name="plain"), run(name="light", cpu_shares=512)
+    rows = sample()
+    weights = [of_job(rows, job)["cpu_weight"] for job in (plain, light)]
+    assert weights == pytest.approx([plain.kernel_weight, light.kernel_weight])
+    assert weights[0] == 1024
+    assert weights[1] <= 512  # version 2's own scale need not be in proportion
+
+
+def test_the_cpuset_in_force(sample: Any, run: Containers) -> None:
+    pinned, free = run(name="pinned", cpuset_cpus="0"), run(name="free")
+    rows = sample()
+    assert of_job(rows, pinned)["cpuset"] == "0"
+    assert of_job(rows, free)["cpuset"].startswith("0")
+
+
+def test_the_memory_in_force(sample: Any, run: Containers) -> None:
+    bounded, free = run(name="bounded", mem_limit="64m"), run(name="free")
+    rows = sample()
+    assert of_job(rows, bounded)["memory_limit_bytes"] == 64 << 20
+    whole = of_kind(rows, "node")[0]["memory_total_bytes"]
+    assert of_job(rows, free)["memory_limit_bytes"] == whole
+    assert 0 < of_job(rows, bounded)["memory_usage_bytes"] < 64 << 20
+
+
+def test_identity_and_start(sample: Any, run: Containers, image: str) -> None:
+    before = datetime.now(UTC)
+    job = run()
+    row = of_job(sample(), job)
+    assert (row["container_name"], row["image"], row["state"]) == (job.name, image, "running")
+    assert before <= datetime.fromisoformat(row["started_at"]) <= datetime.now(UTC)
+    assert "gap" not in row
+
+
+def test_threads_are_counted(sample: Any, run: Containers) -> None:
+    job = run("sleep 60 & sleep 60 & sleep 60 & wait")
+    eventually(lambda: of_job(sample(), job)["thread_count"], lambda threads: threads == 4)
+
+
+def test_only_our_labels_are_carried(sample: Any, run: Containers) -> None:
+    labelled = run(name="labelled", labels={"dltools.metric": "val_loss", "other": "x"})
+    plain = run(name="plain")
+    rows = sample()
+    assert json.loads(of_job(rows, labelled)["labels"]) == {"dltools.metric": "val_loss"}
+    assert "labels" not in of_job(rows, plain)
+
+
+def test_a_paused_container_is_sampled(sample: Any, run: Containers) -> None:
+    job = run()
+    api().pause(job.id)
+    row = of_job(sample(), job)
+    assert row["state"] == "paused"
+    assert row["cpu_seconds"] > 0
+    api().unpause(job.id)
+
+
+def test_a_stopped_container_is_not_sampled(sample: Any, run: Containers) -> None:
+    job = run()
+    job.stop()
+    assert of_kind(sample(), "container") == []
+
+
+def test_network_bytes_are_null_without_a_network(sample: Any, run: Containers) -> None:
+    alone, networked = run(name="alone"), run(name="networked", network="host")
+    rows = sample()
+    for column in ("network_receive_bytes", "network_transmit_bytes"):
+        assert column not in of_job(rows, alone)
+        assert of_job(rows, networked)[column] >= 0
+
+
+def test_a_label_and_a_name_choose_containers(tool: Tools, run: Containers) -> None:
+    first = run(name="first", labels={"dltools-test.colour": "red"})
+    second = run(name="second", labels={"dltools-test.colour": "blue"})
+
+    def names(*arguments: str) -> set[str]:
+        done = tool("dl-probe", "--format", "jsonl", *run.only, *arguments)
+        return {row["container_name"] for row in of_kind(records(done.stdout), "container")}
+
+    assert names() == {first.name, second.name}
+    assert names("--label", "dltools-test.colour=red") == {first.name}
+    assert names("--label", "dltools-test.colour") == {first.name, second.name}
+    assert names("--name", "-second$") == {second.name}
+    assert names("--name", "-second$", "--name", "-first$") == {first.name, second.name}
+    assert names("--label", "dltools-test.colour=green") == set()
+
+
+def test_a_window_gives_two_samples(sample: Any, run: Containers) -> None:
+    job = run("while :; do :; done", nano_cpus=100_000_000)
+    rows = [row for row in sample("--window", "1.5") if row.get("container_id") == job.id]
+    first, second = (row for row in rows if row["kind"] == "container")
+    span = datetime.fromisoformat(second["time"]) - datetime.fromisoformat(first["time"])
+    assert span.total_seconds() >= 1.5
+    assert second["cpu_seconds"] > first["cpu_seconds"]
+    assert second["cpu_throttled_seconds"] > 0
+
+
+def test_past_starts_are_events(sample: Any, run: Containers) -> None:
+    job = run()
+    (event,) = of_kind(sample("--since", "1m"), "event")
+    assert (event["event"], event["container_id"]) == ("start", job.id)
+
+
+# Formats
+
+
+def test_a_single_sample_is_parquet(tool: Tools, run: Containers) -> None:
+    job = run("echo loss: 0.5; sleep 60")
+    eventually(job.log)
+    done = tool("dl-probe", *run.only)
+    table = pq.read_table(io.BytesIO(done.stdout))
+    assert table.schema.names == list(NAMES)
+    kinds = table.column("kind").to_pylist()
+    assert sorted(set(kinds)) == ["container", "event", "node", "progress"]
+    times = table.column("time").to_pylist()
+    assert times == sorted(times)
+
+
+def test_a_file_is_written_whole(tool: Tools, run: Containers, tmp_path: Path) -> None:
+    run()
+    target = tmp_path / "sample.parquet"
+    done = tool("dl-probe", *run.only, "-o", target)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert pq.read_table(target).num_rows >= 2
+    assert [path.name for path in tmp_path.glob("*sample*")] == ["sample.parquet"]
+
+
+def test_every_format_says_the_same(tool: Tools, run: Containers) -> None:
+    job = run("echo step 7 loss: 0.5; sleep 60")
+    eventually(job.log)
+
+    def raw(name: str) -> bytes:
+        return bytes(tool("dl-probe", *run.only, "--format", name).stdout)
+
+    def essence(rows: list[dict[str, Any]]) -> tuple[Any, ...]:
+        (point,) = (row for row in rows if row["kind"] == "progress")
+        kinds = sorted(row["kind"] for row in rows)
+        return kinds, point["container_id"], float(point["value"]), int(point["step"])
+
+    expected = (["container", "event", "node", "progress"], job.id, 0.5, 7)
+    assert essence(records(raw("jsonl"))) == expected
+    assert essence(list(csv.DictReader(io.StringIO(raw("csv").decode())))) == expected
+    assert essence(pq.read_table(io.BytesIO(raw("parquet"))).to_pylist()) == expected
+    assert essence(pa.ipc.open_stream(raw("arrow")).read_all().to_pylist()) == expected
+
+
+def test_a_table_and_prometheus_text_for_people(tool: Tools, run: Containers) -> None:
+    job = run("echo loss: 0.5; sleep 60", nano_cpus=500_000_000)
+    eventually(job.log)
+    table = tool("dl-probe", *run.only, "--format", "table", env={"COLUMNS": "120"})
+    assert job.name.encode() in table.stdout
+    assert b"loss=0.5" in table.stdout
+    assert b"\x1b" not in table.stdout
+    prom = tool("dl-probe", *run.only, "--format", "prom").stdout.decode()
+    (line,) = (x for x in prom.splitlines() if x.startswith("dltools_container_cpu_limit_cores{"))
+    assert line.endswith(" 0.5")
+    assert job.id in line

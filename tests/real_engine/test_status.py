@@ -1,0 +1,185 @@
+"""What is held is told: who, since when, by which run; in tables and in observations."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, api, plan_for
+from helpers.tools import Tools, complaint, records
+from real_engine.test_turns import SPIN, rotating, state
+
+SPEAK = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
+
+
+def status(tool: Tools, *arguments: str) -> list[dict[str, Any]]:
+    done = tool("dl-apply", "--status", *arguments)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return records(done.stdout)
+
+
+def test_who_is_changed_since_when_and_by_which_run(
+    run: Containers, tool: Tools, state: Path
+) -> None:
+    job = run()
+    begun = datetime.now(UTC).replace(microsecond=0)
+    tool("dl-apply", "--format", "jsonl", input=plan_for(job, {"cpu_weight": 10}))
+    (held,) = status(tool)
+    assert held["container"] == {"id": job.id, "name": job.name}
+    assert held["found"] == {"cpus": None, "cpu_weight": 1024, "cpuset": None}
+    assert held["now"]["cpu_weight"] == pytest.approx(10, abs=0.3)
+    assert begun <= datetime.fromisoformat(held["since"]) <= datetime.now(UTC)
+    assert held["run"]["policy"] == "test"
+    assert held["run"]["command"] == "dl-apply --format jsonl"
+    assert not held["run"]["alive"]
+    assert held["state_dir"] == str(state)
+    tool("dl-apply", "--undo")
+    assert "nothing to undo" in complaint(tool("dl-apply", "--status").stderr)
+
+
+def test_turns_are_told_and_the_run_that_holds_them(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, jobs, "--restore") as process:
+        held = status(tool)
+        assert [one["now"]["turn_s"] for one in held] == [0.5, 0.5]
+        assert {one["run"]["pid"] for one in held} == {process.pid}
+        assert all(one["run"]["alive"] for one in held)
+        assert {one["now"]["state"] for one in held} <= {"running", "paused"}
+        process.terminate()
+        process.communicate(timeout=20)
+    assert tool("dl-apply", "--status").stdout == b""
+
+
+def test_the_table_tells_it_too(run: Containers, tool: Tools, state: Path) -> None:
+    job = run()
+    tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
+    text = tool("dl-apply", "--status", "--format", "table", env={"COLUMNS": "160"}).stdout.decode()
+    assert "no quota" in text
+    assert "0.5 cpus" in text
+    assert "(ended): dl-apply" in text
+    assert f"state in {state}" in text
+
+
+def test_status_changes_nothing_and_needs_no_lock(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, jobs) as process:
+        process.kill()
+        process.communicate()
+    paused = [job.name for job in jobs if state(job) == "paused"]
+    done = tool("dl-apply", "--status")
+    assert f"{paused[0]} stays paused until" in complaint(done.stderr)
+    assert [state(job) for job in jobs].count("paused") == 1
+    tool("dl-apply", "--undo")
+
+
+def test_an_entry_of_an_earlier_version_is_told(run: Containers, tool: Tools, state: Path) -> None:
+    job = run()
+    tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
+    (path,) = (state / "journal").glob("*.json")
+    data = json.loads(path.read_text())
+    del data["since"], data["run"]
+    path.write_text(json.dumps(data))
+    (held,) = status(tool)
+    assert held["since"] is None
+    assert held["run"]["pid"] == 0
+    tool("dl-apply", "--undo")
+
+
+def test_an_undo_without_entries_says_where_it_looked_and_who_is_changed(
+    run: Containers, tool: Tools, state: Path, tmp_path: Path
+) -> None:
+    job = run()
+    there = tmp_path / "elsewhere"
+    done = tool("dl-apply", "--state-dir", there, input=plan_for(job, {"cpu_weight": 10}))
+    assert done.returncode == 0
+    assert (there / "journal" / f"{job.id}.json").exists()
+    done = tool("dl-apply", "--undo")
+    assert (done.returncode, done.stdout) == (0, b"")
+    told = complaint(done.stderr)
+    assert f"nothing to undo: no entry of this engine in {state / 'journal'}" in told
+    assert "--state-dir" in told
+    assert len(status(tool, "--state-dir", str(there))) == 1
+    done = tool("dl-apply", "--undo", env={"DLTOOLS_STATE_DIR": str(there)})
+    assert [result["status"] for result in records(done.stdout)] == ["applied"]
+
+
+def test_entries_in_another_place_are_counted(run: Containers, tool: Tools, tmp_path: Path) -> None:
+    job = run()
+    home = tmp_path / "home"
+    old = home / ".local" / "state" / "dltools"
+    tool("dl-apply", "--state-dir", old, input=plan_for(job, {"cpu_weight": 10}))
+    told = complaint(tool("dl-apply", "--undo", env={"HOME": str(home)}).stderr)
+    assert f"1 in {old}: --state-dir {old}" in told
+    assert len(records(tool("dl-apply", "--status", env={"HOME": str(home)}).stdout)) == 1
+    tool("dl-apply", "--undo", "--state-dir", old)
+
+
+ADOPTING = """
+import sys
+from pathlib import Path
+from dltools.engine import state_directory
+state_directory.SYSTEM = Path(sys.argv.pop(1))
+sys.argv[0] = "dl-apply"
+from dltools.cli.apply import main; main()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's place has moved")
+def test_root_s_journal_at_home_is_brought_along(
+    run: Containers, tool: Tools, tmp_path: Path
+) -> None:
+    import subprocess
+    import sys
+
+    from helpers.tools import environment
+
+    job = run()
+    home, system = tmp_path / "home", tmp_path / "system"
+    old = home / ".local" / "state" / "dltools"
+    tool("dl-apply", "--state-dir", old, input=plan_for(job, {"cpu_weight": 10}))
+    env = environment(HOME=str(home), XDG_STATE_HOME="")
+    done = subprocess.run([sys.executable, "-c", ADOPTING, str(system), "--undo"],
+                          capture_output=True, env=env)  # fmt: skip
+    assert [result["status"] for result in records(done.stdout)] == ["applied"]
+    assert f"1 entries brought from {old} to {system}" in complaint(done.stderr)
+    assert job.kernel_weight == 1024
+
+
+def test_observations_plans_and_reports_tell_weights_lists_pauses_and_turns(
+    run: Containers, tool: Tools, tmp_path: Path
+) -> None:
+    heavy, listed, paused, free = (run(SPEAK, name=n) for n in ("heavy", "listed", "still", "free"))
+    tool("dl-apply", input=plan_for(heavy, {"cpu_weight": 10}))
+    tool("dl-apply", input=plan_for(listed, {"cpuset": "0"}))
+    turning = [run(SPEAK, name=name) for name in ("turn-a", "turn-b")]
+    api().pause(paused.id)
+    with rotating(tool, turning) as process:
+        sample = tool("dl-probe", *run.only).stdout
+        rows = {row["container_name"]: row for row in records(
+            tool("dl-probe", *run.only, "--format", "jsonl").stdout) if row["kind"] == "container"
+        }  # fmt: skip
+        assert [rows[job.name]["turn_seconds"] for job in turning] == [0.5, 0.5]
+        assert rows[free.name].get("turn_seconds") is None
+        wide = {"COLUMNS": "250"}
+        (tmp_path / "sample").write_bytes(sample)
+        plan = ("dl-plan", "--policy", "fair", "--explain", "--realize", "quota")
+        for text in (
+            tool("dl-probe", *run.only, "--format", "table", env=wide).stdout.decode(),
+            tool(*plan, tmp_path / "sample", env=wide).stdout.decode(),
+            tool("dl-report", tmp_path / "sample", "--format", "table", env=wide).stdout.decode(),
+        ):
+            (line,) = (line for line in text.splitlines() if heavy.name in line)
+            assert "weight 10" in line
+            assert "no limit" not in line
+            (line,) = (line for line in text.splitlines() if listed.name in line)
+            assert "CPUs 0" in line
+            (line,) = (line for line in text.splitlines() if paused.name in line)
+            assert "paused" in line
+            assert sum("turns" in line for line in text.splitlines()) == 2
+        process.terminate()
+        process.communicate(timeout=20)
+    api().unpause(paused.id)

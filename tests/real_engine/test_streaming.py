@@ -1,0 +1,284 @@
+"""A stream of samples: every log line once, every start and exit, whatever containers do."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from helpers.containers import Containers, Gate, Job, api, eventually
+from helpers.tools import Tools
+
+Rows = list[dict[str, Any]]
+
+COUNT = 'i=0; while :; do echo "step $i loss: 0.5"; i=$((i+1)); usleep 20000; done'
+"""Prints a numbered line fifty times a second."""
+
+
+class Stream:
+    """A dl-probe that streams JSON Lines, read by a thread as it prints."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._rows: Rows = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._rows.append(json.loads(line))
+
+    @property
+    def samples(self) -> int:
+        return sum(row["kind"] == "node" for row in list(self._rows))
+
+    def wait(self, samples: int) -> None:
+        """Wait until that many more samples have come."""
+        wanted = self.samples + samples
+        eventually(lambda: self.samples, lambda samples: samples >= wanted)
+
+    def until(self, what: Callable[[Rows], bool]) -> None:
+        """Wait until that is true of what has come, however late, and for two more samples."""
+        eventually(lambda: list(self._rows), what)
+        self.wait(2)
+
+    def end(self) -> Rows:
+        """Stop the stream and return all that it printed."""
+        self._process.terminate()
+        self._process.wait(timeout=120)
+        self._reader.join(timeout=120)
+        return self._rows
+
+
+@pytest.fixture
+def stream(tool: Tools, run: Containers) -> Any:
+    """Begin to stream the test's own containers, and wait for the first sample."""
+
+    def begin(*arguments: object) -> Stream:
+        process = tool.begin("dl-probe", *run.only, "-i", "0.3", "--format", "jsonl", *arguments)
+        begun = Stream(process)
+        begun.wait(1)
+        return begun
+
+    return begin
+
+
+def steps(rows: Rows, job: Job) -> list[int]:
+    return [r["step"] for r in rows if r["kind"] == "progress" and r["container_id"] == job.id]
+
+
+def events(rows: Rows, job: Job) -> list[tuple[str, int | None]]:
+    return [
+        (row["event"], row.get("exit_code"))
+        for row in rows
+        if row["kind"] == "event" and row["container_id"] == job.id
+    ]
+
+
+def printed(job: Job) -> list[int]:
+    """The step of every line in the container's log."""
+    return [int(line.split()[1]) for line in job.log().splitlines()]
+
+
+def test_three_samples_are_three_batches(tool: Tools, run: Containers) -> None:
+    job = run("echo loss: 0.5; sleep 60")
+    eventually(job.log)
+    begun = time.monotonic()
+    done = tool("dl-probe", *run.only, "-i", "0.5", "-n", "3")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert time.monotonic() - begun >= 1.0
+    batches = [batch.to_pylist() for batch in pa.ipc.open_stream(done.stdout)]
+    assert len(batches) == 3
+    nodes = [row for batch in batches for row in batch if row["kind"] == "node"]
+    assert len(nodes) == 3
+    assert all(a["time"] < b["time"] for a, b in itertools.pairwise(nodes))
+
+
+def test_a_duration_ends_a_stream(tool: Tools, run: Containers) -> None:
+    run()
+    done = tool("dl-probe", *run.only, "-i", "0.4", "--duration", "1s")
+    assert done.returncode == 0
+    assert 1 <= len(list(pa.ipc.open_stream(done.stdout))) <= 3  # at 0, 0.4 and 0.8 s
+
+
+def test_a_stream_to_a_file_is_readable_while_it_grows(
+    tool: Tools, run: Containers, tmp_path: Path
+) -> None:
+    run()
+    target = tmp_path / "stream.arrow"
+    process = tool.begin("dl-probe", *run.only, "-i", "0.3", "-o", target)
+    eventually(lambda: target.exists() and target.stat().st_size, lambda size: size > 20_000)
+    process.kill()
+    process.wait()
+    reader = pa.ipc.open_stream(target.read_bytes())
+    assert reader.read_next_batch().num_rows > 0
+    plan = tool("dl-plan", target)
+    assert plan.returncode in (0, 65)  # 65: killed in the middle of a batch
+
+
+def test_every_line_is_read_once(stream: Any, run: Containers) -> None:
+    job = run(COUNT)
+    eventually(lambda: printed(job), lambda lines: len(lines) > 10)  # these are history
+    watching = stream()
+    watching.until(lambda rows: len(steps(rows, job)) > 50)
+    seen = steps(watching.end(), job)
+    assert seen == list(range(len(seen)))
+
+
+def test_a_burst_between_samples_is_read_once(stream: Any, run: Containers, gate: Gate) -> None:
+    burst = 'awk \'BEGIN { for (i = 0; i < 20000; i++) print "step " i " loss: 0.5" }\''
+    job = run(f"{gate.passed()}; {burst}; sleep 600", **gate.limits)
+    watching = stream()
+    gate.open()
+    watching.until(lambda rows: len(steps(rows, job)) >= 20_000)
+    assert sorted(steps(watching.end(), job)) == list(range(20_000))
+
+
+def test_points_bear_the_time_of_their_line(stream: Any, run: Containers) -> None:
+    job = run("while :; do echo step 1 loss: 0.5; usleep 100000; done")
+    watching = stream("-i", "1")
+    watching.until(lambda rows: len(steps(rows, job)) > 1)
+    rows = [r for r in watching.end() if r["kind"] == "progress" and r["container_id"] == job.id]
+    shown = [datetime.fromisoformat(row["time"]) for row in rows]
+    log = api().logs(job.id, timestamps=True).decode().splitlines()
+    printed = [datetime.fromisoformat(f"{line[:26]}Z") for line in log]  # to the microsecond
+    assert shown == printed[: len(shown)]
+
+
+def test_lines_from_before_the_history_stay_unread(
+    stream: Any, run: Containers, gate: Gate
+) -> None:
+    old, new = "echo step 0 loss: 0.5", "echo step 1 loss: 0.5"
+    job = run(f"{old}; {gate.passed()}; {new}; sleep 600", **gate.limits)
+    eventually(job.log)
+    time.sleep(2)
+    watching = stream("--since", "1s")
+    gate.open()
+    watching.until(lambda rows: len(steps(rows, job)) > 0)
+    assert steps(watching.end(), job) == [1]
+
+
+def test_a_container_that_starts_later_is_followed(stream: Any, run: Containers) -> None:
+    run(name="first")
+    watching = stream()
+    job = run(COUNT, name="later")
+    watching.until(lambda rows: len(steps(rows, job)) > 5)
+    rows = watching.end()
+    assert events(rows, job) == [("start", None)]
+    seen = steps(rows, job)
+    assert seen == list(range(len(seen)))
+    assert any(row["kind"] == "container" and row["container_id"] == job.id for row in rows)
+
+
+def test_the_last_words_and_the_exit_code_of_a_container(stream: Any, run: Containers) -> None:
+    job = run(
+        'i=0; while [ $i -lt 60 ]; do echo "step $i loss: 0.5"; i=$((i+1)); usleep 20000; done; '
+        'echo "step 60 loss: 0.5"; exit 3'
+    )
+    watching = stream()
+    watching.until(lambda rows: ("exit", 3) in events(rows, job) and len(steps(rows, job)) > 60)
+    rows = watching.end()
+    assert events(rows, job)[-1] == ("exit", 3)
+    assert steps(rows, job) == list(range(61))
+
+
+def test_a_short_life_between_two_samples_is_an_event(stream: Any, run: Containers) -> None:
+    run(name="first")
+    watching = stream("-i", "2")
+    job = run("exit 5", name="brief")
+    watching.until(lambda rows: len(events(rows, job)) > 1)
+    assert events(watching.end(), job) == [("start", None), ("exit", 5)]
+
+
+def test_a_removed_container_ends_well(stream: Any, run: Containers) -> None:
+    job, other = run(COUNT, name="removed"), run(COUNT, name="other")
+    watching = stream()
+    job.remove()
+    watching.until(lambda rows: ("exit", 137) in events(rows, job))
+    rows = watching.end()
+    assert events(rows, job)[-1] == ("exit", 137)
+    last = [row["container_id"] for row in rows if row["kind"] == "container"][-1]
+    assert last == other.id
+
+
+@pytest.mark.parametrize("pause", [0.0, 1.0], ids=["at once", "after a while"])
+def test_a_restart_repeats_no_line(stream: Any, run: Containers, pause: float) -> None:
+    job = run(COUNT)
+    watching = stream()
+    job.stop()
+    time.sleep(pause)
+    job.start()
+    time.sleep(1)
+    job.stop()
+    watching.until(lambda rows: len(steps(rows, job)) >= len(printed(job)))
+    watching.until(lambda rows: [name for name, _ in events(rows, job)].count("exit") == 2)
+    rows = watching.end()
+    assert steps(rows, job) == printed(job)
+    assert [name for name, _ in events(rows, job)][-3:] == ["exit", "start", "exit"]
+
+
+def test_a_restart_gives_a_new_start_and_counter(stream: Any, run: Containers) -> None:
+    job = run("while :; do :; done", nano_cpus=500_000_000)
+    watching = stream()
+    watching.wait(2)
+    job.restart()
+    watching.until(lambda rows: len({row.get("started_at") for row in rows} - {None}) > 1)
+    rows = [row for row in watching.end() if row["kind"] == "container"]
+    first, last = rows[0], rows[-1]
+    assert last["started_at"] > first["started_at"]
+    begun, now = (datetime.fromisoformat(last[key]) for key in ("started_at", "time"))
+    assert last["cpu_seconds"] <= (now - begun).total_seconds() + 0.2
+
+
+def test_pausing_and_updating_are_events(stream: Any, run: Containers) -> None:
+    job = run()
+    watching = stream()
+    api().pause(job.id)
+    watching.wait(2)
+    api().unpause(job.id)
+    job.engine.update(job.id, {"CpuShares": 512})
+    watching.until(lambda rows: ("update", None) in events(rows, job))
+    rows = watching.end()
+    names = [name for name, _ in events(rows, job)]
+    assert names[-3:] == ["pause", "unpause", "update"]
+    own = [row for row in rows if row["kind"] == "container"]
+    assert {row["state"] for row in own} == {"running", "paused"}
+    assert own[-1]["cpu_weight"] < own[0]["cpu_weight"]
+
+
+def test_a_renamed_container_keeps_its_identity(stream: Any, run: Containers) -> None:
+    job = run(COUNT)
+    watching = stream()
+    api().rename(job.id, f"{job.name}-renamed")
+    watching.until(lambda rows: any(r.get("container_name") == f"{job.name}-renamed" for r in rows))
+    rows = watching.end()
+    own = [row for row in rows if row["kind"] == "container"]
+    assert {row["container_id"] for row in own} == {job.id}
+    assert own[-1]["container_name"] == f"{job.name}-renamed"
+    seen = steps(rows, job)
+    assert seen == list(range(len(seen)))
+
+
+def test_containers_that_come_and_go_leave_no_thread(stream: Any, run: Containers) -> None:
+    run(name="first")
+    watching = stream("-i", "0.1")
+    process = watching._process
+    before = threads(process.pid)
+    for number in range(3):
+        run("echo loss: 0.5", name=f"brief-{number}")
+    watching.wait(10)
+    eventually(lambda: threads(process.pid), lambda many: many <= before + 1)
+    watching.end()
+
+
+def threads(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))

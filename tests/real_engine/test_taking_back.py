@@ -1,0 +1,201 @@
+"""What cannot be is refused before anything is sent; what has failed half-way is taken back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, Job, plan_for
+from helpers.tools import Tools, records
+from real_engine.test_applying import STARTS
+
+from dltools.apply import limits
+from dltools.apply.actuator import Actuator
+from dltools.apply.journal import Journal
+from dltools.apply.turns import Rotation
+from dltools.engine.containers import Engine, RefusedError
+from dltools.plan.records import Settings, Status, load_plans
+
+FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
+
+
+@pytest.fixture(params=STARTS.values(), ids=STARTS.keys())
+def job(request: pytest.FixtureRequest, run: Containers) -> Job:
+    """A container of each kind of start."""
+    return run(**request.param)
+
+
+def record(job: Job) -> dict[str, Any]:
+    """What the engine has noted of a container's limits."""
+    config = job.inspect().host_config
+    return {name: config[name] for name in FIELDS}
+
+
+def by_effect(job: Job) -> dict[str, Any]:
+    """The same by what a restart would make of it."""
+    shown, every = record(job), {"", f"0-{job.engine.cpus - 1}"}
+    cores = job.shown_cpus
+    return {
+        "cpus": cores if 0 < cores < job.engine.cpus else None,
+        "weight": shown["CpuShares"] or 1024,
+        "cpuset": "" if shown["CpusetCpus"] in every else shown["CpusetCpus"],
+    }
+
+
+def entries(state: Path) -> list[Path]:
+    return list((state / "journal").glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"cpus": 1e-9}, {"cpus": 0.001}, {"cpus": 0.0099}, {"cpu_weight": 1}, {"cpu_weight": 10.7},
+     {"cpu_weight": 262_145}, {"cpus": 1e-9, "cpu_weight": 300}],
+    ids=str,
+)  # fmt: skip
+def test_what_is_out_of_bounds_is_refused_before_it_is_sent(
+    run: Containers, tool: Tools, state: Path, wanted: Settings
+) -> None:
+    for start in ({}, {"nano_cpus": 500_000_000}):
+        job = run(name=f"job-{len(start)}", **start)
+        before, kernel = record(job), job.kernel()
+        for arguments in ([], ["--dry-run"], ["--dry-run", "--offline"]):
+            done = tool("dl-apply", *arguments, input=plan_for(job, wanted))
+            (result,) = records(done.stdout)
+            assert (done.returncode, result["status"]) == (1, "failed")
+            assert any(name in result["error"] for name in wanted)
+            assert result["before"] == result["after"]
+        assert (record(job), job.kernel()) == (before, kernel)
+    assert entries(state) == []
+
+
+@pytest.mark.parametrize("cpus", [0.01, 1.5])
+def test_what_is_at_the_bounds_is_applied(run: Containers, tool: Tools, cpus: float) -> None:
+    job = run(nano_cpus=500_000_000)
+    for wanted in ({"cpus": cpus}, {"cpu_weight": 2}, {"cpu_weight": 262_144}):
+        (result,) = records(tool("dl-apply", input=plan_for(job, wanted)).stdout)
+        assert (result["status"], result["error"]) == ("applied", None)
+
+
+def test_more_cpus_than_there_are_take_the_quota_off(job: Job, tool: Tools) -> None:
+    (result,) = records(tool("dl-apply", input=plan_for(job, {"cpus": 1000})).stdout)
+    assert result["status"] in ("applied", "unchanged")
+    assert result["after"] == {"cpus": None}
+    assert by_effect(job)["cpus"] is None
+
+
+@pytest.fixture
+def actuator(engine: Engine, state: Path) -> Actuator:
+    return Actuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
+
+
+def apply(actuator: Actuator, job: Job, wanted: Settings) -> Any:
+    (plan,) = load_plans(plan_for(job, wanted).splitlines(keepends=True), "test")
+    (result,) = actuator.apply(plan)
+    return result
+
+
+@pytest.fixture
+def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send what no kernel takes, as a bug or an older kernel's bounds would."""
+    monkeypatch.setattr("dltools.apply.bounds.out_of_bounds", lambda _: None)
+
+
+@pytest.mark.usefixtures("unbounded")
+@pytest.mark.parametrize(
+    "wanted",
+    [{"cpus": 1e-9}, {"cpu_weight": 10.7}, {"cpus": 1e-9, "cpu_weight": 300, "cpuset": "0-1"}],
+    ids=str,
+)
+def test_what_failed_is_taken_back_at_once(
+    actuator: Actuator, job: Job, state: Path, wanted: Settings
+) -> None:
+    """In the engine's record, of which the kernel knows nothing, and in the kernel's files."""
+    before, kernel = by_effect(job), job.kernel()
+    result = apply(actuator, job, wanted)
+    assert result.status is Status.FAILED
+    assert result.after == result.before
+    assert (by_effect(job), job.kernel()) == (before, kernel)
+    assert entries(state) == []
+    assert actuator.undo() == []
+    job.restart()
+    assert (by_effect(job), job.kernel()) == (before, kernel)
+
+
+@pytest.mark.usefixtures("unbounded")
+def test_only_what_failed_is_taken_back(actuator: Actuator, run: Containers) -> None:
+    job = run(nano_cpus=500_000_000)
+    kernel = job.kernel()
+    assert apply(actuator, job, {"cpus": 1.2, "cpu_weight": 300}).status is Status.APPLIED
+    assert apply(actuator, job, {"cpus": 1e-9, "cpu_weight": 500}).status is Status.FAILED
+    assert (by_effect(job)["cpus"], by_effect(job)["weight"]) == (1.2, 300)
+    assert job.kernel_cpus == pytest.approx(1.2)
+    assert [result.status for result in actuator.undo()] == [Status.APPLIED]
+    assert job.kernel() == kernel
+
+
+def test_an_update_that_breaks_off_half_way_is_taken_back(
+    actuator: Actuator, run: Containers, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine answers with a refusal after it has noted and set a part."""
+    job = run(nano_cpus=500_000_000)
+    before, kernel = record(job), job.kernel()
+    update = Engine.update
+
+    def break_off(self: Engine, id_: str, settings: Any) -> None:
+        update(self, id_, settings)
+        monkeypatch.setattr(Engine, "update", update)
+        raise RefusedError("on demand")
+
+    monkeypatch.setattr(Engine, "update", break_off)
+    result = apply(actuator, job, {"cpus": 0.3})
+    assert (result.status, result.error) == (Status.FAILED, "on demand")
+    assert (record(job)["NanoCpus"], job.kernel()) == (before["NanoCpus"], kernel)
+    assert entries(state) == []
+
+
+def damaged(actuator: Actuator, job: Job, **record: int) -> None:
+    """Leave an entry in the journal and a record that an earlier version would have left."""
+    mounts = limits.cgroup.mounts()
+    from dltools.apply import original
+    from dltools.engine.pauses import Run
+
+    place = limits.locate(actuator.engine, job.inspect(), mounts)
+    actuator.journal.add(original.entry(actuator.engine, place, Run()))
+    job.engine.update(job.id, record)
+
+
+@pytest.mark.parametrize(
+    "start", [{}, {"nano_cpus": 500_000_000}, {"cpu_shares": 512}, {"cpuset_cpus": "0"}], ids=str
+)
+def test_a_record_that_was_damaged_before_is_healed(
+    actuator: Actuator, tool: Tools, run: Containers, state: Path, start: dict[str, Any]
+) -> None:
+    """NanoCpus 1: the kernel never had it, and the engine refuses every CpuQuota beside it."""
+    job = run(**start)
+    before, kernel = by_effect(job), job.kernel()
+    damaged(actuator, job, NanoCpus=1)
+    assert record(job)["NanoCpus"] == 1
+    done = tool("dl-apply", "--undo")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [result["status"] for result in records(done.stdout)] == ["applied"]
+    assert (by_effect(job), job.kernel()) == (before, kernel)
+    assert entries(state) == []
+    job.restart()
+    assert by_effect(job) == before
+    assert job.kernel_cpus == before["cpus"] or (before["cpus"] is None and
+                                                 job.kernel_cpus == job.engine.cpus)  # fmt: skip
+
+
+def test_a_damaged_entry_of_an_earlier_version_is_read(
+    actuator: Actuator, run: Containers, state: Path
+) -> None:
+    job = run(nano_cpus=500_000_000)
+    damaged(actuator, job, NanoCpus=1)
+    (path,) = entries(state)
+    data = json.loads(path.read_text())
+    del data["since"], data["run"]
+    path.write_text(json.dumps(data))
+    assert [result.status for result in actuator.undo()] == [Status.APPLIED]
+    assert record(job)["NanoCpus"] == 500_000_000

@@ -1,0 +1,246 @@
+"""Requests to the engine: quiet streams, lost connections, refusals, engines elsewhere."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, api, eventually
+from helpers.fake import FakeEngine
+from helpers.tools import Tools, complaint
+
+from dltools.engine import local, transport
+from dltools.engine.containers import Engine, Entries, GoneError, RefusedError
+from dltools.errors import UnavailableError
+
+
+def test_a_quiet_event_stream_outlives_the_timeout(
+    run: Containers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "TIMEOUT_S", 3)
+    seen: list[tuple[str, str]] = []
+    events = Engine().events(time.time())
+
+    def watch() -> None:
+        seen.extend((e["Actor"]["ID"], e["Action"]) for e in events)
+
+    threading.Thread(target=watch, daemon=True).start()
+    time.sleep(5)
+    job = run("sleep 600")
+    eventually(lambda: seen, lambda seen: (job.id, "start") in seen)
+    api().pause(job.id)
+    eventually(lambda: seen, lambda seen: (job.id, "pause") in seen)
+
+
+def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = run("echo one; sleep 5; echo two; sleep 600")
+    monkeypatch.setattr(transport, "TIMEOUT_S", 3)
+    engine = Engine()
+    flow, entries, came = engine.follow(engine.inspect(job.id), 0.0), Entries(tty=False), []
+
+    def both() -> bool:
+        came.extend(entries.feed(flow.take()))
+        return [entry.split()[1] for entry in came] == [b"one", b"two"]
+
+    eventually(both)
+    assert not flow.ended
+
+
+def test_a_log_ends_with_its_container(run: Containers) -> None:
+    job = run("echo one; sleep 1; echo two")
+    engine = Engine()
+    flow = engine.follow(engine.inspect(job.id), 0.0)
+    flow.wait(120)
+    assert flow.ended
+    assert [e.split()[1] for e in Entries(tty=False).feed(flow.take())] == [b"one", b"two"]
+
+
+def test_a_log_that_nobody_takes_stays_bounded(
+    run: Containers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "LARGEST", 100_000)
+    job = run("yes 0123456789012345678901234567890123456789; sleep 1")
+    engine = Engine()
+    flow = engine.follow(engine.inspect(job.id), 0.0)
+    came: Callable[[], int] = lambda: len(flow._came)  # type: ignore[attr-defined]  # noqa: E731
+    eventually(came, lambda size: size > 50_000)
+    time.sleep(1)
+    assert came() <= 100_000 + (1 << 18)
+    assert len(flow.take()) > 0
+    eventually(lambda: len(flow.take()) > 0)
+    flow.close()
+    assert flow.ended
+
+
+@pytest.mark.parametrize(
+    ("host", "code", "said"),
+    [
+        ("garbage", 78, "DOCKER_HOST 'garbage': no address of a Docker engine; write unix:///"),
+        ("tcp://127.0.0.1", 78, "no address of a Docker engine"),
+        ("tcp://127.0.0.1:port", 78, "no address of a Docker engine"),
+        ("npipe:////./pipe/docker_engine", 78, "no address of a Docker engine"),
+        ("/var/run/docker.sock", 78, "write unix:///PATH"),
+        ("tcp://no-such-host.invalid:2375", 69, "no-such-host.invalid:2375: no such host"),
+        ("tcp://127.0.0.1:1", 69, "nobody listens there; is dockerd running?"),
+        ("unix:///nonexistent", 69, "unix:///nonexistent: no such socket; is dockerd running?"),
+        ("unix:///etc/passwd", 69, "nobody listens there"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_told_why(
+    tool: Tools, host: str, code: int, said: str
+) -> None:
+    done = tool("dl-probe", env={"DOCKER_HOST": host})
+    assert done.returncode == code
+    assert said in complaint(done.stderr)
+
+
+def test_ssh_without_what_it_needs_says_what_to_do(tool: Tools) -> None:
+    if find_spec("paramiko") is not None:
+        pytest.skip("paramiko is installed: SSH works")
+    done = tool("dl-probe", env={"DOCKER_HOST": "ssh://me@gpu-1"})
+    assert done.returncode == 69
+    said = complaint(done.stderr)
+    assert "pip install paramiko" in said
+    assert "ssh -NL /tmp/docker.sock:/var/run/docker.sock me@gpu-1" in said
+
+
+def test_what_is_not_there_is_gone(engine: Engine) -> None:
+    with pytest.raises(GoneError, match="No such container"):
+        engine.inspect("no-such-container")
+    with pytest.raises(GoneError, match="No such container"):
+        engine.follow(_nobody(), 0.0)
+
+
+def _nobody() -> Any:
+    class Nobody:
+        id = "0" * 64
+        tty = False
+
+    return Nobody()
+
+
+def test_the_engines_refusal_is_its_own_words(engine: Engine, run: Containers) -> None:
+    job = run("sleep 60")
+    with pytest.raises(RefusedError, match=r"(?i)cpu"):
+        engine.update(job.id, {"NanoCpus": int(1e15)})
+
+
+class Cut(socketserver.StreamRequestHandler):
+    """Says that more will come than does."""
+
+    def handle(self) -> None:
+        self.rfile.readline()
+        self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 100\r\n\r\n{}")
+
+
+def test_an_answer_that_is_cut_off_is_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(tmp_path / "s.sock")
+    with socketserver.UnixStreamServer(place, Cut) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
+        with pytest.raises(UnavailableError, match="no Docker engine answers"):
+            Engine()
+        server.shutdown()
+
+
+@pytest.fixture
+def over_tcp() -> Iterator[str]:
+    """The engine's socket, forwarded from a TCP port."""
+
+    class Forward(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as engine:
+                engine.connect("/var/run/docker.sock")
+
+                def pump(source: socket.socket, sink: socket.socket) -> None:
+                    while data := source.recv(65536):
+                        sink.sendall(data)
+                    sink.shutdown(socket.SHUT_WR)
+
+                back = threading.Thread(target=pump, args=(engine, self.request), daemon=True)
+                back.start()
+                pump(self.request, engine)
+                back.join()
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        block_on_close = False
+
+    with Server(("127.0.0.1", 0), Forward) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_an_engine_over_tcp_says_the_same(
+    engine: Engine, run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = run("echo one; sleep 1; echo two; sleep 60")
+    monkeypatch.setenv("DOCKER_HOST", over_tcp)
+    far = Engine()
+    assert not far.is_local
+    assert (far.id, far.host, far.cpus) == (engine.id, engine.host, engine.cpus)
+    assert far.inspect(job.id) == engine.inspect(job.id)
+    assert job.id in [c["Id"] for c in far.containers({"label": ["dltools-test"]})]
+    with pytest.raises(GoneError):
+        far.inspect("no-such-container")
+    flow, entries, came = far.follow(far.inspect(job.id), 0.0), Entries(tty=False), []
+
+    def both() -> bool:
+        came.extend(entries.feed(flow.take()))
+        return [entry.split()[1] for entry in came] == [b"one", b"two"]
+
+    eventually(both)
+    assert far.run(job.id, ["/bin/sh", "-c", "exit 3"]) == 3
+    assert engine.run(job.id, ["/bin/sh", "-c", "echo much; exit 3"]) == 3
+    assert far.past_events(time.time() - 60, time.time())
+
+
+def test_a_server_that_is_no_engine_is_said_to_be_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Garbage(http.server.BaseHTTPRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+    place = str(tmp_path / "s.sock")
+    with socketserver.UnixStreamServer(place, Garbage) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
+        with pytest.raises(UnavailableError, match="no Docker engine answers"):
+            Engine()
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("newest", "oldest", "agreed"),
+    [("1.41", "1.12", "1.41"), ("1.44", "1.24", "1.44"), ("1.52", "1.44", "1.44"),
+     ("1.60", "1.50", "1.50"), (None, None, "1.24")],
+)  # fmt: skip
+def test_an_api_version_both_know_is_used(
+    newest: str | None, oldest: str | None, agreed: str
+) -> None:
+    assert local._agreed(newest, oldest) == agreed
+
+
+def test_a_fault_of_the_engine_is_not_a_crash(
+    fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
+    engine = Engine()
+    fake_engine.faults["GET /containers/json"] = 500
+    with pytest.raises(RefusedError, match="status 500 on demand"):
+        engine.containers()
+    fake_engine.faults["GET /containers/json"] = 0
+    with pytest.raises(UnavailableError):
+        engine.containers()

@@ -1,0 +1,276 @@
+"""CPU lists, pauses and turns on a real engine: set, watched, undone, and mended after kill -9."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, Gate, Job, api, eventually, plan_for
+from helpers.tools import Tools, complaint, records
+
+from dltools.plan.records import Action, Op, Plan, dump_plan
+
+SPIN = "while :; do :; done"
+
+
+def plan(*actions: tuple[Op, Job, dict[str, Any]]) -> bytes:
+    made = [
+        Action(number, op, job.engine.host, job.id, job.name, wanted, {}, "test")
+        for number, (op, job, wanted) in enumerate(actions, 1)
+    ]
+    return dump_plan(Plan("test", "", {}, {}, None, tuple(made))).encode()
+
+
+def turns(*jobs: Job, seconds: float = 0.5) -> bytes:
+    return plan(*((Op.ROTATE, job, {"group": number, "turn_s": seconds})
+                  for number, job in enumerate(jobs)))  # fmt: skip
+
+
+def running_threads(job: Job) -> int:
+    """How many of a container's threads want a CPU."""
+    pids = (job.directory("cpu") / "cgroup.procs").read_text().split()
+    stats = [Path(f"/proc/{pid}/stat").read_text() for pid in pids]
+    return sum(stat.rpartition(")")[2].split()[0] == "R" for stat in stats)
+
+
+def state(job: Job) -> str:
+    return job.inspect().state
+
+
+def changes(jobs: list[Job]) -> list[tuple[str, Job]]:
+    """Who was paused or unpaused, in order, as the engine tells it."""
+    by_id = {job.id: job for job in jobs}
+    until = int(time.time()) + 1
+    of_these = {"container": list(by_id), "event": ["pause", "unpause"]}
+    told = api().events(since=until - 3600, until=until, decode=True, filters=of_these)
+    return [(event["Action"], by_id[event["Actor"]["ID"]]) for event in told]
+
+
+def ran_alone(jobs: list[Job]) -> list[Job]:
+    """Who ran alone, in order. Fails where two ran at once after the first had begun."""
+    running, alone = set(jobs), []
+    for what, job in changes(jobs):
+        (running.remove if what == "pause" else running.add)(job)
+        assert not alone or len(running) <= 1
+        if len(running) == 1:
+            alone += running
+    return alone
+
+
+@contextmanager
+def rotating(
+    tool: Tools, jobs: list[Job], *arguments: str, seconds: float = 0.5
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A dl-apply that holds a rotation of these containers, its input still open."""
+    process = tool.begin("dl-apply", *arguments)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(turns(*jobs, seconds=seconds))
+    process.stdin.flush()
+    for _ in jobs:
+        assert json.loads(process.stdout.readline())["status"] == "applied"
+    eventually(
+        lambda: [state(job) for job in jobs],
+        lambda states: states.count("paused") == len(jobs) - 1,
+    )
+    yield process
+
+
+# CPU lists
+
+
+def test_a_cpu_list_is_set_and_undone(run: Containers, tool: Tools) -> None:
+    job = run(SPIN)
+    before = job.kernel()
+    (result,) = records(tool("dl-apply", input=plan_for(job, {"cpuset": "0"})).stdout)
+    assert (result["status"], result["before"], result["after"]) == (
+        "applied", {"cpuset": None}, {"cpuset": "0"},
+    )  # fmt: skip
+    assert job.kernel()["cpuset.cpus"] == "0"
+    again = records(tool("dl-apply", input=plan_for(job, {"cpuset": "0"})).stdout)
+    assert again[0]["status"] == "unchanged"
+    (result,) = records(tool("dl-apply", "--undo").stdout)
+    assert result["status"] == "applied"
+    if "cpu.max" not in before:  # version 2 has no text for "all" that the engine could set
+        assert job.kernel() == before
+
+
+def test_no_list_is_set_below_the_busy_threads(run: Containers, tool: Tools) -> None:
+    job = run(f"({SPIN}) & ({SPIN}) & wait")
+    eventually(lambda: running_threads(job), lambda running: running == 2)
+    before = job.kernel()
+    (result,) = records(tool("dl-apply", input=plan_for(job, {"cpuset": "0"})).stdout)
+    assert result["status"] == "skipped"
+    assert "2 busy threads" in result["error"]
+    assert job.kernel() == before
+
+
+def test_a_list_may_grow_again_whatever_runs(run: Containers, tool: Tools) -> None:
+    job = run(SPIN, cpuset_cpus="0")
+    (result,) = records(tool("dl-apply", input=plan_for(job, {"cpuset": None})).stdout)
+    assert (result["status"], result["before"]["cpuset"]) == ("applied", "0")
+    assert tool("dl-apply", "--undo").returncode == 0
+    assert job.kernel()["cpuset.cpus"] == "0"
+
+
+@pytest.mark.parametrize("cpus", ["900", "0-900", "x"])
+def test_cpus_that_are_not_there_are_skipped(run: Containers, tool: Tools, cpus: str) -> None:
+    job = run()
+    (result,) = records(tool("dl-apply", input=plan_for(job, {"cpuset": cpus})).stdout)
+    assert result["status"] == "skipped"
+
+
+# Pauses
+
+
+def test_a_pause_is_made_journalled_and_undone(run: Containers, tool: Tools) -> None:
+    job = run()
+    (result,) = records(tool("dl-apply", input=plan((Op.PAUSE, job, {}))).stdout)
+    assert (result["status"], result["after"]) == ("applied", {"state": "paused"})
+    assert state(job) == "paused"
+    (result,) = records(tool("dl-apply", input=plan((Op.PAUSE, job, {}))).stdout)
+    assert result["status"] == "unchanged"
+    (result,) = records(tool("dl-apply", "--undo").stdout)
+    assert result["status"] == "applied"
+    assert state(job) == "running"
+    assert records(tool("dl-apply", "--undo").stdout) == []
+
+
+def test_what_its_owner_has_paused_is_paused_again(run: Containers, tool: Tools) -> None:
+    job = run()
+    api().pause(job.id)
+    records(tool("dl-apply", input=plan((Op.UNPAUSE, job, {}))).stdout)
+    assert state(job) == "running"
+    tool("dl-apply", "--undo")
+    assert state(job) == "paused"
+    api().unpause(job.id)
+
+
+def test_an_owner_s_later_pause_is_left_alone(run: Containers, tool: Tools) -> None:
+    job = run()
+    tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
+    api().pause(job.id)
+    assert tool("dl-apply", "--undo").returncode == 0
+    assert state(job) == "paused"
+    api().unpause(job.id)
+
+
+# Turns
+
+
+def test_each_gets_its_turn_and_never_two_at_once(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b", "c")]
+    with rotating(tool, jobs) as process:
+        turns_taken = eventually(lambda: ran_alone(jobs), lambda taken: len(taken) >= 9)
+        process.terminate()
+        assert process.wait(120) == 143
+    assert turns_taken == [jobs[number % 3] for number in range(len(turns_taken))]
+    assert [state(job) for job in jobs] == ["running"] * 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_nobody_is_left_paused_when_it_ends(
+    run: Containers, tool: Tools, number: signal.Signals
+) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, jobs) as process:
+        process.send_signal(number)
+        process.wait(120)
+    assert [state(job) for job in jobs] == ["running"] * 2
+
+
+@pytest.mark.parametrize("mend", [("--undo",), ()])
+def test_after_kill_9_the_next_run_mends(
+    run: Containers, tool: Tools, mend: tuple[str, ...]
+) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, jobs, seconds=600) as process:
+        process.kill()
+        process.wait(120)
+    assert sorted(state(job) for job in jobs) == ["paused", "running"]
+    other = run(name="other")
+    done = tool("dl-apply", *mend, input=b"" if mend else plan_for(other, {"cpus": 0.5}))
+    assert done.returncode == 0
+    assert "left paused by a run that was killed" in complaint(done.stderr)
+    assert [state(job) for job in jobs] == ["running"] * 2
+    assert b"left paused" not in tool("dl-apply", *mend, input=plan()).stderr
+
+
+def test_it_ends_by_itself_when_nobody_waits_any_more(
+    run: Containers, tool: Tools, gate: Gate
+) -> None:
+    jobs = [run(gate.passed(), name=name, **gate.limits) for name in ("a", "b")]
+    with rotating(tool, jobs) as process:
+        threading.Timer(1, gate.open).start()
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+    eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"exited"})
+
+
+def test_it_holds_for_as_long_as_it_is_told(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    begun = time.monotonic()
+    assert tool("dl-apply", "--hold", "2s", input=turns(*jobs)).returncode == 0
+    assert time.monotonic() - begun >= 2
+    assert [state(job) for job in jobs] == ["running"] * 2
+
+
+def test_a_plan_without_turns_ends_them(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, jobs) as process:
+        assert process.stdin is not None
+        process.stdin.write(plan())
+        process.stdin.flush()
+        eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"running"})
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+
+
+def test_the_same_plan_again_changes_nothing(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    done = tool("dl-apply", "--hold", "1s", input=turns(*jobs) + turns(*jobs))
+    statuses = [result["status"] for result in records(done.stdout)]
+    assert statuses == ["applied"] * 2 + ["unchanged"] * 2
+
+
+def test_who_serves_is_protected_or_paused_by_its_owner_takes_no_turn(
+    run: Containers, tool: Tools
+) -> None:
+    serves = run(SPIN, name="serves", labels={"dltools.qoe": "0.2"})
+    protected = run(SPIN, name="protected", labels={"dltools.protect": "1"})
+    paused = run(SPIN, name="paused")
+    api().pause(paused.id)
+    done = tool("dl-apply", "--hold", "1s", input=turns(serves, protected, paused))
+    results = records(done.stdout)
+    assert [result["status"] for result in results] == ["skipped"] * 3
+    assert [state(job) for job in (serves, protected, paused)] == ["running", "running", "paused"]
+    api().unpause(paused.id)
+
+
+def test_a_dry_run_pauses_nobody(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    done = tool("dl-apply", "--dry-run", input=turns(*jobs))
+    assert [result["status"] for result in records(done.stdout)] == ["planned"] * 2
+    assert [state(job) for job in jobs] == ["running"] * 2
+
+
+def test_the_pipe_rotates_trainings_and_leaves_them_running(
+    run: Containers, tool: Tools, tmp_path: Path
+) -> None:
+    script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
+    jobs = [run(f"({SPIN}) & {script}", name=name) for name in ("a", "b")]
+    eventually(lambda: all(job.log() for job in jobs))
+    line = (f"dl-probe {' '.join(run.only)} | dl-plan --policy fair --realize rotate --quantum 0.5"
+            " | dl-apply --hold 3s")  # fmt: skip
+    done = tool.shell(line, tmp_path / "bin")
+    results = [json.loads(text) for text in done.stdout.splitlines()]
+    assert [(r["status"], r["after"]["turn_s"]) for r in results] == [("applied", 0.5)] * 2
+    assert [state(job) for job in jobs] == ["running"] * 2

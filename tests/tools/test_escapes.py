@@ -1,0 +1,149 @@
+"""Names that hold escapes: no table and no text for people lets a terminal obey them; data in files
+and pipes stay as they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from helpers.terminals import Stage
+from helpers.tools import Tools, command
+
+from dltools.cli.options import console
+from dltools.cli.tables import containers_table
+from dltools.observations.table import Row, to_table
+from dltools.plan.records import Action, Op, Plan, dump_plan
+
+NAME = "evil\x1b]0;title\x07\x1b[31m\x9b2J\x7f\u202eexe"
+WORKLOAD = f"[[job]]\nname = {json.dumps(NAME)}\nwork = 20\nthreads = 2\n".encode()
+
+
+@pytest.fixture
+def recording(tool: Tools, tmp_path: Path) -> Path:
+    file = tmp_path / "evil.parquet"
+    done = tool("dl-sim", "-p", "noop", "-i", "1s", "-o", file, input=WORKLOAD)
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def plan() -> bytes:
+    action = Action(1, Op.UPDATE, "h", "f" * 64, NAME, {"cpus": 0.5}, {}, NAME)
+    return dump_plan(Plan(NAME, "2026-01-01T00:00:00Z", {}, {}, None, (action,))).encode()
+
+
+def assert_harmless(text: str) -> None:
+    assert "evil" in text
+    assert {c for c in text if not c.isprintable()} - {"\n", "\r"} == set()
+
+
+def test_dl_sim(tool: Tools) -> None:
+    done = tool("dl-sim", "-p", "noop", "--jobs", "--format", "table", input=WORKLOAD)
+    assert done.returncode == 0, done.stderr
+    assert_harmless(done.stdout.decode())
+
+
+@pytest.mark.parametrize("format_", ["table", "markdown", "html"])
+def test_dl_report(tool: Tools, recording: Path, format_: str) -> None:
+    if format_ == "html":
+        pytest.importorskip("matplotlib")
+    done = tool("dl-report", recording, "--format", format_, "--title", f"evil {NAME}")
+    assert done.returncode == 0, done.stderr
+    assert_harmless(done.stdout.decode())
+
+
+def test_a_picture_of_dl_report(tool: Tools, recording: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = tool("dl-report", recording, "--format", "svg", "--plot", "gantt")
+    assert done.returncode == 0, done.stderr
+    assert_harmless(done.stdout.decode().replace("\t", ""))
+
+
+def test_dl_plan(tool: Tools) -> None:
+    common = {"time": "2026-01-01T00:00:00Z", "host": f"evil-{NAME}"}
+    rows = [
+        {**common, "kind": "node", "cpu_count": 2.0},
+        {**common, "kind": "container", "container_id": "f" * 64, "container_name": NAME,
+         "state": "running", "cpu_seconds": 1.0},
+    ]  # fmt: skip
+    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    done = tool("dl-plan", "--explain", input=lines)
+    assert done.returncode == 0, done.stderr
+    assert_harmless(done.stdout.decode())
+
+
+def test_dl_apply(tool: Tools) -> None:
+    done = tool("dl-apply", "--dry-run", "--offline", "--format", "table", input=plan())
+    assert done.returncode == 0, done.stderr
+    assert_harmless(done.stdout.decode())
+
+
+def test_the_table_of_dl_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "")
+    row = {"time": datetime(2026, 1, 1, tzinfo=UTC), "host": NAME, "container_id": "f" * 64}
+    rows: list[Row] = [
+        {**row, "kind": "container", "container_name": NAME, "state": NAME, "cpuset": NAME},
+        {**row, "kind": "progress", "metric": NAME, "value": 0.5},
+    ]
+    out = io.StringIO()
+    console(out).print(containers_table(to_table(rows).to_pylist(), {}))
+    assert_harmless(out.getvalue())
+
+
+def test_the_metrics_of_dl_probe(tool: Tools, tmp_path: Path) -> None:
+    log = tmp_path / f"{NAME.replace('/', '')}.log"
+    log.write_text("Epoch 1 loss: 0.5\nEpoch 2 loss: 0.4\n")
+    done = tool("dl-probe", "--from-log", log, "--list-metrics")
+    assert done.returncode == 0, done.stderr
+    assert_harmless(done.stdout.decode())
+
+
+def test_complaints(tool: Tools, tmp_path: Path) -> None:
+    done = tool("dl-report", tmp_path / NAME)
+    assert done.returncode == 74
+    assert_harmless(done.stderr.decode())
+
+
+def test_data_in_a_pipe_stay_as_they_are(tool: Tools, recording: Path) -> None:
+    for name, arguments in (("dl-sim", ("-p", "noop", "--jobs")), ("dl-report", (recording,))):
+        text = tool(name, *arguments, "--format", "csv", input=WORKLOAD).stdout.decode()
+        assert next(csv.DictReader(io.StringIO(text)))["name"] == NAME
+
+
+@pytest.fixture
+def stages() -> Iterator[list[Stage]]:
+    started: list[Stage] = []
+    yield started
+    for stage in started:
+        stage.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "format_"),
+    [
+        (name, format_)
+        for name in ("dl-probe", "dl-sim", "dl-report")
+        for format_ in ("csv", "jsonl")
+    ]
+    + [("dl-apply", "jsonl")],
+)
+def test_data_on_a_terminal_are_made_printable(
+    name: str, format_: str, recording: Path, stages: list[Stage], tmp_path: Path
+) -> None:
+    (tmp_path / "w.toml").write_bytes(WORKLOAD)
+    (tmp_path / "plan").write_bytes(plan())
+    log = tmp_path / f"{NAME}.log"
+    log.write_text("Epoch 1 loss: 0.5\n")
+    arguments = {
+        "dl-probe": ("--from-log", log),
+        "dl-sim": ("-p", "noop", "--jobs", tmp_path / "w.toml"),
+        "dl-report": (recording,),
+        "dl-apply": ("--dry-run", "--offline", tmp_path / "plan"),
+    }[name]
+    stages.append(Stage([*command(name, *arguments), "--format", format_]))
+    assert stages[-1].end() == 0, stages[-1].shown
+    assert_harmless(stages[-1].shown)

@@ -1,0 +1,414 @@
+"""Every exit code, produced by running a tool; none of these needs a Docker engine."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from helpers import fake
+from helpers.fake import FakeEngine
+from helpers.tools import TOOLS, Tools, environment
+
+from dltools.cli.exits import Exit
+
+PLAN = fake.plan({"cpus": 0.5})
+NOWHERE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
+
+
+@dataclass
+class World:
+    """What a case may use."""
+
+    tool: Tools
+    engine: FakeEngine
+    state: Path
+    directory: Path
+
+    @property
+    def here(self) -> dict[str, str]:
+        return {"DOCKER_HOST": self.engine.url}
+
+
+Done = subprocess.CompletedProcess[bytes]
+Case = Callable[[World], Done]
+CASES: list[tuple[Exit, Case]] = []
+
+
+def case(code: Exit) -> Callable[[Case], Case]:
+    def add(function: Case) -> Case:
+        CASES.append((code, function))
+        return function
+
+    return add
+
+
+@case(Exit.OK)
+def a_list_of_policies(world: World) -> Done:
+    return world.tool("dl-plan", "--policies")
+
+
+@case(Exit.OK)
+def a_sample(world: World) -> Done:
+    return world.tool("dl-probe", env=world.here)
+
+
+@case(Exit.OK)
+def an_applied_plan(world: World) -> Done:
+    return world.tool("dl-apply", input=PLAN, env=world.here)
+
+
+@case(Exit.OK)
+def an_offline_dry_run(world: World) -> Done:
+    return world.tool("dl-apply", "--dry-run", "--offline", input=PLAN, env=NOWHERE)
+
+
+@case(Exit.PARTIAL)
+def an_update_that_the_engine_refuses(world: World) -> Done:
+    world.engine.faults["POST /update"] = 500
+    return world.tool("dl-apply", input=PLAN, env=world.here)
+
+
+@case(Exit.USAGE)
+def an_unknown_option(world: World) -> Done:
+    return world.tool("dl-probe", "--nonsense")
+
+
+@case(Exit.USAGE)
+def a_count_without_an_interval(world: World) -> Done:
+    return world.tool("dl-probe", "--count", "3", env=world.here)
+
+
+@case(Exit.USAGE)
+def a_plan_from_a_terminal(world: World) -> Done:
+    return at_a_terminal(world, "dl-apply")
+
+
+@case(Exit.USAGE)
+def observations_from_a_terminal(world: World) -> Done:
+    return at_a_terminal(world, "dl-plan")
+
+
+@case(Exit.DATA)
+def foreign_observations(world: World) -> Done:
+    return world.tool("dl-plan", input=b"junk that is no table")
+
+
+@case(Exit.DATA)
+def no_observations(world: World) -> Done:
+    return world.tool("dl-plan")
+
+
+@case(Exit.DATA)
+def a_plan_without_its_end(world: World) -> Done:
+    return world.tool("dl-apply", input=b"".join(PLAN.splitlines(True)[:-1]), env=world.here)
+
+
+@case(Exit.DATA)
+def a_damaged_journal(world: World) -> Done:
+    (world.state / "journal").mkdir(parents=True)
+    (world.state / "journal" / "x.json").write_text("junk")
+    return world.tool("dl-apply", "--undo", env=world.here)
+
+
+@case(Exit.UNAVAILABLE)
+def no_engine_to_probe(world: World) -> Done:
+    return world.tool("dl-probe", env=NOWHERE)
+
+
+@case(Exit.UNAVAILABLE)
+def no_engine_to_apply_to(world: World) -> Done:
+    return world.tool("dl-apply", input=PLAN, env=NOWHERE)
+
+
+@case(Exit.UNAVAILABLE)
+def an_engine_that_goes_away(world: World) -> Done:
+    world.engine.ends_events = True
+    return world.tool("dl-probe", "-i", "0.1", "--patience", "0", env=world.here)
+
+
+@case(Exit.UNAVAILABLE)
+def something_else_that_answers(world: World) -> Done:
+    world.engine.faults["GET /version"] = 418
+    return world.tool("dl-probe", env=world.here)
+
+
+@case(Exit.SOFTWARE)
+def a_bug(world: World) -> Done:
+    return patched(world, "dl-plan", "import dltools.plan.policy.registry as r; r.get = None")
+
+
+@case(Exit.CANT_CREATE)
+def a_sample_into_a_missing_directory(world: World) -> Done:
+    return world.tool("dl-probe", "-o", world.directory / "missing" / "x", env=world.here)
+
+
+@case(Exit.CANT_CREATE)
+def a_stream_into_a_missing_directory(world: World) -> Done:
+    target = world.directory / "missing" / "x"
+    return world.tool("dl-probe", "-i", "1", "-n", "1", "-o", target, env=world.here)
+
+
+@case(Exit.CANT_CREATE)
+def a_state_into_a_missing_directory(world: World) -> Done:
+    sample = world.tool("dl-probe", env=world.here).stdout
+    return world.tool("dl-plan", "--save-state", world.directory / "missing" / "x", input=sample)
+
+
+@case(Exit.CANT_CREATE)
+def a_place_for_state_that_is_a_file(world: World) -> Done:
+    file = world.directory / "file"
+    file.write_text("")
+    return world.tool("dl-apply", input=PLAN, env={**world.here, "XDG_STATE_HOME": str(file)})
+
+
+@case(Exit.DATA)
+def observations_that_are_an_empty_directory(world: World) -> Done:
+    return world.tool("dl-plan", world.directory)
+
+
+@case(Exit.IO)
+def a_plan_that_is_not_there(world: World) -> Done:
+    return world.tool("dl-apply", world.directory / "missing", env=world.here)
+
+
+@case(Exit.IO)
+def a_full_disk_for_a_list(world: World) -> Done:
+    return on_a_full_disk(world, "dl-plan", "--policies")
+
+
+@case(Exit.IO)
+def a_full_disk_for_a_sample(world: World) -> Done:
+    return on_a_full_disk(world, "dl-probe")
+
+
+@case(Exit.IO)
+def a_full_disk_for_a_stream(world: World) -> Done:
+    return on_a_full_disk(world, "dl-probe", "-i", "0.1", "-n", "2")
+
+
+@case(Exit.IO)
+def a_full_disk_for_results(world: World) -> Done:
+    return on_a_full_disk(world, "dl-apply", input=PLAN)
+
+
+@case(Exit.RETRY)
+def a_lock_that_is_held(world: World) -> Done:
+    world.state.mkdir(parents=True)
+    with (world.state / "apply.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return world.tool("dl-apply", input=PLAN, env=world.here)
+
+
+@case(Exit.RETRY)
+def a_stale_plan(world: World) -> Done:
+    world.engine.faults[f"GET /{fake.ID}/json"] = 404
+    return world.tool("dl-apply", input=PLAN, env=world.here)
+
+
+@case(Exit.PERMISSION)
+def an_engine_for_others(world: World) -> Done:
+    world.engine.socket.chmod(0)
+    return patched(world, "dl-probe", as_nobody("socket.connect"), **world.here)
+
+
+@case(Exit.PERMISSION)
+def a_plan_for_others(world: World) -> Done:
+    plan = world.directory / "plan.jsonl"
+    plan.write_bytes(PLAN)
+    plan.chmod(0)
+    first = as_nobody("open", str(plan))
+    return patched(world, "dl-apply", first, "--dry-run", "--offline", str(plan))
+
+
+@case(Exit.CONFIG)
+def an_unknown_policy(world: World) -> Done:
+    return world.tool("dl-plan", "--policy", "nonsense")
+
+
+@case(Exit.CONFIG)
+def a_parameter_out_of_range(world: World) -> Done:
+    return world.tool("dl-plan", "--set", "alpha=2")
+
+
+@case(Exit.CONFIG)
+def a_bad_pattern(world: World) -> Done:
+    return world.tool("dl-probe", "--pattern", "(?P<loss", env=world.here)
+
+
+@case(Exit.INTERRUPTED)
+def an_interrupt(world: World) -> Done:
+    return signalled(world, signal.SIGINT)
+
+
+@case(Exit.TERMINATED)
+def a_termination(world: World) -> Done:
+    return signalled(world, signal.SIGTERM)
+
+
+@case(Exit.PIPE)
+def a_reader_of_a_list_that_has_gone(world: World) -> Done:
+    return into_nothing(world, "dl-plan", "--policies")
+
+
+@case(Exit.PIPE)
+def a_reader_of_a_sample_that_has_gone(world: World) -> Done:
+    return into_nothing(world, "dl-probe")
+
+
+@case(Exit.PIPE)
+def a_reader_of_text_that_has_gone(world: World) -> Done:
+    return into_nothing(world, "dl-probe", "--format", "jsonl")
+
+
+@case(Exit.PIPE)
+def a_reader_of_a_table_that_has_gone(world: World) -> Done:
+    return into_nothing(world, "dl-probe", "--format", "table")
+
+
+@case(Exit.PIPE)
+def a_reader_of_verdicts_that_has_gone(world: World) -> Done:
+    sample = world.tool("dl-probe", env=world.here).stdout
+    return into_nothing(world, "dl-plan", "--explain", input=sample)
+
+
+@case(Exit.PIPE)
+def a_reader_of_a_table_of_results_that_has_gone(world: World) -> Done:
+    return into_nothing(world, "dl-apply", "--format", "table", input=PLAN)
+
+
+@case(Exit.PIPE)
+def a_reader_of_results_that_has_gone(world: World) -> Done:
+    return into_nothing(world, "dl-apply", input=PLAN)
+
+
+SILENT = (Exit.OK, Exit.PARTIAL, Exit.INTERRUPTED, Exit.TERMINATED, Exit.PIPE)
+"""Codes that need no word on standard error: the results or the signal say it."""
+
+
+@pytest.mark.parametrize(
+    ("code", "produce"), [pytest.param(c, f, id=f"{c.value}-{f.__name__}") for c, f in CASES]
+)
+def test_exit(
+    code: Exit,
+    produce: Case,
+    tool: Tools,
+    fake_engine: FakeEngine,
+    state: Path,
+    tmp_path: Path,
+) -> None:
+    done = produce(World(tool, fake_engine, state, tmp_path))
+    stderr = done.stderr.decode()
+    assert done.returncode == code, stderr
+    assert "Traceback" not in stderr
+    if code in SILENT or produce is a_stale_plan:
+        assert stderr == ""
+    elif code is not Exit.USAGE:
+        assert len(stderr.splitlines()) == 1
+        assert stderr.startswith("dl-")
+
+
+def test_every_code_is_produced() -> None:
+    assert {code for code, _ in CASES} == set(Exit)
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+@pytest.mark.parametrize("name", TOOLS)
+def test_help_on_a_full_disk(tool: Tools, name: str, option: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = tool(name, option, stdout=full)
+    assert done.returncode == Exit.IO
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closed"), [(["--policies"], "1>&-"), ([], "0<&-")], ids=["output", "input"]
+)
+def test_a_closed_stream_is_no_bug(
+    tool: Tools, tmp_path: Path, arguments: list[str], closed: str
+) -> None:
+    done = tool.shell(f"dl-plan {' '.join(arguments)} {closed}", tmp_path / "bin")
+    assert done.returncode not in (Exit.OK, Exit.SOFTWARE)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_debug_shows_where_a_bug_is(
+    tool: Tools, fake_engine: FakeEngine, state: Path, tmp_path: Path
+) -> None:
+    world = World(tool, fake_engine, state, tmp_path)
+    breakage = "import dltools.plan.policy.registry as r; r.get = None"
+    done = patched(world, "dl-plan", breakage, DLTOOLS_DEBUG="1")
+    assert b"Traceback" in done.stderr
+    assert done.returncode != 0
+
+
+# How to run a tool in special surroundings
+
+
+def at_a_terminal(world: World, name: str) -> Done:
+    master, slave = pty.openpty()
+    try:
+        return world.tool(name, stdin=slave)
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def on_a_full_disk(world: World, *command: str, input: bytes = b"") -> Done:
+    with Path("/dev/full").open("wb") as full:
+        return world.tool(*command, input=input, stdout=full, env=world.here)
+
+
+def into_nothing(world: World, *command: str, input: bytes = b"") -> Done:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        return world.tool(*command, input=input, stdout=writing, env=world.here)
+    finally:
+        os.close(writing)
+
+
+def patched(world: World, name: str, first: str, *arguments: str, **changes: str) -> Done:
+    """Run a tool with a line of Python before it in the same process."""
+    del world
+    module = f"dltools.cli.{name.removeprefix('dl-')}"
+    code = f"import sys; sys.argv[0] = '{name}'; from {module} import main; {first}; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        input=b"",
+        capture_output=True,
+        env=environment(**changes),
+        timeout=300,
+    )
+
+
+def as_nobody(event: str, name: str = "") -> str:
+    """Return Python that gives root's rights up just before something is opened or connected to.
+
+    No earlier, since nobody may not be allowed to read Python's own files.
+    """
+    matches = f"event == {event!r} and (not {name!r} or str(args[0]) == {name!r})"
+    return (
+        "import os; sys.addaudithook(lambda event, args:"
+        f" {matches} and os.geteuid() == 0 and os.seteuid(65534))"
+    )
+
+
+def signalled(world: World, number: signal.Signals) -> Done:
+    process = world.tool.begin("dl-apply", "--dry-run", "--offline")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdin.write(PLAN)
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(number)
+    code = process.wait(timeout=120)
+    return subprocess.CompletedProcess([], code, b"", process.stderr.read())

@@ -1,0 +1,177 @@
+"""Malformed input of every kind: one line that says what is wrong, and never a bug's exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers import fake
+from helpers.fake import FakeEngine
+from helpers.observing import container, node, point
+from helpers.strategies import encode
+from helpers.tools import Tools, complaint
+
+from dltools.cli.exits import Exit
+from dltools.observations.table import to_table
+from dltools.observations.writing import Format
+
+DATA, CONFIG, USAGE = Exit.DATA, Exit.CONFIG, Exit.USAGE
+ZERO = "/dev/zero"
+JOBS = '{"policy":"fair","name":"%s","arrival":%s,"start":0,"finish":%s}\n'
+DLL = 'DLLL {"type":"LOG","step":1,"elapsedtime":1e300,"data":{"loss":1}}\n'
+
+
+def recording(cpu_count: float = 2.0) -> bytes:
+    rows = []
+    for second in (0, 1):
+        rows += [node(second, cpu_count), container(second, "a", second), point(second, "a", 1.0)]
+    return encode(Format.PARQUET, to_table(rows))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with files that are all at fault but `rec`."""
+    files = {
+        "empty.toml": "",
+        "node.toml": '[[node]]\nname = "a"\n[[job]]\nname = "j"\n',
+        "work.toml": '[[job]]\nname = "j"\nwork = 1e308\n',
+        "epochs.toml": '[[job]]\nname = "j"\nepochs = 1_000_000_000\n',
+        "digits.toml": f'[[job]]\nname = "j"\nwork = 1{"0" * 400}\n',
+        "more-digits.toml": f'[[job]]\nname = "j"\nwork = 1{"0" * 5000}\n',
+        "targets.toml": f"[a]\nepochs = 1{'0' * 5000}\n",
+        "far.jsonl": JOBS % ("a", "-1e308", "1"),
+        "endless.jsonl": JOBS % ("a", "0", "1e400"),
+        "a.log": "loss: 1\nloss: 0.5\n",
+        "elapsed.log": DLL,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "rec").write_bytes(recording())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("dl-sim empty.toml", DATA, "empty.toml: no jobs"),
+        ("dl-sim node.toml", DATA, "node.toml: node a: cpus is missing"),
+        ("dl-sim work.toml", DATA, "work.toml: job j: work is a finite number of reason"),
+        ("dl-sim epochs.toml", DATA, "epochs.toml: job j: epochs is at most 1,000,000"),
+        ("dl-sim digits.toml", DATA, "digits.toml: job j: work is a finite number of reason"),
+        ("dl-sim more-digits.toml", DATA, "more-digits.toml: Exceeds the limit"),
+        ("dl-sim --generate fixed:9999999", CONFIG, "N from 1 to 1,000,000"),
+        (f"dl-sim {ZERO}", DATA, f"{ZERO}: more than 64 MiB: is it the right file?"),
+        (f"dl-sim --trace philly:{ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
+        (f"dl-sim --from {ZERO}", DATA, f"{ZERO}: not dltools observations"),
+        (f"dl-sim --generate fixed:2 --hosts {ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
+        (f"dl-plan {ZERO}", DATA, f"{ZERO}: not dltools observations"),
+        (f"dl-plan rec --targets {ZERO}", CONFIG, f"{ZERO}: more than 64 MiB"),
+        (f"dl-plan rec --params {ZERO}", CONFIG, f"{ZERO}: more than 64 MiB"),
+        (f"dl-plan rec --state {ZERO}", DATA, f"{ZERO}: a line of more than 64 MiB"),
+        ("dl-plan rec --targets targets.toml", CONFIG, "targets.toml: Exceeds the limit"),
+        (f"dl-apply {ZERO}", DATA, f"{ZERO}: a line of more than 64 MiB"),
+        (f"dl-apply --dry-run --offline {ZERO}", DATA, f"{ZERO}: a line of more than 64 MiB"),
+        (f"dl-report {ZERO}", DATA, f"{ZERO}: 8 MiB without a line"),
+        ("dl-report far.jsonl", DATA, "row 1: arrival is no number of seconds or jobs: -1e+308"),
+        ("dl-report endless.jsonl", DATA, "row 1: finish is no number of seconds or jobs: inf"),
+        (f"dl-probe --from-log {ZERO}", DATA, "MiB without a line end: not a log"),
+        ("dl-probe --name *", CONFIG, "--name '*': no argument for repetition operator"),
+        ("dl-probe --name [", CONFIG, "--name '[': missing ]"),
+        ("dl-probe --name (", CONFIG, "--name '(': missing )"),
+        ("dl-probe --name \udcff", CONFIG, "not valid Unicode"),
+        ("dl-probe --pattern (?<=x)(?P<loss>1)", CONFIG, "lookaround, backreferences"),
+    ],
+)
+def test_one_line_says_what_is_wrong(
+    tool: Tools, fake_engine: FakeEngine, line: str, code: Exit, said: str
+) -> None:
+    name, *arguments = line.split(" ")
+    done = tool(name, *arguments, env={"DOCKER_HOST": fake_engine.url}, timeout=120)
+    assert done.returncode == code, done.stderr
+    assert said in complaint(done.stderr)
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("dl-sim --generate fixed:3 work.toml", "instead of a FILE"),
+        ("dl-sim --from rec work.toml", "instead of a FILE"),
+        ("dl-sim --generate fixed:3 --gap 99999999999999d", "longer than thirty years"),
+        ("dl-probe -i 99999999999999d", "longer than thirty years"),
+        ("dl-probe --from-log a.log --start 0001-01-01T00:00+14:00", "end of the calendar"),
+        ("dl-apply --undo plan.jsonl", "--undo takes no plan"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_wrong_use(tool: Tools, line: str, said: str) -> None:
+    name, *arguments = line.split(" ")
+    done = tool(name, *arguments)
+    assert done.returncode == USAGE
+    assert said in done.stderr.decode()
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("file", ["a.log", "elapsed.log"])
+def test_a_log_at_the_end_of_the_calendar_is_read(tool: Tools, file: str) -> None:
+    done = tool("dl-probe", "--from-log", file, "--start", "9999-12-31T23:59:59Z")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("name", ["dl-plan", "dl-apply", "dl-report", "dl-sim"])
+def test_a_text_without_a_line_is_refused_early(tool: Tools, tmp_path: Path, name: str) -> None:
+    done = tool.shell(f"(printf '{{'; cat {ZERO}) | {name}", tmp_path / "bin")
+    assert done.returncode == DATA
+    assert b"MiB" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("count", [-1.0, 0.0, float("nan"), float("inf")])
+def test_a_number_of_cpus_that_is_none_is_told_once(tool: Tools, count: float) -> None:
+    done = tool("dl-plan", input=recording(count))
+    assert done.returncode == 0
+    assert complaint(done.stderr) == f"dl-plan: node: a cpu_count of {count:g} is passed over"
+
+
+@pytest.mark.parametrize("id_", ["a/b", "../containers/json", "", ".", "..", "a?b", "a b"])
+def test_an_id_that_is_none_is_gone(tool: Tools, engine: object, id_: str) -> None:
+    del engine
+    records = [json.loads(line) for line in fake.plan({"cpus": 0.5}).splitlines()]
+    records[1] |= {"container": {"id": id_, "name": "x"}, "host": host(tool)}
+    plan = b"\n".join(json.dumps(record).encode() for record in records)
+    done = tool("dl-apply", input=plan)
+    assert (done.returncode, done.stderr) == (Exit.RETRY, b"")
+    assert json.loads(done.stdout)["error"] == "gone"
+
+
+def host(tool: Tools) -> str:
+    rows = tool("dl-probe", "--label", "dltools-test=none", "--format", "jsonl").stdout
+    return str(json.loads(rows.splitlines()[0])["host"])
+
+
+def test_half_of_a_surrogate_pair_is_no_text(tool: Tools, place: Path) -> None:
+    plan = fake.plan({"cpus": 0.5}).replace(b'"name":"', b'"name":"\\ud800')
+    done = tool("dl-apply", "--dry-run", "--offline", input=plan)
+    assert done.returncode == DATA
+    assert "line 2: not JSON" in complaint(done.stderr)
+    (place / "jobs.jsonl").write_text(JOBS % ("\\ud800", "0", "1"))
+    assert tool("dl-report", "jobs.jsonl", "-o", "x.md").returncode == 0
+    assert tool("dl-report", "rec", "--title", "\udcff", "-o", "x.html").returncode == 0
+    labels = '{"dltools.metric": "\\ud800", "dltools.target": "1"}'
+    rows = [node(0), container(0, "a", 20, labels=labels), point(0, "a", 1.0)]
+    for more in (), ("--explain",):
+        done = tool("dl-plan", "-p", "tradl", *more, input=encode(Format.PARQUET, to_table(rows)))
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_damaged_state_is_no_bug(tool: Tools, place: Path) -> None:
+    saved = (
+        tool("dl-plan", "rec")
+        .stdout.replace(b'"newest":1', b'"newest":"1')
+        .replace(b',"memory"', b'","memory"')
+    )
+    (place / "state").write_bytes(saved)
+    done = tool("dl-plan", "rec", "--state", "state")
+    assert done.returncode == DATA
+    assert "state: damaged state: " in complaint(done.stderr)

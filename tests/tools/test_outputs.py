@@ -1,0 +1,277 @@
+"""What -o may name: links, devices, FIFOs, descriptors and directories, for every tool that writes;
+and the format, which a suffix decides."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.fake import FakeEngine
+from helpers.tools import Tools, complaint
+
+from dltools.cli.destinations import check
+from dltools.cli.exits import Exit
+from dltools.cli.outputs import Output, chosen
+from dltools.errors import OutputError
+
+WORKLOAD = b'[[job]]\nname = "a"\nwork = 20\nthreads = 2\n'
+JOBS = b'{"policy":"noop","seed":0,"name":"a","arrival":0.0,"start":0.0,"finish":9.0}\n'
+
+Done = subprocess.CompletedProcess[bytes]
+Write = Callable[..., Done]
+
+
+@pytest.fixture
+def write(tool: Tools, fake_engine: FakeEngine) -> Write:
+    """Run a writer of WRITERS: `write("a sample", target, stdout=...)`."""
+
+    def run(kind: str, target: Path | str, *more: str, **how: object) -> Done:
+        name, arguments, option, input_ = WRITERS[kind]
+        return tool(
+            name, *arguments, *more, option, target,
+            input=tool("dl-probe", env=here).stdout if input_ is None else input_, env=here, **how,
+        )  # fmt: skip
+
+    here = {"DOCKER_HOST": fake_engine.url}
+    return run
+
+
+WRITERS: dict[str, tuple[str, tuple[str, ...], str, bytes | None]] = {
+    "report csv": ("dl-report", ("--format", "csv"), "-o", JOBS),
+    "report html": ("dl-report", ("--format", "html"), "-o", JOBS),
+    "sample parquet": ("dl-probe", (), "-o", b""),
+    "sample jsonl": ("dl-probe", ("--format", "jsonl"), "-o", b""),
+    "sample table": ("dl-probe", ("--format", "table"), "-o", b""),
+    "sample prom": ("dl-probe", ("--format", "prom"), "-o", b""),
+    "stream arrow": ("dl-probe", ("-i", "0.1", "-n", "2"), "-o", b""),
+    "stream jsonl": ("dl-probe", ("-i", "0.1", "-n", "2", "--format", "jsonl"), "-o", b""),
+    "stream parquet": ("dl-probe", ("-i", "0.1", "-n", "2", "--format", "parquet"), "-o", b""),
+    "stream prom": ("dl-probe", ("-i", "0.1", "-n", "2", "--format", "prom"), "-o", b""),
+    "plan state": ("dl-plan", (), "--save-state", None),
+    "simulation": ("dl-sim", ("-p", "noop"), "-o", WORKLOAD),
+}
+every_writer = pytest.mark.parametrize("kind", WRITERS)
+each_tool = pytest.mark.parametrize(
+    "kind", ["report csv", "sample jsonl", "stream arrow", "plan state", "simulation"]
+)
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Path:
+    """A device like /dev/full, of our own."""
+    path = tmp_path / "full"
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+        path.open("wb").close()
+    except PermissionError:
+        pytest.skip("making a device needs root")
+    return path
+
+
+@every_writer
+def test_a_full_device_stays_a_device(kind: str, write: Write, full: Path) -> None:
+    done = write(kind, full)
+    assert done.returncode == Exit.IO, done.stderr
+    assert complaint(done.stderr).endswith(f"{full}: No space left on device")
+    assert stat.S_ISCHR(full.stat().st_mode)
+    assert [file.name for file in full.parent.iterdir() if file.name.startswith(".")] == []
+
+
+@every_writer
+def test_a_link_is_followed(kind: str, write: Write, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "file", tmp_path / "link"
+    link.symlink_to("there/hop")
+    (tmp_path / "there" / "hop").symlink_to(target)
+    target.write_bytes(b"old")
+    done = write(kind, link)
+    assert done.returncode == 0, done.stderr
+    assert link.is_symlink()
+    assert (tmp_path / "there" / "hop").is_symlink()
+    assert target.read_bytes() not in (b"", b"old")
+
+
+@each_tool
+def test_a_link_that_leads_nowhere_yet_is_followed(kind: str, write: Write, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("file")
+    assert write(kind, tmp_path / "link").returncode == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes()
+
+
+@every_writer
+def test_a_fifo_is_written_to(kind: str, write: Write, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(fifo.read_bytes()), daemon=True)
+    reader.start()
+    done = write(kind, fifo)
+    assert done.returncode == 0, done.stderr
+    reader.join(20)
+    assert read[0]
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+@each_tool
+@pytest.mark.parametrize("name", ["/proc/self/fd/1", "/proc/thread-self/fd/1", "/dev/fd/1"])
+def test_a_descriptor_is_written_to(kind: str, name: str, write: Write) -> None:
+    done = write(kind, name)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@every_writer
+def test_standard_output_is_written_to(kind: str, write: Write, tmp_path: Path) -> None:
+    link = tmp_path / "stdout"  # and not /dev/stdout: a tool that fails here would replace it
+    link.symlink_to("/proc/self/fd/1")
+    file = tmp_path / "file"
+    file.write_bytes(b"before\n")
+    with file.open("ab") as out:
+        done = write(kind, link, stdout=out)
+    assert done.returncode == 0, done.stderr
+    assert file.read_bytes().startswith(b"before\n")
+    assert len(file.read_bytes()) > len(b"before\n")
+    assert link.is_symlink()
+
+
+@each_tool
+def test_a_descriptor_that_is_not_open_is_refused(kind: str, write: Write) -> None:
+    done = write(kind, "/dev/fd/77")
+    assert done.returncode == Exit.CANT_CREATE
+    assert complaint(done.stderr).endswith("cannot create /dev/fd/77: Bad file descriptor")
+
+
+@pytest.mark.parametrize("name", ["/", "//", "/.", "/tmp/.."])
+def test_the_root_directory_is_refused(name: str) -> None:
+    # Without running a tool: one that fails here would write into it.
+    with pytest.raises(OutputError, match=r"^cannot create .*: it is a directory$"):
+        check(Path(name))
+    with pytest.raises(OutputError, match="it is the root directory"):
+        chosen(Output.AUTO, name, streaming=False)
+
+
+@each_tool
+def test_a_directory_or_no_name_is_no_file(kind: str, write: Write, tmp_path: Path) -> None:
+    for name in [tmp_path, ""][WRITERS[kind][0] == "dl-probe" :]:
+        done = write(kind, name, cwd=tmp_path)
+        assert done.returncode == Exit.CANT_CREATE
+        complaint(done.stderr)
+        assert done.stdout == b""
+    assert [file.name for file in tmp_path.iterdir() if file.name != "docker.sock"] == []
+
+
+@each_tool
+def test_links_in_a_circle_are_refused(kind: str, write: Write, tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    done = write(kind, tmp_path / "a")
+    assert done.returncode == Exit.CANT_CREATE
+    assert "symbolic links" in complaint(done.stderr)
+    assert (tmp_path / "a").is_symlink()
+
+
+def test_a_reader_of_a_fifo_that_goes_ends_the_tool(
+    tool: Tools, fake_engine: FakeEngine, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    probe = f"DOCKER_HOST={fake_engine.url} dl-probe -i 0.05 --format jsonl -o {fifo}"
+    done = tool.shell(f"{probe} & head -1 {fifo}; wait $!", tmp_path / "bin", timeout=30)
+    assert done.returncode == Exit.PIPE, done.stderr
+    assert json.loads(done.stdout)["kind"] == "node"
+    assert done.stderr == b""
+
+
+# The format
+
+
+def looks(path: Path) -> str:
+    """The format that a file's first bytes show."""
+    data = path.read_bytes()
+    known = {b"PAR1": "parquet", b"\xff\xff\xff\xff": "arrow", b"{": "jsonl", b'"time",': "csv",
+             b"run,": "csv", b"# HELP": "prom", b"<!DOCTYPE": "html", b"| RUN": "markdown",
+             b"\x89PNG": "png", b"<?xml": "svg"}  # fmt: skip
+    return next((name for start, name in known.items() if data.startswith(start)), "?")
+
+
+@pytest.mark.parametrize("stream", [(), ("-i", "0.1", "-n", "2")], ids=["sample", "stream"])
+@pytest.mark.parametrize(
+    ("suffix", "format_"),
+    [(".csv", "csv"), (".jsonl", "jsonl"), (".parquet", "parquet"), (".arrow", "arrow"),
+     (".arrows", "arrow"), (".prom", "prom"), (".CSV", "csv")],
+)  # fmt: skip
+def test_a_suffix_decides_what_the_probe_writes(
+    suffix: str, format_: str, stream: tuple[str, ...], tool: Tools, fake_engine: FakeEngine,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    file = tmp_path / f"x{suffix}"
+    env = {"DOCKER_HOST": fake_engine.url}
+    done = tool("dl-probe", *stream, "-o", file, env=env)
+    assert done.returncode == 0, done.stderr
+    assert looks(file) == format_
+
+
+def test_a_name_that_agrees_with_the_format_is_well_and_beats_a_default(
+    tool: Tools, fake_engine: FakeEngine, tmp_path: Path
+) -> None:
+    env = {"DOCKER_HOST": fake_engine.url}
+    file = tmp_path / "x.csv"
+    assert tool("dl-probe", "--format", "csv", "-o", file, env=env).returncode == 0
+    done = tool("dl-probe", "-o", file, env=env | {"DLTOOLS_FORMAT": "jsonl"})
+    assert done.returncode == 0, done.stderr
+    assert looks(file) == "csv"
+
+
+@pytest.mark.parametrize("name", ["x.gz", "x", "x.csv.zst"])
+def test_an_unknown_suffix_says_nothing(
+    name: str, tool: Tools, fake_engine: FakeEngine, tmp_path: Path
+) -> None:
+    env = {"DOCKER_HOST": fake_engine.url}
+    assert tool("dl-probe", "-o", tmp_path / name, env=env).returncode == 0
+    assert looks(tmp_path / name) == "parquet"
+    done = tool("dl-probe", "-o", tmp_path / name, env=env | {"DLTOOLS_FORMAT": "csv"})
+    assert done.returncode == 0
+    assert looks(tmp_path / name) == "csv"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".arrow", ".arrows", ".prom"])
+def test_a_suffix_decides_what_a_simulation_records(
+    suffix: str, tool: Tools, tmp_path: Path
+) -> None:
+    file = tmp_path / f"x{suffix}"
+    done = tool("dl-sim", "-p", "noop", "--format", "csv", "-o", file, input=WORKLOAD)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"policy,")
+    assert looks(file) == {".arrows": "arrow"}.get(suffix, suffix[1:])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".md", ".html", ".png", ".svg"])
+def test_a_suffix_decides_what_a_report_is(suffix: str, tool: Tools, tmp_path: Path) -> None:
+    file = tmp_path / f"x{suffix}"
+    done = tool("dl-report", "-o", file, input=JOBS)
+    assert done.returncode == 0, done.stderr
+    assert looks(file) == {".md": "markdown"}.get(suffix, suffix[1:])
+
+
+@pytest.mark.parametrize(
+    ("name", "format_", "file"),
+    [("dl-probe", "jsonl", "x.csv"), ("dl-probe", "parquet", "x.arrows"),
+     ("dl-probe", "table", "x.prom"), ("dl-report", "csv", "x.html"),
+     ("dl-report", "png", "x.svg"), ("dl-report", "html", "x.CSV")],
+)  # fmt: skip
+def test_a_suffix_that_contradicts_the_format_is_refused(
+    name: str, format_: str, file: str, tool: Tools, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_bytes(b"old")
+    done = tool(name, "--format", format_, "-o", tmp_path / file, input=JOBS)
+    assert done.returncode == Exit.USAGE
+    text = " ".join(done.stderr.decode().split())
+    assert f"--format {format_}" in text
+    assert (tmp_path / file).read_bytes() == b"old"
