@@ -17,7 +17,8 @@ from dltools.engine import cgroup
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError, parse_time
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, QOE, is_true
-from dltools.plan.records import Action, Op, Plan, Result, Settings, Status, differs
+from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.records import Action, Op, Plan, Result, Status
 
 SUPPORTED = ("cpus", "cpu_weight", "cpuset")
 

@@ -12,7 +12,7 @@ from typing import Any
 from dltools.apply import threads
 from dltools.apply.limits import LEAST_CPUS, LEAST_SHARES, MOST_SHARES, Place
 from dltools.cpus import parse_cpus
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 
 
 def out_of_bounds(wanted: Settings) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 from dltools.engine.pauses import Run
 from dltools.errors import DataError, OutputError
 from dltools.files import atomic_file
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 
 VERSION = 1
 

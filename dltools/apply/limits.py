@@ -17,7 +17,7 @@ from dltools.engine import cgroup, node
 from dltools.engine.cgroup import V2_DEFAULT_WEIGHT, Cgroup
 from dltools.engine.containers import Container, Engine
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 """The engine's fields that actions change, and that the journal keeps."""

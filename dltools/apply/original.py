@@ -18,7 +18,7 @@ from dltools.apply.limits import Place
 from dltools.engine.containers import Engine, RefusedError
 from dltools.engine.pauses import Run
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 
 
 def entry(engine: Engine, place: Place, run: Run, state: str | None = None) -> Entry:

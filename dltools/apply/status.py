@@ -13,7 +13,7 @@ from dltools.engine.containers import Engine, GoneError
 from dltools.engine.pauses import Note, Run
 from dltools.errors import DataError
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from dltools.apply import limits, original
 from dltools.apply.journal import Entry, Journal
 from dltools.engine import cgroup
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.plan.records import Result, Settings, Status, differs
+from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.records import Result, Status
 
 RUNNING = ("running", "paused")
 """States of a container whose processes are there."""

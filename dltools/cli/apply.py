@@ -119,7 +119,7 @@ def apply(
     stream, name = options.open_input(input_, context)
     if offline:
         from dltools.apply.actuator import offline as as_planned
-        from dltools.plan.records import load_plans
+        from dltools.plan.reading import load_plans
 
         planned: list[Result] = []
         for plan in load_plans(lines(stream, name), name, complain):
@@ -187,7 +187,7 @@ class _Run:
                 ) from error
 
     def _apply(self, stream: BinaryIO, name: str) -> None:
-        from dltools.plan.records import load_plans
+        from dltools.plan.reading import load_plans
 
         for plan in load_plans(self._lines(stream, name), name, complain):
             self.last = self._printer.show(partial(self._actuator.apply, plan))
@@ -262,7 +262,7 @@ class _Printer:
         shown: list[Result] = []
 
         def tell(result: Result) -> None:
-            from dltools.plan.records import dump_result
+            from dltools.plan.writing import dump_result
 
             shown.append(result)
             if self._format is Output.JSONL:

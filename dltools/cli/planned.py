@@ -48,7 +48,7 @@ def show(
     if format_ is Output.TABLE:
         _show_table(fold, pending=pending)
         return
-    from dltools.plan.records import dump_plan
+    from dltools.plan.writing import dump_plan
 
     plan = fold.plan(input_, pending=pending, state=state and not sys.stdout.isatty())
     sys.stdout.write(for_screen(dump_plan(plan)))
@@ -68,7 +68,7 @@ def _show_table(fold: Planner, *, pending: bool) -> None:
 def load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any] | None:
     """Return the state that the last plan of a file ends with; None where there is none to go on
     from. Raises `DataError`."""
-    from dltools.plan.records import load_plans
+    from dltools.plan.reading import load_plans
 
     if state is None:
         return None
@@ -100,7 +100,7 @@ def going_on_from(file: Path | None) -> Iterator[None]:
 
 def save_state(file: Path, fold: Planner, input_: Mapping[str, Any]) -> None:
     """Write the newest plan, with its state, whole or not at all."""
-    from dltools.plan.records import dump_plan
+    from dltools.plan.writing import dump_plan
 
     with destinations.output_file(file) as out:
         out.write(dump_plan(fold.plan(input_)).encode())

@@ -171,7 +171,7 @@ def _job(row: Mapping[str, Any], where: str) -> JobResult:
 
 
 def _add(run: Run, data: bytes, name: str) -> None:
-    from dltools.plan.records import load_plans
+    from dltools.plan.reading import load_plans
     from dltools.report.decided import add_plans, add_results
 
     if _kind(data) == "plan":

@@ -17,7 +17,8 @@ from dltools.text import printable
 if TYPE_CHECKING:
     from dltools.apply.status import Held
     from dltools.plan.decisions import JobDecision
-    from dltools.plan.records import Result, Settings
+    from dltools.plan.realisation.settings import Settings
+    from dltools.plan.records import Result
 
 _CLASS_COLOURS = {
     "NL": "green", "WL": "yellow", "CL": "cyan", "PC": "green", "WC": "yellow", "CC": "cyan",

@@ -10,7 +10,8 @@ from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import ActionKind, Allocation
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
-from dltools.plan.records import Action, Op, Settings, differs
+from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.records import Action, Op
 
 _OPS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
 
@@ -48,7 +49,8 @@ def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobD
 def _decision(host: HostHistory, container: ContainerHistory, found: Realisation) -> JobDecision:
     present = present_settings(container, host.cpus, host.cpuset)
     allocation, setting = host.allocations.get(container.id), found.settings.get(container.id)
-    if setting is not None and found.op is Op.UPDATE and not differs(setting, present, host.cpus):
+    op = Op.ROTATE if found.takes_turns else Op.UPDATE
+    if setting is not None and op is Op.UPDATE and not differs(setting, present, host.cpus):
         setting = None
     note = found.notes.get(container.id, "")
     if allocation is None:
@@ -58,7 +60,7 @@ def _decision(host: HostHistory, container: ContainerHistory, found: Realisation
     notes = (allocation.reason, note, *container.targets.faults)
     reason = "; ".join(note for note in notes if note)
     return JobDecision(host.name, container.id, container.name, allocation, present, setting,
-                       reason, found.op)  # fmt: skip
+                       reason, op)  # fmt: skip
 
 
 def present_settings(container: ContainerHistory, cpus: float, cpuset: str | None) -> Settings:

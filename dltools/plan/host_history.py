@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
-from dltools.plan.queue import Queue
+from dltools.plan.realisation.queue import Queue
 from dltools.plan.round_timer import RoundTimer
 
 Jobs = tuple[ContainerHistory, ...]

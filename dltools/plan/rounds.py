@@ -11,8 +11,8 @@ from typing import Any
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.policy.base import Cluster, Policy, Requirements, State
 from dltools.plan.realisation.base import Realisation
-from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.realisation.realise import realise_host
+from dltools.plan.realisation.mode import RealisationOptions, choose_mode
+from dltools.plan.realisation.realise import realise
 
 OtherHosts = Callable[[], Iterable[HostHistory]]
 """Returns the histories of all hosts, brought up to date; called where a policy looks at them.
@@ -51,7 +51,11 @@ class Rounds:
 
     def realise(self, host: HostHistory) -> Realisation:
         """Return the settings of a host's containers at its newest sample."""
-        return realise_host(host, self.options)
+        state = host.state()
+        return realise(
+            choose_mode(self.options, state), state, host.cpuset, host.without_progress(),
+            host.queue, host.sampled_at or 0,
+        )  # fmt: skip
 
     def _decide(self, host: HostHistory, jobs: Jobs, all_hosts: OtherHosts) -> None:
         states = {host.name: host.state(jobs)}

@@ -16,8 +16,9 @@ from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy import curves
 from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirements, State
-from dltools.plan.policy.container_history import ContainerHistory, LearningHistory, Series
-from dltools.plan.queue import Queue, QueuePosition
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.metric_series import LearningHistory, Series
+from dltools.plan.realisation.queue import Queue, QueuePosition
 from dltools.plan.recorded_host import RecordedHost
 from dltools.plan.round_timer import RoundTimer
 from dltools.plan.state_v2 import upgraded

@@ -26,15 +26,9 @@ def add_plans(run: Run, plans: Iterable[Plan]) -> None:
 
 
 def _classes(plan: Plan) -> Iterable[tuple[str, str]]:
-    """Yield the names and classes of a plan's jobs; an older plan has them in its state alone."""
+    """Yield the names and classes of a plan's jobs."""
     for jobs in plan.classes.values():
         yield from jobs.items()
-    hosts = None if plan.classes else plan.state.get("hosts")
-    for host in hosts.values() if isinstance(hosts, Mapping) else ():
-        tracks = host.get("tracks") or {}
-        for key, allocation in (host.get("grants") or {}).items():
-            if key in tracks and isinstance(allocation, list) and len(allocation) > 1:
-                yield str(tracks[key].get("name")), str(allocation[1])
 
 
 def add_results(run: Run, records: Iterable[Mapping[str, Any]]) -> None:

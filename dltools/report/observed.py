@@ -16,7 +16,7 @@ from dltools.observations.sample_reader import chunks, samples_by_host
 from dltools.observations.samples import HostSamples, Rows
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.targets import Targets, parse
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 from dltools.report.fates import exit_codes, told
 from dltools.report.outcomes import JobResult, satisfies
 from dltools.report.run import Lane, Run, Series

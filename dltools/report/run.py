@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 from dltools.report.outcomes import JobResult
 
 Series = list[tuple[float, float]]

@@ -13,7 +13,6 @@ from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
 from dltools.plan.realisation.base import Realisation
-from dltools.plan.records import Op
 from dltools.report.outcomes import JobResult, satisfies
 from dltools.sim.contention import Limits, allocate, beside, turns, useful
 from dltools.sim.workload import HostSpec, Job
@@ -204,7 +203,7 @@ class Machine:
             limits = run.limits
             limits.group = None
             setting = found.settings.get(key, {})
-            if found.op is Op.ROTATE and "turn_s" in setting:
+            if found.takes_turns and "turn_s" in setting:
                 limits.group, limits.turn_s = setting["group"], setting["turn_s"]
             if "cpus" in setting:
                 limits.cpus = setting["cpus"]

@@ -10,7 +10,7 @@ import pytest
 from dltools.apply.limits import Place, write_directly
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 
 JOB = Container("c" * 64, "job", "", "running", 1, None, False, {}, {}, {})
 

@@ -20,7 +20,8 @@ from dltools.observations.schema import COLUMNS, VERSION
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import describe
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.records import SETTINGS, Op, Status
+from dltools.plan.realisation.settings import SETTINGS
+from dltools.plan.records import Op, Status
 from dltools.probe.progress import FAMILIES
 
 ROOT = Path(__file__).parents[2]

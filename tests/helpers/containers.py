@@ -15,7 +15,9 @@ from typing import Any
 
 from dltools.engine.containers import Container, Engine
 from dltools.observations.table import format_time
-from dltools.plan.records import Action, Op, Plan, Settings, dump_plan
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.records import Action, Op, Plan
+from dltools.plan.writing import dump_plan
 
 IMAGE = "dltools-test-busybox"
 BUSYBOX = Path("/bin/busybox")

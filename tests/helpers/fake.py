@@ -10,7 +10,9 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
 
-from dltools.plan.records import Action, Op, Plan, Settings, dump_plan
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.records import Action, Op, Plan
+from dltools.plan.writing import dump_plan
 
 ID = "f" * 64
 NAME = "fake-job"

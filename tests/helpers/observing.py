@@ -13,8 +13,10 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy.base import Policy
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.parameters import build
+from dltools.plan.reading import load_plans
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Plan, dump_plan, load_plans
+from dltools.plan.records import Plan
+from dltools.plan.writing import dump_plan
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -15,7 +15,8 @@ from dltools.observations.reading import read_table
 from dltools.observations.schema import COLUMNS, REQUIRED, Column, Kind, Type
 from dltools.observations.table import Row, to_table
 from dltools.observations.writing import Format, writer
-from dltools.plan.records import SETTINGS, Action, Op, Plan
+from dltools.plan.realisation.settings import SETTINGS
+from dltools.plan.records import Action, Op, Plan
 
 EPOCH = datetime(2026, 1, 31, 12, 0, 0, 250_001, tzinfo=UTC)
 READABLE = (Format.PARQUET, Format.ARROW, Format.JSONL, Format.CSV)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dltools.plan.queue import TURN_S, Queue, patience_s
+from dltools.plan.realisation.queue import TURN_S, Queue, patience_s
 from dltools.plan.state import load_queue, save_queue
 
 S = 1_000_000

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from dltools.cpus import format_cpus, parse_cpus, widest
 from dltools.plan.policy.base import Allocation, HostState
-from dltools.plan.policy.container_history import ContainerHistory, Series
-from dltools.plan.queue import Queue, patience_s
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.metric_series import Series
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions, choose_mode
+from dltools.plan.realisation.queue import Queue, patience_s
 from dltools.plan.realisation.realise import realise
 from dltools.plan.records import Op
 

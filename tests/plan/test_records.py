@@ -14,19 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dltools.errors import DataError
-from dltools.plan.records import (
-    SETTINGS,
-    VERSION,
-    Action,
-    Op,
-    Plan,
-    Result,
-    Status,
-    differs,
-    dump_plan,
-    dump_result,
-    load_plans,
-)
+from dltools.plan.reading import load_plans
+from dltools.plan.realisation.settings import SETTINGS, differs
+from dltools.plan.records import VERSION, Action, Op, Plan, Result, Status
+from dltools.plan.writing import dump_plan, dump_result
 
 HEAD: dict[str, Any] = {
     "kind": "plan",

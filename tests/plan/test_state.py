@@ -13,7 +13,7 @@ from dltools.observations.reading import read_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import dump_plan
+from dltools.plan.writing import dump_plan
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "samples" / "digits" / "recording.parquet"

@@ -12,7 +12,7 @@ from helpers.containers import Containers, Job, api, plan_for
 from helpers.tools import Tools, records
 
 from dltools.observations.table import format_time
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 
 STARTS: dict[str, dict[str, Any]] = {
     "none": {},

@@ -16,7 +16,8 @@ from dltools.apply.journal import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.containers import Engine
 from dltools.observations.table import format_time
-from dltools.plan.records import Action, Op, Plan, Settings, Status
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.records import Action, Op, Plan, Status
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,9 @@ from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.containers import Engine, RefusedError
-from dltools.plan.records import Settings, Status, load_plans
+from dltools.plan.reading import load_plans
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.records import Status
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 

@@ -11,7 +11,7 @@ from helpers.containers import Containers, Job, api, plan_for
 from helpers.tools import Tools, records
 from real_engine.test_applying import STARTS
 
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 
 
 @pytest.fixture(params=STARTS.values(), ids=STARTS.keys())

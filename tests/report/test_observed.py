@@ -110,7 +110,7 @@ def test_satisfied_models_are_counted_over_time() -> None:
 
 
 def test_classes_come_from_the_states_of_plans() -> None:
-    from dltools.plan.records import load_plans
+    from dltools.plan.reading import load_plans
 
     found = observed([node(0), container(0, "a", 0), node(10), container(10, "a", 5)])
     lines = []

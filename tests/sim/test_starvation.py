@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.queue import TURN_S, patience_s
 from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.queue import TURN_S, patience_s
 from dltools.sim.curve import LearningCurve
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, checked

@@ -26,8 +26,9 @@ from operator import itemgetter
 from dltools.labels import METRIC, OBJECTIVE
 from dltools.observations import metrics
 from dltools.plan.policy import curves
-from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory, Series
+from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory
 from dltools.plan.policy.curves import Curve
+from dltools.plan.policy.metric_series import Series
 
 _IDLE = 1e-6
 """Fraction of a node under which a job has used no CPU to speak of."""

@@ -8,25 +8,26 @@ from typing import Any
 
 from dltools.plan.policy.base import Allocation
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.queue import Queue
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.records import Op, Settings
+from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.settings import Settings
 
 TURN_NOTE = "has waited long enough: its turn"
 
 
 @dataclass(frozen=True, slots=True)
 class Realisation:
-    """A host's settings by job id, all brought about by the operation `op`.
+    """A host's settings by job id.
 
-    `note` says what the settings guarantee, `notes` what there is to say of single jobs; `queue`
-    is the queue after them.
+    `takes_turns`: the settings are turns, and a job is paused outside its own. `note` says what
+    the settings guarantee, `notes` what there is to say of single jobs. `queue`: the queue after
+    the change.
     """
 
     mode: Mode
     why: str
     note: str = ""
-    op: Op = Op.UPDATE
+    takes_turns: bool = False
     settings: Mapping[str, Settings] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     queue: Queue = field(default_factory=Queue)

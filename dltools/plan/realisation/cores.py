@@ -6,7 +6,7 @@ from dltools.cpus import format_cpus, parse_cpus
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.mode import busy_threads
 from dltools.plan.realisation.order import in_order, standing
-from dltools.plan.records import Settings
+from dltools.plan.realisation.settings import Settings
 
 
 def cores(case: Case) -> Realisation:

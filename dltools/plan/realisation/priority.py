@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.queue import patience_s
 from dltools.plan.realisation.base import TURN_NOTE, Case, Realisation
 from dltools.plan.realisation.order import Standing, groups_that_fit, in_order, standings
-from dltools.plan.records import Settings
+from dltools.plan.realisation.queue import patience_s
+from dltools.plan.realisation.settings import Settings
 
 LEVELS = (1024.0, 10.0, 2.0)
 """Weights of `priority`: a hundred times apart, which cgroup version 2 can tell apart too. The

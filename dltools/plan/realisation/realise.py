@@ -1,4 +1,4 @@
-"""The one call that turns a host's allocations into settings, for the planner and the simulator."""
+"""The one call that turns a host's allocations into settings."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.queue import Queue
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
-from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions, choose_mode
+from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.priority import LEVELS, priorities
+from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.rotation import rotation
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shares import quotas, weights
-from dltools.plan.records import Settings
 
 _REALISERS: Mapping[Mode, Callable[[Case], Realisation]] = {
     Mode.QUOTA: quotas, Mode.WEIGHT: weights, Mode.PRIORITY: priorities,
@@ -31,15 +30,6 @@ _DEFAULTS: Mapping[Mode, Settings] = {
     Mode.CORES: {"cpuset": None},
 }
 """What a new container has, of that which a mode sets."""
-
-
-def realise_host(host: HostHistory, options: RealisationOptions) -> Realisation:
-    """Return the settings of a host's containers at its newest sample."""
-    state = host.state()
-    return realise(
-        choose_mode(options, state), state, host.cpuset, host.without_progress(),
-        host.queue, host.sampled_at or 0,
-    )  # fmt: skip
 
 
 def realise(

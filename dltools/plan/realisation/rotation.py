@@ -7,7 +7,7 @@ import math
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.mode import is_serving
 from dltools.plan.realisation.order import groups_that_fit, in_order, standings
-from dltools.plan.records import Op, Settings
+from dltools.plan.realisation.settings import Settings
 
 _SHORTEST = 0.1
 """Shortest turn, as a part of the quantum."""
@@ -34,4 +34,4 @@ def rotation(case: Case) -> Realisation:
             settings[job.id] = {"group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"
     note = f"{len(groups)} groups take turns; the CPUs of whoever has the turn are its own"
-    return case.realisation(note, op=Op.ROTATE, settings=settings, notes=notes)
+    return case.realisation(note, takes_turns=True, settings=settings, notes=notes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.queue import Queue
 from dltools.plan.realisation.base import TURN_NOTE, Case, Realisation
 from dltools.plan.realisation.mode import is_serving
-from dltools.plan.records import Settings
+from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.settings import Settings
 
 LEAST_CPUS = 0.01
 """Smallest quota in cores: the kernel's least quota of 1 ms in a period of 100 ms."""

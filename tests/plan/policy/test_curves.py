@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dltools.plan.policy import curves
-from dltools.plan.policy.container_history import LearningHistory
+from dltools.plan.policy.metric_series import LearningHistory
 
 ROOT = Path(__file__).parents[3]
 

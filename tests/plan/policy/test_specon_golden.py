@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dltools.plan.policy.base import ActionKind, Cluster, HostState
-from dltools.plan.policy.container_history import MICRO, ContainerHistory, Series
+from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.metric_series import Series
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.specon import SPECON, Parameters, saved, transition
 

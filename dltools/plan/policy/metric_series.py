@@ -1,0 +1,139 @@
+"""What is remembered of one metric of a container: its points, and its learning history.
+
+Points may come late, twice, or out of order; values may be NaN or infinite. Nothing here raises on
+data.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from operator import lt
+
+from dltools.plan.policy.curves import Curve
+
+_LONGEST = 128
+"""Points that a learning history keeps; at twice as many every other one is dropped."""
+
+
+@dataclass(slots=True)
+class LearningHistory:
+    """A whole run's learning curve in at most 128 points: `works` are CPU seconds, not falling.
+
+    Every `stride`-th finite point is kept, so that the points stay spread evenly over the run.
+    """
+
+    works: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    stride: int = 1
+    seen: int = 0
+    last_step: int | None = None
+
+    def extend(
+        self,
+        work_at: Callable[[int], float],
+        times: Sequence[int],
+        values: Sequence[float],
+        steps: Sequence[int | None],
+    ) -> None:
+        """Take finite points; a step that falls to less than half says that training began anew.
+
+        `work_at` gives the CPU seconds at a time.
+        """
+        base, many = self.seen, len(times)
+        at = -base % self.stride
+        while at < many:
+            step = steps[at]
+            if step is not None and self.last_step is not None and step < self.last_step / 2:
+                self.works, self.values, self.stride = [], [], 1
+                base = -at
+            self.last_step = step
+            work = work_at(times[at])
+            self.works.append(max(work, self.works[-1]) if self.works else work)
+            self.values.append(values[at])
+            if len(self.works) >= 2 * _LONGEST:
+                del self.works[1::2], self.values[1::2]
+                self.stride *= 2
+            at += self.stride - (base + at) % self.stride
+        self.seen = base + many
+
+
+@dataclass(slots=True)
+class Series:
+    """Points of one metric in order of time: `times` (microseconds), `values`, `steps` (or None).
+
+    `peak` is the largest finite absolute value seen since the job started, `learning` is
+    kept where a policy asks for curves; `curve` is its last fit (None: too few points), made when
+    `fitted` points had been seen.
+    """
+
+    times: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    steps: list[int | None] = field(default_factory=list)
+    peak: float = 0.0
+    learning: LearningHistory | None = None
+    curve: Curve | None = None
+    fitted: int = 0
+
+    def add(self, time: int, value: float, step: int | None) -> bool:
+        """Insert a point, unless the very same was reported already; tell whether it was new."""
+        if math.isfinite(value):
+            self.peak = max(self.peak, abs(value))
+        at = bisect.bisect_right(self.times, time)
+        twin = at
+        while twin > 0 and self.times[twin - 1] == time:
+            twin -= 1
+            if self.steps[twin] == step and repr(self.values[twin]) == repr(value):
+                return False
+        self.times.insert(at, time)
+        self.values.insert(at, value)
+        self.steps.insert(at, step)
+        return True
+
+    def extend(
+        self, times: Sequence[int], values: Sequence[float], steps: Sequence[int | None]
+    ) -> Sequence[int] | None:
+        """Insert points in order of time; return the indices of those that were new, None for all
+        of them."""
+        if (len(times) > 1 and not all(map(lt, times, islice(times, 1, None)))) or (
+            self.times and times[0] <= self.times[-1]
+        ):
+            return [i for i, point in enumerate(zip(times, values, steps, strict=True))
+                    if self.add(*point)]  # fmt: skip
+        if math.isfinite(sum(values)):
+            self.peak = max(self.peak, max(values), -min(values))
+        else:
+            self.peak = max(self.peak, *map(_size, values))
+        self.times += times
+        self.values += values
+        self.steps += steps
+        return None
+
+    def window(self, after: int, until: int) -> list[float]:
+        """Return the values with `after` < time <= `until`."""
+        low = bisect.bisect_right(self.times, after)
+        return self.values[low : bisect.bisect_right(self.times, until)]
+
+    def forget(self, until: int) -> None:
+        """Drop the points with time <= `until`, but the newest; the peak stays."""
+        low = min(bisect.bisect_right(self.times, until), len(self.times) - 1)
+        if low > 0:
+            del self.times[:low], self.values[:low], self.steps[:low]
+
+    def clone(self) -> Series:
+        """Return a copy that shares nothing that changes."""
+        kept = self.learning
+        return replace(
+            self,
+            times=self.times[:],
+            values=self.values[:],
+            steps=self.steps[:],
+            learning=kept and replace(kept, works=kept.works[:], values=kept.values[:]),
+        )
+
+
+def _size(value: float) -> float:
+    return abs(value) if math.isfinite(value) else 0.0

@@ -1,0 +1,33 @@
+"""Engine settings of a container: what they are, and whether two differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+SETTINGS = ("cpus", "cpu_weight", "cpuset", "memory")
+"""Names of settings: cores (None: no quota), relative weight in Docker's shares (1024 is the
+default), a list of CPUs (None: all), bytes (None: no limit). A container that takes turns has
+`group`, the number of the group that runs together, from 0 in order of the turns, and `turn_s`, the
+length of its turn in seconds."""
+
+Settings = dict[str, Any]
+
+
+def differs(wanted: Settings, present: Settings, cpus: float) -> bool:
+    """Tell whether settings differ by more than the engine's precision and read-back rounding.
+
+    No quota and one of the node's `cpus` or more are the same by effect; an unknown present
+    setting differs from any.
+    """
+    for name, value in wanted.items():
+        if name not in present:
+            return True
+        have = present[name]
+        if name == "cpus":
+            value, have = (cpus if v is None else min(v, cpus) for v in (value, have))
+        if isinstance(value, int | float) and isinstance(have, int | float):
+            if abs(value - have) > max(0.002, 0.01 * value):
+                return True
+        elif value != have:
+            return True
+    return False
