@@ -16,14 +16,12 @@ from dltools.cpus import format_cpus, parse_cpus
 from dltools.engine import cgroup, node
 from dltools.engine.cgroup import V2_DEFAULT_WEIGHT, Cgroup
 from dltools.engine.containers import Container, Engine
+from dltools.engine.quota import PERIOD_US, configured_quota, nano_cpus
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.settings import Settings
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 """The engine's fields that actions change, and that the journal keeps."""
-
-PERIOD_US = 100_000
-"""The kernel's default CPU period."""
 
 LEAST_QUOTA_US = 1000
 LEAST_CPUS = LEAST_QUOTA_US / PERIOD_US
@@ -93,10 +91,9 @@ def exactly(place: Place) -> dict[str, str]:
 def recorded(config: Mapping[str, Any], place: Place) -> Settings:
     """Return the CPU settings that the engine's own fields stand for, by their effect: what a
     restart of the container would bring about."""
-    nano, quota = config.get("NanoCpus") or 0, config.get("CpuQuota") or 0
-    cores = nano / 1e9 if nano > 0 else quota / (config.get("CpuPeriod") or PERIOD_US)
+    cores = configured_quota(config)
     return {
-        "cpus": cores if 0 < cores < place.cpus else None,
+        "cpus": cores if cores is not None and cores < place.cpus else None,
         "cpu_weight": float(config.get("CpuShares") or DEFAULT_CPU_WEIGHT),
         "cpuset": _normal(config.get("CpusetCpus"), place.cpuset),
     }
@@ -142,7 +139,7 @@ def cpu_fields(place: Place, cpus: float | None, engine_cpus: int) -> dict[str, 
     """
     config = place.container.host_config
     if config.get("NanoCpus"):
-        return {"NanoCpus": round((engine_cpus if cpus is None else cpus) * 1e9)}
+        return {"NanoCpus": nano_cpus(engine_cpus if cpus is None else cpus)}
     if cpus is None:
         return {"CpuQuota": -1}
     period = config.get("CpuPeriod") or PERIOD_US
@@ -172,7 +169,7 @@ def stuck_cpu_fields(place: Place, fields: Mapping[str, Any], engine_cpus: int) 
     if fields.get("NanoCpus") or (place.container.host_config.get("NanoCpus") or 0) <= 0:
         return {}
     cores = recorded(fields, place)["cpus"]
-    return {"NanoCpus": round((engine_cpus if cores is None else cores) * 1e9)}
+    return {"NanoCpus": nano_cpus(engine_cpus if cores is None else cores)}
 
 
 def weight_fields(place: Place, weight: float) -> list[dict[str, Any]]:

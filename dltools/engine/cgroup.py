@@ -270,15 +270,6 @@ def cpuset(directory: Path, version: int, read: Read = read_text) -> str | None:
     return read(f"{directory}/{name}").strip() or read(f"{directory}/cpuset.cpus").strip() or None
 
 
-def count_cpus(cpus: str) -> int:
-    """Return how many CPUs a list such as 0-3,6 holds."""
-    total = 0
-    for part in filter(None, cpus.split(",")):
-        low, _, high = part.partition("-")
-        total += int(high or low) - int(low) + 1
-    return total
-
-
 # Usage
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dltools.cpus import parse_cpus
 from dltools.engine import cgroup
 from dltools.engine.cgroup import ROOT, Cgroup, Mount
 from dltools.observations.table import Row
@@ -54,8 +55,8 @@ def usable_cpus(bounding: Bounds, root: Path = ROOT) -> float | None:
     online = len(re.findall(r"^cpu\d+ ", cgroup.read_text(root / "proc/stat"), re.M))
     bound = float(online) or None
     for directory, version in bounding.cpuset:
-        if cpus := cgroup.cpuset(directory, version):
-            bound = min(bound or 1e9, cgroup.count_cpus(cpus))
+        if cpus := parse_cpus(cgroup.cpuset(directory, version) or ""):
+            bound = min(bound or 1e9, len(cpus))
             break
     for directory, version in bounding.cpu:
         if quota := cgroup.quota_cores(directory, version):

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, parse_time
+from dltools.engine.quota import configured_quota
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.observations.table import Row
 from dltools.probe.progress import Point
 
@@ -88,11 +90,9 @@ def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
 
 def _limits_by_inspection(container: Container, node_row: Row) -> Row:
     config = container.host_config
-    nano, quota = config.get("NanoCpus") or 0, config.get("CpuQuota") or 0
-    cores = nano / 1e9 if nano else quota / (config.get("CpuPeriod") or 100_000)
     return {
-        "cpu_limit_cores": _bounded(cores if cores > 0 else None, node_row["cpu_count"]),
-        "cpu_weight": float(config.get("CpuShares") or 1024),
+        "cpu_limit_cores": _bounded(configured_quota(config), node_row["cpu_count"]),
+        "cpu_weight": float(config.get("CpuShares") or DEFAULT_CPU_WEIGHT),
         "memory_limit_bytes": _bounded(
             config.get("Memory") or None, node_row["memory_total_bytes"]
         ),

@@ -168,13 +168,6 @@ def test_cpuset_of_the_parent_bounds_the_node(own_machine: Machine) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("cpus", "count"), [("0", 1), ("0-1", 2), ("0-3,6", 5), ("", 0), ("0,2,4-5", 4)]
-)
-def test_cpu_lists_are_counted(cpus: str, count: int) -> None:
-    assert cgroup.count_cpus(cpus) == count
-
-
 def test_mount_whose_root_is_a_cgroup_shows_only_what_is_below(tmp_path: Path) -> None:
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/mountinfo").write_text(
