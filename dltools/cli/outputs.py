@@ -143,7 +143,7 @@ def _to_stdout(format_: Output) -> Iterator[Writer]:
 
 
 def _to_dataset(root: Path, rotate: float | None, since: float) -> Iterator[Writer]:
-    from dltools.observations.recorder import Recorder
+    from dltools.observations.recording.recorder import Recorder
 
     made = Recorder(root, rotate_s=rotate, since_s=since)
     if made.recovered:

@@ -187,14 +187,14 @@ def opened(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
         stream, shown = options.open_input(name, context)
         source = Hashed(stream)
         return read(source, shown, COLUMNS), source  # type: ignore[arg-type]
-    from dltools.observations.dataset import Dataset
+    from dltools.observations.recording.directory import RecordingDirectory
 
-    dataset = Dataset(Path(name))
-    table = dataset.read()
+    directory = RecordingDirectory(Path(name))
+    table = directory.read()
     if table.num_rows == 0:
         raise DataError(f"{name}: a directory without recordings")
     source = Hashed(BytesIO())
-    for file in dataset.files():
+    for file in directory.files():
         source.add(file.read_bytes())
     return Recording(False, iter([table])), source
 

@@ -252,12 +252,12 @@ def _print_metrics(rows: list[Row]) -> None:
 def _compact(root: Path) -> None:
     from dltools.cli.tables import size
     from dltools.errors import InputOutputError
-    from dltools.observations.compaction import compact
-    from dltools.observations.dataset import Dataset
+    from dltools.observations.recording.compaction import compact
+    from dltools.observations.recording.directory import RecordingDirectory
 
     if not root.is_dir():
         raise InputOutputError(f"{root}: no such directory")
-    done = compact(Dataset(root))
+    done = compact(RecordingDirectory(root))
     if done.files_before:
         complain(
             f"{root}: {done.files_before} files of {size(done.bytes_before)} became "

@@ -99,11 +99,11 @@ def _kind(data: bytes) -> str:
 
 
 def _recorded(data: bytes | None, name: str, label: str) -> Run:
-    from dltools.observations.dataset import Dataset
     from dltools.observations.reading import concat, read
+    from dltools.observations.recording.directory import RecordingDirectory
     from dltools.report.observed import run
 
-    table = (Dataset(Path(name)).read() if data is None
+    table = (RecordingDirectory(Path(name)).read() if data is None
              else concat(_whole(read(io.BytesIO(data), name).tables)))  # fmt: skip
     found = run(table, label, name)
     if not found.counted:

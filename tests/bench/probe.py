@@ -160,7 +160,7 @@ def memory(samples: int) -> None:
         "from dltools.engine.containers import Engine\n"
         "from dltools.probe.sampler import Options, Sampler\n"
         "from dltools.observations.table import to_table\n"
-        "from dltools.observations.recorder import Recorder\n"
+        "from dltools.observations.recording.recorder import Recorder\n"
         f"sampler = Sampler(Engine(), Options({{'label': [{LABEL!r}]}}, 1.0))\n"
         "sampler.follow()\n"
         "recorder = Recorder(Path(sys.argv[1]), rotate_s=20.0, since_s=1.0)\n"

@@ -20,10 +20,11 @@ import pytest
 
 from dltools.errors import DataError, InputOutputError, RetryError
 from dltools.files import locked
-from dltools.observations.compaction import compact
-from dltools.observations.dataset import Dataset, stem
-from dltools.observations.journal import Journal, recover, rows_of
-from dltools.observations.recorder import Recorder
+from dltools.observations.recording.compaction import compact
+from dltools.observations.recording.directory import RecordingDirectory, new_stem
+from dltools.observations.recording.journal import Journal, recover
+from dltools.observations.recording.journal_file import journal_rows
+from dltools.observations.recording.recorder import Recorder
 from dltools.observations.schema import COLUMNS, Type
 from dltools.observations.table import Row, to_table
 
@@ -39,8 +40,8 @@ def point(time: datetime, step: int, value: float = 0.5) -> Row:
             "metric": "loss", "value": value, "step": step}  # fmt: skip
 
 
-def dataset(root: Path) -> Dataset:
-    made = Dataset(root)
+def dataset(root: Path) -> RecordingDirectory:
+    made = RecordingDirectory(root)
     made.prepare()
     return made
 
@@ -73,7 +74,7 @@ def test_the_same_rows_added_again_change_nothing(tmp_path: Path) -> None:
 
 
 def test_a_name_sorts_by_time_and_is_unique() -> None:
-    names = [stem(NOON), stem(NOON), stem(NOON + timedelta(seconds=1))]
+    names = [new_stem(NOON), new_stem(NOON), new_stem(NOON + timedelta(seconds=1))]
     assert len(set(names)) == 3
     assert max(names[:2]) < names[2]
 
@@ -126,7 +127,7 @@ def test_a_torn_journal_gives_its_whole_samples(tmp_path: Path, cut: int) -> Non
     end = whole + cut if cut >= 0 else len(data) + cut
     journal._file.close()  # type: ignore[union-attr]
     path.write_bytes(data[:end])
-    assert rows_of(path).num_rows == 1
+    assert journal_rows(path).num_rows == 1
     assert recover(made) == 1
     assert made.read().num_rows == 1
 
@@ -142,11 +143,11 @@ def test_a_reader_sees_a_journal_that_becomes_a_file_once(
     def handed_over(path: Path) -> pa.Table:
         if when == "before it is read":
             journal.close()
-        rows = rows_of(path)
+        rows = journal_rows(path)
         journal.close()
         return rows
 
-    monkeypatch.setattr("dltools.observations.journal.rows_of", handed_over)
+    monkeypatch.setattr("dltools.observations.recording.directory.journal_rows", handed_over)
     assert made.read().num_rows == 2
     assert tree(tmp_path)
 
@@ -179,7 +180,7 @@ def test_what_was_recorded_is_not_recorded_again(tmp_path: Path) -> None:
         recorder = Recorder(tmp_path, rotate_s=rotate, since_s=600)
         recorder.write(to_table([*rows, node(datetime.now(UTC))]))
         recorder.close()
-    kinds = Counter(Dataset(tmp_path).read().column("kind").to_pylist())
+    kinds = Counter(RecordingDirectory(tmp_path).read().column("kind").to_pylist())
     assert kinds == {"progress": 2, "node": 3}
 
 
@@ -189,7 +190,7 @@ def test_a_new_point_at_a_recorded_time_is_recorded(tmp_path: Path) -> None:
         recorder = Recorder(tmp_path, rotate_s=None, since_s=600)
         recorder.write(to_table([point(now, step)]))
         recorder.close()
-    assert Dataset(tmp_path).read().column("step").to_pylist() == [1, 2]
+    assert RecordingDirectory(tmp_path).read().column("step").to_pylist() == [1, 2]
 
 
 # Killed, and full
@@ -199,7 +200,7 @@ import sys, time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from dltools.observations.table import to_table
-from dltools.observations.recorder import Recorder
+from dltools.observations.recording.recorder import Recorder
 recorder = Recorder(Path(sys.argv[1]), rotate_s=0.05, since_s=600)
 number = int(sys.argv[2])
 while True:
@@ -262,10 +263,10 @@ def test_a_full_disk_is_told_and_harms_nothing(small_disk: Path) -> None:
             written += 1
     assert written > 1
     path = next(made.staging.glob("*.arrows"))
-    assert rows_of(path).num_rows == 50 * written
+    assert journal_rows(path).num_rows == 50 * written
     with pytest.raises(InputOutputError, match="No space left on device"):
         journal.close()
-    assert rows_of(path).num_rows == 50 * written
+    assert journal_rows(path).num_rows == 50 * written
     assert list(made.staging.glob("*.tmp")) == []
     subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
     assert recover(made) == 1
@@ -290,7 +291,7 @@ def test_a_day_becomes_one_file_sorted_by_time(tmp_path: Path) -> None:
     moments = [NOON + timedelta(seconds=n) for n in range(100)]
     shuffled = random.Random(2).sample(moments, 100)
     for number in range(10):
-        made.add(to_table([node(t) for t in shuffled[number * 10 : number * 10 + 10]]), stem())
+        made.add(to_table([node(t) for t in shuffled[number * 10 : number * 10 + 10]]), new_stem())
     before = made.read()
     done = compact(made)
     (file,) = made.files()
@@ -306,7 +307,7 @@ def test_large_row_groups_zstd_and_split_floats(tmp_path: Path) -> None:
     for part in range(3):
         first = NOON + timedelta(hours=part)
         rows = [node(first + timedelta(milliseconds=n)) for n in range(60_000)]
-        made.add(to_table(rows), stem())
+        made.add(to_table(rows), new_stem())
     compact(made)
     (file,) = made.files()
     meta = pq.read_metadata(file)
@@ -323,7 +324,7 @@ def test_large_row_groups_zstd_and_split_floats(tmp_path: Path) -> None:
 def test_a_foreign_file_stops_it_before_anything_is_removed(tmp_path: Path) -> None:
     made = dataset(tmp_path)
     for _ in range(2):
-        made.add(to_table([node(NOON)]), stem())
+        made.add(to_table([node(NOON)]), new_stem())
     foreign = made.partition(NOON.date(), "h") / "zz.parquet"
     foreign.write_bytes(b"not ours")
     with pytest.raises(DataError, match=r"zz\.parquet: not a recording, nothing was changed"):
@@ -342,7 +343,7 @@ def test_a_compaction_killed_after_the_new_file_is_completed(
 ) -> None:
     made = dataset(tmp_path)
     for second in range(3):
-        made.add(to_table([node(NOON + timedelta(seconds=second))]), stem())
+        made.add(to_table([node(NOON + timedelta(seconds=second))]), new_stem())
 
     class Killed(BaseException):
         pass
@@ -362,7 +363,7 @@ def test_a_compaction_killed_after_the_new_file_is_completed(
 
 def test_a_compaction_killed_before_the_new_file_is_forgotten(tmp_path: Path) -> None:
     made = dataset(tmp_path)
-    (file,) = made.add(to_table([node(NOON)]), stem())
+    (file,) = made.add(to_table([node(NOON)]), new_stem())
     note = made.staging / "x.compaction"
     note.write_text(f'{{"new": "date=2026-01-31/host=h/x.parquet", "old": ["{file.name}"]}}')
     compact(made)
@@ -373,11 +374,11 @@ def test_a_compaction_killed_before_the_new_file_is_forgotten(tmp_path: Path) ->
 # Other readers
 
 
-def recorded(root: Path) -> Dataset:
+def recorded(root: Path) -> RecordingDirectory:
     made = dataset(root)
     moments = [NOON + timedelta(hours=12 * n) for n in range(4)]
     for number, moment in enumerate(moments):
-        made.add(to_table([node(moment, f"h{number % 2}"), point(moment, number)]), stem())
+        made.add(to_table([node(moment, f"h{number % 2}"), point(moment, number)]), new_stem())
     return made
 
 

@@ -14,13 +14,13 @@ import pytest
 from helpers.containers import Containers, eventually
 from helpers.tools import Tools, command
 
-from dltools.observations.dataset import Dataset
+from dltools.observations.recording.directory import RecordingDirectory
 
 COUNT = 'i=0; while :; do echo "step $i loss: 0.5"; i=$((i+1)); usleep 50000; done'
 
 
 def steps(root: Path) -> list[int]:
-    found = Dataset(root).read()
+    found = RecordingDirectory(root).read()
     rows = [row for row in found.to_pylist() if row["kind"] == "progress"]
     return [row["step"] for row in rows]
 
@@ -39,7 +39,7 @@ def test_samples_from_cron_overlap_and_record_nothing_twice(
     plan = tool("dl-plan", tmp_path)
     assert plan.returncode == 0, plan.stderr
     tool("dl-probe", "--compact", tmp_path)
-    assert len(Dataset(tmp_path).files()) == 1
+    assert len(RecordingDirectory(tmp_path).files()) == 1
     assert steps(tmp_path) == seen
 
 

@@ -10,34 +10,31 @@ import fcntl
 import io
 import os
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools.errors import DataError, InputOutputError
-from dltools.observations.dataset import Dataset, stem
+from dltools.errors import InputOutputError
+from dltools.observations.recording.directory import RecordingDirectory, new_stem
+from dltools.observations.recording.journal_file import journal_groups
 from dltools.observations.schema import arrow_schema
-from dltools.observations.table import conform, sort
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _LARGEST = 64 << 20
 _SYNC_S = 10.0
-_GROUP = 50_000
 
 
 class Journal:
-    """Records a stream of samples into a dataset: a new file every `rotate_s` seconds or 64 MiB.
+    """Records a stream of samples into a directory: a new file every `rotate_s` seconds or 64 MiB.
 
     `write` returns when the system has the sample. A full disk raises `InputOutputError` and
     leaves what was written before as it was.
     """
 
-    def __init__(self, dataset: Dataset, rotate_s: float) -> None:
+    def __init__(self, directory: RecordingDirectory, rotate_s: float) -> None:
         """Nothing is written before the first sample."""
-        self._dataset = dataset
+        self._directory = directory
         self._rotate_s = rotate_s
         self._path: Path | None = None
         self._file: io.FileIO | None = None
@@ -71,14 +68,14 @@ class Journal:
         if self._file is None or self._path is None:
             return
         try:
-            _add(self._dataset, self._path)
+            _add(self._directory, self._path)
         finally:
             self._file.close()
             self._path = self._file = self._writer = None
 
     def _open(self, now: float) -> None:
         while self._file is None:
-            path = self._dataset.staging / f"{stem()}.arrows"
+            path = self._directory.staging / f"{new_stem()}.arrows"
             try:
                 file = io.FileIO(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644), "r+")
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -107,58 +104,23 @@ class Journal:
         self._written += len(data)
 
 
-def recover(dataset: Dataset) -> int:
+def recover(directory: RecordingDirectory) -> int:
     """Add the journals of killed recorders to the tree; return how many there were."""
     count = 0
-    for path in sorted(dataset.staging.glob("*.arrows")):
+    for path in sorted(directory.staging.glob("*.arrows")):
         try:
             with path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _add(dataset, path)
+                _add(directory, path)
                 count += 1
         except (BlockingIOError, FileNotFoundError):
             continue
     return count
 
 
-def rows_of(path: Path) -> pa.Table:
-    """Return the whole samples of a journal, sorted; the one being written is not there yet."""
+def _add(directory: RecordingDirectory, path: Path) -> None:
     import pyarrow as pa
 
-    tables = [arrow_schema().empty_table(), *_samples(path)]
-    return sort(pa.concat_tables(tables).unify_dictionaries())
-
-
-def _samples(path: Path) -> Iterator[pa.Table]:
-    """Yield the whole samples of a journal, up to its end, whole or torn."""
-    import pyarrow as pa
-
-    ends = (pa.ArrowException, StopIteration, EOFError, OSError, DataError)
-    with suppress(*ends), path.open("rb") as file:
-        reader = pa.ipc.open_stream(file)
-        while True:
-            batch = reader.read_next_batch()
-            batch.validate(full=True)
-            yield conform(pa.Table.from_batches([batch]), str(path))
-
-
-def _groups(path: Path) -> Iterator[pa.Table]:
-    """Yield a journal's samples some tens of thousands of rows at a time, each sorted."""
-    import pyarrow as pa
-
-    waiting: list[pa.Table] = []
-    for sample in _samples(path):
-        waiting.append(sample)
-        if sum(table.num_rows for table in waiting) >= _GROUP:
-            yield sort(pa.concat_tables(waiting).unify_dictionaries())
-            waiting = []
-    if waiting:
-        yield sort(pa.concat_tables(waiting).unify_dictionaries())
-
-
-def _add(dataset: Dataset, path: Path) -> None:
-    import pyarrow as pa
-
-    dataset.add_groups(_groups(path), path.stem)
+    directory.add_groups(journal_groups(path), path.stem)
     path.unlink(missing_ok=True)
     pa.default_memory_pool().release_unused()

@@ -1,4 +1,4 @@
-"""Merging a dataset's small files: a day of a host becomes one file with large row groups.
+"""Merging a recording's small files: a day of a host becomes one file with large row groups.
 
 A row group a sample costs four times the bytes and two hundred times the reading time of large
 ones (measured). The new file is put in place before the old ones go; a note in `.staging/` says
@@ -17,9 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.errors import DataError, InputOutputError
 from dltools.files import locked
-from dltools.observations.dataset import ROW_GROUP, Dataset, parquet, stem
-from dltools.observations.journal import recover
+from dltools.observations.reading import read_table
+from dltools.observations.recording.directory import (
+    ROW_GROUP,
+    RecordingDirectory,
+    new_stem,
+    parquet,
+)
+from dltools.observations.recording.journal import recover
 from dltools.observations.schema import arrow_schema
+from dltools.observations.table import sort
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,49 +43,49 @@ class Compacted:
     rows: int = 0
 
 
-def compact(dataset: Dataset) -> Compacted:
+def compact(directory: RecordingDirectory) -> Compacted:
     """Merge the files of each day and host.
 
     Raises `RetryError` where another compaction runs, `DataError` for a file that is none of ours
     (before anything is removed), `InputOutputError` where the disk fails or is full.
     """
     total = Compacted()
-    dataset.prepare()
-    with locked(dataset.staging / "compaction.lock", "compaction"):
-        complete(dataset)
-        recover(dataset)
-        for folder, group in groupby(dataset.files(), key=lambda file: file.parent):
+    directory.prepare()
+    with locked(directory.staging / "compaction.lock", "compaction"):
+        complete(directory)
+        recover(directory)
+        for folder, group in groupby(directory.files(), key=lambda file: file.parent):
             files = list(group)
             if len(files) > 1:
-                done = _merge(dataset, folder, files)
+                done = _merge(directory, folder, files)
                 total = Compacted(
                     *(getattr(total, f) + getattr(done, f) for f in Compacted.__slots__)
                 )
     return total
 
 
-def complete(dataset: Dataset) -> None:
+def complete(directory: RecordingDirectory) -> None:
     """Finish what a killed compaction began: where its new file stands, the old ones go."""
-    for note in dataset.staging.glob("*.compaction"):
+    for note in directory.staging.glob("*.compaction"):
         try:
             plan = json.loads(note.read_text())
-            if (dataset.root / plan["new"]).exists():
+            if (directory.root / plan["new"]).exists():
                 for old in plan["old"]:
-                    (dataset.root / old).unlink(missing_ok=True)
+                    (directory.root / old).unlink(missing_ok=True)
         except (ValueError, KeyError, TypeError):
             pass  # torn while being written: nothing had been done yet
         note.unlink(missing_ok=True)
 
 
-def _merge(dataset: Dataset, folder: Path, files: list[Path]) -> Compacted:
+def _merge(directory: RecordingDirectory, folder: Path, files: list[Path]) -> Compacted:
     sizes = [file.stat().st_size for file in files]
-    new = folder / f"{stem()}.parquet"
-    note = dataset.staging / f"{new.stem}.compaction"
-    relative = [str(file.relative_to(dataset.root)) for file in (new, *files)]
+    new = folder / f"{new_stem()}.parquet"
+    note = directory.staging / f"{new.stem}.compaction"
+    relative = [str(file.relative_to(directory.root)) for file in (new, *files)]
     try:
         note.write_text(json.dumps({"new": relative[0], "old": relative[1:]}))
         rows = 0
-        with dataset.whole(new) as file, parquet(file) as out:
+        with directory.whole(new) as file, parquet(file) as out:
             for group in _groups(_ordered(files)):
                 out.write_table(group, ROW_GROUP)
                 rows += group.num_rows
@@ -87,7 +94,7 @@ def _merge(dataset: Dataset, folder: Path, files: list[Path]) -> Compacted:
     finally:
         if not new.exists():
             note.unlink(missing_ok=True)
-    complete(dataset)
+    complete(directory)
     return Compacted(len(files), 1, sum(sizes), new.stat().st_size, rows)
 
 
@@ -125,9 +132,6 @@ def _groups(files: list[tuple[int, int, Path]]) -> Iterator[pa.Table]:
     """
     import pyarrow as pa
     import pyarrow.compute as pc
-
-    from dltools.observations.reading import read_table
-    from dltools.observations.table import sort
 
     waiting = arrow_schema().empty_table()
     ready: list[pa.Table] = []

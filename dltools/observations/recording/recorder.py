@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools.observations.dataset import Dataset, stem
-from dltools.observations.journal import Journal, recover
+from dltools.observations.recording.directory import RecordingDirectory, new_stem
+from dltools.observations.recording.journal import Journal, recover
 from dltools.observations.schema import Kind
 
 if TYPE_CHECKING:
@@ -20,21 +20,21 @@ _KEY = ("kind", "container_id", "time", "metric", "event", "step", "epoch", "val
 
 
 class Recorder:
-    """Adds samples to a dataset: a file each, or with `rotate_s` a file for that many seconds.
+    """Adds samples to a directory: a file each, or with `rotate_s` a file for that many seconds.
 
     Progress and events of the last `since_s` seconds that stand there already are left out, so a
     recorder may start again, under cron say, and read the same log lines again. Raises the errors
-    of `Dataset`.
+    of `RecordingDirectory`.
     """
 
     def __init__(self, root: Path, *, rotate_s: float | None, since_s: float) -> None:
         """Make the directory; `recovered` says how many killed recorders' rows were added."""
-        self._dataset = Dataset(root)
-        self._dataset.prepare()
-        self.recovered = recover(self._dataset)
+        self._directory = RecordingDirectory(root)
+        self._directory.prepare()
+        self.recovered = recover(self._directory)
         since = datetime.now(UTC) - timedelta(seconds=since_s)
-        self._seen = set(_keys(self._dataset.read(since, _SAID)))
-        self._journal = Journal(self._dataset, rotate_s) if rotate_s is not None else None
+        self._seen = set(_keys(self._directory.read(since, _SAID)))
+        self._journal = Journal(self._directory, rotate_s) if rotate_s is not None else None
 
     def write(self, table: pa.Table) -> None:
         """Record one sample."""
@@ -42,7 +42,7 @@ class Recorder:
         if self._journal is not None:
             self._journal.write(fresh)
         elif fresh.num_rows:
-            self._dataset.add(fresh, stem())
+            self._directory.add(fresh, new_stem())
 
     def close(self) -> None:
         """Complete the recording."""

@@ -2,7 +2,7 @@
 
 DuckDB, Polars, pandas and Arrow read such a tree as it is. Files are made in `.staging/`, synced,
 then renamed to where they belong, so that a file in the tree is always whole. What a recorder has
-not yet turned into Parquet stands in `.staging/` too, see `dltools.observations.journal`.
+not yet turned into Parquet stands in `.staging/` too, see `dltools.observations.recording.journal`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from dltools.errors import DataError, InputOutputError, OutputError
+from dltools.observations.reading import read_table
+from dltools.observations.recording.journal_file import journal_rows
 from dltools.observations.schema import COLUMNS, Type, arrow_schema
+from dltools.observations.table import sort
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +32,7 @@ ROW_GROUP = 122_880
 _STALE_S = 60
 
 
-class Dataset:
+class RecordingDirectory:
     """Methods raise `OutputError` where the directory cannot be made, `InputOutputError` where the
     disk fails or is full; what stood there before is never harmed."""
 
@@ -109,12 +112,9 @@ class Dataset:
         """
         import pyarrow as pa
 
-        from dltools.observations.journal import rows_of
-        from dltools.observations.table import sort
-
         tables, known = [], set()
         for journal in sorted(self.staging.glob("*.arrows")):
-            rows = rows_of(journal)
+            rows = journal_rows(journal)
             if rows.num_rows or journal.exists():  # or else it has just become a file
                 tables.append(rows)
                 known.add(journal.stem)
@@ -129,7 +129,7 @@ class Dataset:
         return sort(whole.unify_dictionaries())
 
 
-def stem(now: datetime | None = None) -> str:
+def new_stem(now: datetime | None = None) -> str:
     """Return a new unique name that sorts by time."""
     moment = now or datetime.now(UTC)
     return f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid.uuid4().hex[:8]}"
@@ -175,8 +175,6 @@ def _held(file: Path) -> Iterator[bool]:
 
 
 def _read(file: Path) -> pa.Table:
-    from dltools.observations.reading import read_table
-
     try:
         with file.open("rb") as stream:
             return read_table(stream, str(file))
