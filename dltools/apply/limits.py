@@ -14,10 +14,10 @@ from typing import Any
 
 from dltools.cpus import format_cpus, parse_cpus
 from dltools.engine import cgroup, node
-from dltools.engine.cgroup import V2_DEFAULT_WEIGHT, Cgroup
+from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine
 from dltools.engine.quota import PERIOD_US, configured_quota, nano_cpus
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.engine.weight import configured_weight, weight_from_v2, weight_to_v2
 from dltools.plan.realisation.settings import Settings
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
@@ -50,7 +50,7 @@ def locate(engine: Engine, container: Container, mounts: list[cgroup.Mount]) -> 
     found = None
     if container.pid and cgroup.belongs_to(container.pid, container.id):
         found = cgroup.of_process(container.pid, mounts)
-    every = f"0-{engine.cpus - 1}" if engine.cpus > 1 else "0"
+    every = format_cpus(range(max(1, engine.cpus)))
     if found is None:
         return Place(container, None, float(engine.cpus), every)
     bounds = node.bounds([found], mounts)
@@ -94,7 +94,7 @@ def recorded(config: Mapping[str, Any], place: Place) -> Settings:
     cores = configured_quota(config)
     return {
         "cpus": cores if cores is not None and cores < place.cpus else None,
-        "cpu_weight": float(config.get("CpuShares") or DEFAULT_CPU_WEIGHT),
+        "cpu_weight": configured_weight(config),
         "cpuset": _normal(config.get("CpusetCpus"), place.cpuset),
     }
 
@@ -107,7 +107,7 @@ def attainable(place: Place, wanted: Settings) -> Settings:
     if cpus is not None and cpus >= place.cpus:
         found["cpus"] = None
     if weight is not None and version(place) == 2:
-        found["cpu_weight"] = _steps(weight) * DEFAULT_CPU_WEIGHT / V2_DEFAULT_WEIGHT
+        found["cpu_weight"] = weight_from_v2(weight_to_v2(weight))
     return found
 
 
@@ -115,11 +115,6 @@ def version(place: Place) -> int:
     """Return the cgroup version that holds a container's CPU settings, 1 where that is unseen."""
     at = place.cgroup.directory("cpu") if place.cgroup else None
     return at[1] if at else 1
-
-
-def _steps(weight: float) -> int:
-    """Return a weight in Docker's shares on the scale of version 2."""
-    return min(10_000, max(1, round(weight * V2_DEFAULT_WEIGHT / DEFAULT_CPU_WEIGHT)))
 
 
 def _normal(cpus: str | None, every: str) -> str | None:
@@ -180,7 +175,7 @@ def weight_fields(place: Place, weight: float) -> list[dict[str, Any]]:
     """
     if version(place) == 1:
         return [{"CpuShares": max(LEAST_SHARES, round(weight))}]
-    kernel = _steps(weight)
+    kernel = weight_to_v2(weight)
     return [{"CpuShares": shares} for shares in (_linear(kernel), _quadratic(kernel))]
 
 
@@ -212,7 +207,7 @@ def write_directly(place: Place, settings: Settings) -> None:
         if version == 1:
             (directory / "cpu.shares").write_text(str(max(LEAST_SHARES, round(weight))))
         else:
-            (directory / "cpu.weight").write_text(str(_steps(weight)))
+            (directory / "cpu.weight").write_text(str(weight_to_v2(weight)))
     if "cpuset" in settings:
         _write_cpuset(place, settings["cpuset"] or place.cpuset)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.engine.weight import weight_from_v2
 
 ROOT = Path("/")
 _UNLIMITED_V1 = 1 << 62
@@ -24,9 +24,6 @@ _LARGEST = 1 << 16
 
 Read = Callable[["Path | str"], str]
 """How a file is read: `read_text`, or a cgroup's own `read`."""
-
-V2_DEFAULT_WEIGHT = 100
-"""cpu.weight of a cgroup that asked for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +257,8 @@ def weight(directory: Path, version: int, read: Read = read_text) -> float | Non
     if version == 1:
         shares = read_int(f"{directory}/cpu.shares", read)
         return None if shares is None else float(shares)
-    kernel = read_int(f"{directory}/cpu.weight", read)
-    return None if kernel is None else kernel * DEFAULT_CPU_WEIGHT / V2_DEFAULT_WEIGHT
+    steps = read_int(f"{directory}/cpu.weight", read)
+    return None if steps is None else weight_from_v2(steps)
 
 
 def cpuset(directory: Path, version: int, read: Read = read_text) -> str | None:

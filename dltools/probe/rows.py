@@ -11,7 +11,7 @@ from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, parse_time
 from dltools.engine.quota import configured_quota
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.engine.weight import configured_weight
 from dltools.observations.table import Row
 from dltools.probe.progress import Point
 
@@ -92,7 +92,7 @@ def _limits_by_inspection(container: Container, node_row: Row) -> Row:
     config = container.host_config
     return {
         "cpu_limit_cores": _bounded(configured_quota(config), node_row["cpu_count"]),
-        "cpu_weight": float(config.get("CpuShares") or DEFAULT_CPU_WEIGHT),
+        "cpu_weight": configured_weight(config),
         "memory_limit_bytes": _bounded(
             config.get("Memory") or None, node_row["memory_total_bytes"]
         ),
