@@ -15,7 +15,7 @@ from helpers.terminals import Stage
 from helpers.tools import Tools, command
 
 from dltools.cli.options import console
-from dltools.cli.tables import containers_table
+from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
 from dltools.plan.records import Action, Op, Plan
 from dltools.plan.writing import dump_plan

@@ -17,7 +17,8 @@ from helpers.tools import Tools, complaint
 
 from dltools.cli.destinations import check
 from dltools.cli.exits import Exit
-from dltools.cli.outputs import Output, chosen
+from dltools.cli.observation_formats import Output
+from dltools.cli.probe.outputs import chosen
 from dltools.errors import OutputError
 
 WORKLOAD = b'[[job]]\nname = "a"\nwork = 20\nthreads = 2\n'

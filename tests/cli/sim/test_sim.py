@@ -86,7 +86,7 @@ def test_what_is_written_reads_like_a_recording(tool: Tools, tmp_path: Path) -> 
         assert float(str(after["finish"])) == pytest.approx(float(str(before["finish"])), rel=0.1)
 
 
-SAMPLES = Path(__file__).parents[2] / "samples"
+SAMPLES = Path(__file__).parents[3] / "samples"
 
 
 def test_a_recording_under_no_policy_ends_as_it_did(tool: Tools) -> None:

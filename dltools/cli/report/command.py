@@ -16,7 +16,7 @@ from dltools.cli import destinations, options
 from dltools.cli.data import on_screen
 from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
-from dltools.cli.outputs import records
+from dltools.cli.records import records
 from dltools.errors import ConfigError
 from dltools.text import writable
 
@@ -95,7 +95,7 @@ def report(
     A recording is a run; so is each policy in a table of dl-sim --jobs. Plans and results belong
     to the recording before them, or to the one of their NAME.
     """
-    from dltools.cli.reported import runs_of
+    from dltools.cli.report.runs import runs_of
 
     if output is not None:
         destinations.check(output)
@@ -154,7 +154,7 @@ def _rows(runs: Sequence[Run], baseline: str, *, jobs: bool) -> list[dict[str, A
 
 def _with_limits(rows: list[dict[str, Any]], runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Add the limits that a job had when it was last seen, where some job had any."""
-    from dltools.cli.tables import described
+    from dltools.cli.words import described
 
     lanes = {(one.label, name): lane.settings for one in runs for name, lane in one.lanes.items()}
     if not any(lanes.values()):
@@ -180,7 +180,7 @@ def _summaries(runs: Sequence[Run], baseline: str) -> list[dict[str, Any]]:
 
 def _table(rows: Sequence[Mapping[str, Any]], shape: Output) -> bytes:
     if shape is Output.TABLE:
-        from dltools.cli.tables import runs_table
+        from dltools.cli.runs_table import runs_table
 
         console = options.console()
         with console.capture() as captured:

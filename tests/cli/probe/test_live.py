@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from dltools.cli.live import LiveTable
-from dltools.cli.sparklines import sparkline
-from dltools.cli.tables import containers_table
+from dltools.cli.probe.live import LiveTable
+from dltools.cli.probe.sparklines import sparkline
+from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -15,8 +15,9 @@ import typer
 from dltools.cli import options
 from dltools.cli.destinations import format_of
 from dltools.cli.exits import complain, guarded, run
+from dltools.cli.observation_formats import SUFFIXES, Output
 from dltools.cli.options import Patience, StateDir, Verbose, Version, seconds
-from dltools.cli.outputs import SUFFIXES, Output, chosen, opened
+from dltools.cli.probe.outputs import chosen, opened
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -242,7 +243,7 @@ def _picked(rows: list[Row], metrics: list[str] | None) -> list[Row]:
 
 
 def _print_metrics(rows: list[Row]) -> None:
-    from dltools.cli.tables import metrics_table
+    from dltools.cli.probe.tables import metrics_table
 
     console = options.console()
     progress = (row for row in rows if row["kind"] == "progress")
@@ -250,7 +251,7 @@ def _print_metrics(rows: list[Row]) -> None:
 
 
 def _compact(root: Path) -> None:
-    from dltools.cli.tables import size
+    from dltools.cli.words import size
     from dltools.errors import InputOutputError
     from dltools.observations.recording.compaction import compact
     from dltools.observations.recording.directory import RecordingDirectory

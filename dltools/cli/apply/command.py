@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from dltools.cli import options
+from dltools.cli.apply.place import Place
 from dltools.cli.data import for_screen
 from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Patience, StateDir, Verbose, Version
-from dltools.cli.place import Place
 from dltools.inputs import Lines, lines
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def apply(
     place = Place(state_dir, patience)
     printer = _Printer(format_)
     if status:
-        from dltools.cli.held import show
+        from dltools.cli.apply.held import show
 
         show(place.connected(), place.every(), table=printer.as_table)
         return
@@ -111,7 +111,7 @@ def apply(
         with place.actuator(dry_run) as actuator:
             results = printer.show(lambda tell: actuator.undo(tell=tell))
             if not results and not place.mended:
-                from dltools.cli.held import nothing_to_undo
+                from dltools.cli.apply.held import nothing_to_undo
 
                 complain(nothing_to_undo(actuator.engine, place.every()))
             _finish(results)
@@ -273,7 +273,7 @@ class _Printer:
             work(tell)
         finally:
             if shown and self._format is Output.TABLE:
-                from dltools.cli.tables import results_table
+                from dltools.cli.apply.tables import results_table
 
                 options.console().print(results_table(shown))
         return shown

@@ -66,7 +66,7 @@ class Place:
         from dltools.apply.actuator import Actuator
         from dltools.apply.journal import Journal
         from dltools.apply.turns import Rotation
-        from dltools.cli.held import left_paused
+        from dltools.cli.apply.held import left_paused
         from dltools.engine import state_directory
         from dltools.engine.pauses import Run
         from dltools.files import locked

@@ -1,53 +1,19 @@
-"""Observations on their way in: what of them has been read, and whether more will come."""
+"""The samples of a recording or a stream, and the account of what has been read of it."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import os
-import stat
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from dltools.cli.exits import complain
+from dltools.cli.recordings import Hashed
 from dltools.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from dltools.observations.reading import Recording
-
-
-class Hashed:
-    """A stream that hashes what is read from it."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        """Nothing is read yet."""
-        self._stream = stream
-        self._hash = hashlib.sha256()
-
-    def add(self, data: bytes) -> None:
-        """Hash bytes that were read from elsewhere."""
-        self._hash.update(data)
-
-    def read(self, size: int = -1) -> bytes:
-        """Read and hash up to so many bytes, by default all."""
-        data = self._stream.read(size)
-        self._hash.update(data)
-        return data
-
-    @property
-    def is_file(self) -> bool:
-        """Whether all that there will be is there already."""
-        try:
-            return stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode)
-        except OSError:
-            return False
-
-    @property
-    def sha256(self) -> str:
-        """The hash of the bytes so far, in hexadecimal digits."""
-        return self._hash.hexdigest()
 
 
 class Account:

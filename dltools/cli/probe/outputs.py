@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import typer
 
 from dltools.cli import destinations, options
 from dltools.cli.data import on_screen
 from dltools.cli.exits import complain
+from dltools.cli.observation_formats import SUFFIXES, Output
 from dltools.errors import OutputError
 
 if TYPE_CHECKING:
@@ -24,35 +22,6 @@ if TYPE_CHECKING:
 
     from dltools.observations.table import Row
     from dltools.observations.writing import Writer
-
-
-class Output(StrEnum):
-    """What --format may be."""
-
-    AUTO = "auto"
-    TABLE = "table"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-    JSONL = "jsonl"
-    CSV = "csv"
-    PROM = "prom"
-
-
-SUFFIXES = {".parquet": Output.PARQUET, ".arrow": Output.ARROW, ".arrows": Output.ARROW,
-            ".jsonl": Output.JSONL, ".csv": Output.CSV, ".prom": Output.PROM}  # fmt: skip
-"""How the names of observations end."""
-
-
-def records(rows: Sequence[Mapping[str, Any]], *, as_csv: bool) -> str:
-    """Return rows as CSV, with the columns of all of them, or as JSON Lines."""
-    if not as_csv:
-        return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
-    out = io.StringIO()
-    table = csv.DictWriter(out, list(dict.fromkeys(k for row in rows for k in row)),
-                           lineterminator="\n")  # fmt: skip
-    table.writeheader()
-    table.writerows(rows)
-    return out.getvalue()
 
 
 def is_dataset(output: str) -> bool:
@@ -92,7 +61,7 @@ def opened(
 ) -> Iterator[Writer]:
     """Open the output; it is complete when the block ends, however it ends."""
     if output is None and format_ is Output.TABLE and streaming and _is_live():
-        from dltools.cli.live import LiveTable
+        from dltools.cli.probe.live import LiveTable
 
         with LiveTable() as live:
             yield live
@@ -180,7 +149,7 @@ class _TableWriter:
         self._earlier: dict[str, Row] = {}
 
     def write(self, table: pa.Table) -> None:
-        from dltools.cli.tables import containers_table
+        from dltools.cli.probe.tables import containers_table
 
         console = options.console(self._out)
         rows = table.to_pylist()

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 from collections.abc import Iterator, Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dltools import inputs
-from dltools.cli import destinations, options, planned
+from dltools.cli import destinations, options
 from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
-from dltools.cli.planned import Output
-from dltools.cli.reading import Account, Hashed, Samples, doubted
-from dltools.errors import ConfigError, DataError
+from dltools.cli.plan import planned
+from dltools.cli.plan.planned import Output
+from dltools.cli.plan.samples import Account, Samples, doubted
+from dltools.cli.policies import allowed_plugins, complain_of_plugins, realisation_options
+from dltools.cli.recordings import open_recording
+from dltools.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dltools.observations.reading import Recording
     from dltools.plan.planner import Planner
     from dltools.plan.policy.base import Policy
-    from dltools.plan.realisation.mode import RealisationOptions
 
 
 @guarded
@@ -120,13 +119,13 @@ def plan(
     if save_state is not None:
         destinations.check(save_state)
     format_ = planned.chosen(format_, explain=explain)
-    chosen = registry.get(policy, plugins())
+    chosen = registry.get(policy, allowed_plugins())
     complain_of_plugins()
     parameters = _parameters(chosen, params, set_ or [])
     saved = planned.load_state(state, save_state)
     given = _targets(targets)
-    fold = Planner(chosen, parameters, choice_of(realize, quantum), saved, given)
-    recording, source = opened(input_, context)
+    fold = Planner(chosen, parameters, realisation_options(realize, quantum), saved, given)
+    recording, source = open_recording(input_, context)
     samples = Samples(doubted(recording, [pattern for pattern, _ in given]), source)
     last: Mapping[str, Any] = {}
     with planned.going_on_from(state if saved else None):
@@ -178,59 +177,6 @@ def _plans(
         yield show(last=True)
 
 
-def opened(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
-    """Open observations: a file, standard input, or a directory of recordings."""
-    from dltools.observations.reading import Recording, read
-    from dltools.observations.sample_reader import COLUMNS
-
-    if name == "-" or not Path(name).is_dir():
-        stream, shown = options.open_input(name, context)
-        source = Hashed(stream)
-        return read(source, shown, COLUMNS), source  # type: ignore[arg-type]
-    from dltools.observations.recording.directory import RecordingDirectory
-
-    directory = RecordingDirectory(Path(name))
-    table = directory.read()
-    if table.num_rows == 0:
-        raise DataError(f"{name}: a directory without recordings")
-    source = Hashed(BytesIO())
-    for file in directory.files():
-        source.add(file.read_bytes())
-    return Recording(False, iter([table])), source
-
-
-# Settings
-
-
-def plugins() -> list[str] | None:
-    """Return which plug-ins may load: all, or those that DLTOOLS_PLUGINS names ("": none)."""
-    names = os.environ.get("DLTOOLS_PLUGINS")
-    return None if names is None else [name for name in names.split(",") if name]
-
-
-def complain_of_plugins() -> None:
-    """Say which plug-ins do not load; the others are none the worse for it."""
-    from dltools.plan.policy import registry
-
-    for wrong in registry.faults(plugins()).values():
-        complain(f"{wrong}; left out")
-
-
-def choice_of(text: str, quantum: float = 2.0) -> RealisationOptions:
-    """Return what --realize and --quantum ask for. Raises `ConfigError`."""
-    from dltools.plan.realisation.mode import Mode, RealisationOptions
-
-    if not 0.1 <= quantum <= 3600:
-        raise ConfigError(f"--quantum {quantum:g}: from 0.1 to 3600 seconds")
-    if text == "auto":
-        return RealisationOptions(None, quantum)
-    try:
-        return RealisationOptions(Mode(text), quantum)
-    except ValueError:
-        known = ", ".join(("auto", *(mode.value for mode in Mode)))
-        raise ConfigError(f"--realize {text}: unknown mode; known: {known}") from None
-
-
 def _targets(file: Path | None) -> list[tuple[str, dict[str, str]]]:
     from dltools.plan.targets_file import read
 
@@ -259,7 +205,7 @@ def _list_policies() -> None:
     from dltools.plan.policy.parameters import describe
 
     complain_of_plugins()
-    for name, found in sorted(registry.policies(plugins()).items()):
+    for name, found in sorted(registry.policies(allowed_plugins()).items()):
         print(f"{name}: {found.help}")
         for p in describe(found.parameters):
             default = json.dumps(p["default"])

@@ -37,11 +37,11 @@ def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[W
 
 def recorded(name: str, context: typer.Context) -> Workload:
     """Make the jobs of a recording: a file, a directory, or - for standard input."""
-    from dltools.cli.plan import opened
+    from dltools.cli.recordings import open_recording
     from dltools.observations.reading import concat
     from dltools.sim.from_recording import workload
 
-    recording, _ = opened(name, context)
+    recording, _ = open_recording(name, context)
     return workload(concat(recording.tables), name)
 
 

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from dltools.cli import options
+from dltools.cli.probe.sparklines import sparkline, trend
 from dltools.cli.screen import Screen
-from dltools.cli.sparklines import sparkline, trend
-from dltools.cli.tables import clipped, cores, limited, size, widest_list
+from dltools.cli.words import clipped, cores, limited, size, widest_list
 from dltools.labels import METRIC, OBJECTIVE
 from dltools.observations import metrics
 from dltools.text import printable

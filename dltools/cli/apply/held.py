@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.cli import options
 from dltools.cli.exits import complain
-from dltools.cli.tables import described
+from dltools.cli.words import described
 
 if TYPE_CHECKING:
     from dltools.apply.status import Held
@@ -28,7 +28,7 @@ def show(engine: Engine, places: Sequence[Path], *, table: bool) -> None:
     if not found:
         complain(nothing_to_undo(engine, places))
     elif table:
-        from dltools.cli.tables import held_table
+        from dltools.cli.apply.tables import held_table
 
         console = options.console()
         console.print(held_table(found))

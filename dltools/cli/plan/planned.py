@@ -56,7 +56,7 @@ def show(
 
 
 def _show_table(fold: Planner, *, pending: bool) -> None:
-    from dltools.cli.tables import verdicts_table
+    from dltools.cli.plan.tables import verdicts_table
 
     console = options.console()
     verdicts, lines = fold.explain(pending=pending)

@@ -11,16 +11,11 @@ import pytest
 from rich.table import Table
 
 from dltools.cli import options
-from dltools.cli.fitting import Fitted
-from dltools.cli.tables import (
-    clipped,
-    containers_table,
-    cores,
-    metrics_table,
-    results_table,
-    runs_table,
-    size,
-)
+from dltools.cli.apply.tables import results_table
+from dltools.cli.probe.tables import containers_table, metrics_table
+from dltools.cli.runs_table import runs_table
+from dltools.cli.tables import FittedTable
+from dltools.cli.words import clipped, cores, size
 from dltools.plan.records import Result, Status
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -94,7 +89,7 @@ def test_what_does_not_fit_comes_below_with_its_names(monkeypatch: pytest.Monkey
 
 
 def test_wide_letters_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Fitted(("NAME", "name"), ("VALUE", "right"))
+    table = FittedTable(("NAME", "name"), ("VALUE", "right"))
     table.add_row("深度学习容器" * 4, "1234567.89 s")
     lines = shown(table, 30, monkeypatch)
     assert lines[-1].endswith("1234567.89 s")

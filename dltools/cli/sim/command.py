@@ -15,9 +15,10 @@ import typer
 from dltools.cli import destinations, options
 from dltools.cli.data import for_screen
 from dltools.cli.exits import guarded, run
+from dltools.cli.observation_formats import SUFFIXES
+from dltools.cli.observation_formats import Output as Recorded
 from dltools.cli.options import Version
-from dltools.cli.outputs import SUFFIXES, records
-from dltools.cli.outputs import Output as Recorded
+from dltools.cli.records import records
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def sim(
         raise typer.BadParameter("--hosts goes with --generate or --trace")
     if throughputs and not trace.startswith("gavel:"):
         raise typer.BadParameter("--throughputs goes with --trace gavel:FILE")
-    from dltools.cli import workloads
+    from dltools.cli.sim import workloads
 
     if repeat > 1 and (from_ or trace):
         raise typer.BadParameter("--repeat: a recording and a trace leave nothing to chance")
@@ -249,7 +250,7 @@ class Task:
 
 def _check(names: Sequence[str], assignments: Sequence[str], realize: str) -> None:
     """Complain of a wrong setting before anything runs."""
-    from dltools.cli.plan import complain_of_plugins
+    from dltools.cli.policies import complain_of_plugins
     from dltools.plan.policy.parameters import describe
 
     complain_of_plugins()
@@ -263,14 +264,14 @@ def _check(names: Sequence[str], assignments: Sequence[str], realize: str) -> No
 
 
 def _chosen(name: str, assignments: Sequence[str], realize: str) -> tuple[Any, Any, Any]:
-    from dltools.cli.plan import choice_of, plugins
+    from dltools.cli.policies import allowed_plugins, realisation_options
     from dltools.plan.policy import registry
     from dltools.plan.policy.parameters import build, describe
 
-    policy = registry.get(name, plugins())
+    policy = registry.get(name, allowed_plugins())
     own = {p["name"] for p in describe(policy.parameters)}
     given = {key: value for key, value in options.assigned(assignments).items() if key in own}
-    return policy, build(policy.parameters, given), choice_of(realize)
+    return policy, build(policy.parameters, given), realisation_options(realize)
 
 
 def _simulate(task: Task) -> list[JobResult]:
@@ -324,7 +325,7 @@ def _best(criterion: str, made: Sequence[Workload], *, clairvoyant: bool) -> lis
 
 def _print(rows: Sequence[Mapping[str, Any]], shape: Output) -> None:
     if shape is Output.TABLE:
-        from dltools.cli.tables import runs_table
+        from dltools.cli.runs_table import runs_table
 
         console = options.console()
         ranked = bool(rows) and "command" in rows[0]

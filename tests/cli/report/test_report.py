@@ -138,7 +138,7 @@ def test_a_diverged_loss_is_named() -> None:
     from dltools.report.observed import run
     from dltools.report.plots import panels, picture
 
-    recording = Path(__file__).parents[2] / "samples" / "digits" / "recording.parquet"
+    recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
     with recording.open("rb") as file:
         found = run(read_table(file, "r"), "r", "r")
     (axes,) = picture(panels([found], ["progress"], "r")).axes

@@ -1,0 +1,57 @@
+"""The tables that dl-apply prints: results, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from dltools.cli.tables import FittedTable
+from dltools.cli.words import changed, described
+
+if TYPE_CHECKING:
+    from dltools.apply.status import Held
+    from dltools.plan.records import Result
+
+_STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
+
+
+def results_table(results: Iterable[Result]) -> Table:
+    """Return a row per action: what became of it, the setting before and after."""
+    table = FittedTable(
+        ("CONTAINER", "left"), ("RESULT", "left"), ("BEFORE", "left"), ("AFTER", "left"),
+        ("NOTE", "wrap"),
+    )  # fmt: skip
+    for result in results:
+        before, after = changed(result.before, result.after)
+        table.add_row(
+            result.container_name,
+            result.status.value,
+            before,
+            after,
+            result.error or "",
+            style=_STATUS_COLOURS.get(result.status.value, ""),
+        )
+    return table
+
+
+def held_table(rows: Iterable[Held]) -> Table:
+    """Return a row per container that is held: how it was found, how it is now, since when and by
+    which run."""
+    table = FittedTable(
+        ("CONTAINER", "left"), ("FOUND", "left"), ("NOW", "left"), ("SINCE", "left"),
+        ("BY", "wrap"),
+    )  # fmt: skip
+    for one in rows:
+        found, now = changed(one.found, {"state": "gone"} if one.now is None else one.now)
+        run, ended = one.run, "" if one.run.alive else " (ended)"
+        table.add_row(
+            one.name,
+            described(one.found) if found == "-" else found,
+            now,
+            f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-",
+            f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",
+            style="" if one.run.alive else "yellow",
+        )
+    return table

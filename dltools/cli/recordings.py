@@ -1,0 +1,71 @@
+"""Observations on their way in: files, standard input and directories, hashed as they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from dltools.cli import options
+from dltools.errors import DataError
+
+if TYPE_CHECKING:
+    import typer
+
+    from dltools.observations.reading import Recording
+
+
+class Hashed:
+    """A stream that hashes what is read from it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        """Nothing is read yet."""
+        self._stream = stream
+        self._hash = hashlib.sha256()
+
+    def add(self, data: bytes) -> None:
+        """Hash bytes that were read from elsewhere."""
+        self._hash.update(data)
+
+    def read(self, size: int = -1) -> bytes:
+        """Read and hash up to so many bytes, by default all."""
+        data = self._stream.read(size)
+        self._hash.update(data)
+        return data
+
+    @property
+    def is_file(self) -> bool:
+        """Whether all that there will be is there already."""
+        try:
+            return stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode)
+        except OSError:
+            return False
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the bytes so far, in hexadecimal digits."""
+        return self._hash.hexdigest()
+
+
+def open_recording(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
+    """Open observations: a file, standard input, or a directory of recordings."""
+    from dltools.observations.reading import Recording, read
+    from dltools.observations.sample_reader import COLUMNS
+
+    if name == "-" or not Path(name).is_dir():
+        stream, shown = options.open_input(name, context)
+        source = Hashed(stream)
+        return read(source, shown, COLUMNS), source  # type: ignore[arg-type]
+    from dltools.observations.recording.directory import RecordingDirectory
+
+    directory = RecordingDirectory(Path(name))
+    table = directory.read()
+    if table.num_rows == 0:
+        raise DataError(f"{name}: a directory without recordings")
+    source = Hashed(BytesIO())
+    for file in directory.files():
+        source.add(file.read_bytes())
+    return Recording(False, iter([table])), source

@@ -1,0 +1,104 @@
+"""Measured and set values in words: sizes, CPU use, limits, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len, set_cell_size
+
+from dltools.cpus import parse_cpus, widest
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.text import printable
+
+if TYPE_CHECKING:
+    from dltools.plan.realisation.settings import Settings
+
+_UNKNOWN = object()
+
+
+def clipped(name: str, width: int) -> str:
+    """Return a name made printable, cut to a width."""
+    text = printable(name)
+    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)) + "…"
+
+
+def widest_list(rows: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many CPUs the lists of containers hold together."""
+    return len(parse_cpus(widest(None, (row.get("cpuset") for row in rows)) or ""))
+
+
+def limited(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
+    """Return what holds a container: 0.5, weight 10, CPUs 0-1, paused; - for one that nothing
+    holds. Its node has so many `cpus`, and its neighbours' lists hold so many."""
+    quota, weight, cpuset = row["cpu_limit_cores"], row.get("cpu_weight"), row.get("cpuset")
+    words = ["paused"] if row["state"] == "paused" else []
+    if row.get("turn_seconds"):
+        words.append(f"turns {row['turn_seconds']:g} s")
+    if quota is not None and quota != cpus:
+        words.append(f"{quota:.3g}")
+    if weight is not None and weight != DEFAULT_CPU_WEIGHT:
+        words.append(f"weight {weight:g}")
+    if cpuset and len(parse_cpus(cpuset)) < max(cpus or 0.0, listed):
+        words.append(f"CPUs {cpuset}")
+    return ", ".join(words) or "-"
+
+
+def cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    """Return the cores that a row's subject has used since the row before, else since its start."""
+    used, start = row["cpu_seconds"], row.get("started_at")
+    if used is None:
+        return "-"
+    if before and before["cpu_seconds"] is not None and before.get("started_at") == start:
+        used, start = max(0.0, used - before["cpu_seconds"]), before["time"]
+    span = (row["time"] - start).total_seconds() if start else 0
+    return f"{used / span:z.2f}" if span > 0 else "-"
+
+
+def size(count: int | None) -> str:
+    """Return a number of bytes in three digits."""
+    if count is None:
+        return "-"
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1000 or unit == "GiB":
+            break
+        amount /= 1024
+    return f"{amount:.3g} {unit}"
+
+
+def described(settings: Settings, named: Iterable[str] = (), *, whole: bool = True) -> str:
+    """Return settings as people say them: 1.5 cpus, weight 300, paused.
+
+    Defaults are left out, but of those that are `named`; "no limit" is said where nothing else is
+    to be said of the `whole` of a container's settings.
+    """
+    words = [str(settings["state"])] if settings.get("state", "running") != "running" else []
+    if settings.get("turn_s"):
+        place = f"turn {settings['group'] + 1}," if "group" in settings else "turns of"
+        words.append(f"{place} {settings['turn_s']:g} s")
+    if settings.get("cpus") is not None:
+        words.append(f"{settings['cpus']:g} cpus")
+    weight = settings.get("cpu_weight")
+    if weight is not None and (weight != DEFAULT_CPU_WEIGHT or "cpu_weight" in named):
+        words.append(f"weight {weight:g}")
+    if settings.get("cpuset"):
+        words.append(f"on CPUs {settings['cpuset']}")
+    if settings.get("memory") is not None:
+        words.append(size(settings["memory"]))
+    if whole:
+        return ", ".join(words) or ("no limit" if settings else "-")
+    defaults = {"state": "running", "cpus": "no quota", "cpuset": "on all CPUs",
+                "memory": "no memory limit"}  # fmt: skip
+    words += [word for name, word in defaults.items()
+              if name in named and settings.get(name) in (None, word)]  # fmt: skip
+    return ", ".join(words) or "-"
+
+
+def changed(before: Settings, after: Settings) -> tuple[str, str]:
+    """Return what differs between settings before and after; where nothing does, all of them."""
+    names = [name for name in {**before, **after}
+             if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)]  # fmt: skip
+    names = names or [*before]
+    told = [{name: found[name] for name in names if name in found} for found in (before, after)]
+    return tuple(described(one, one, whole=False) for one in told)  # type: ignore[return-value]
