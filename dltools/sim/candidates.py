@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import describe
+from dltools.plan.policy.base import Policy
+from dltools.plan.policy.parameters import build, describe, worth_trying
 from dltools.plan.realisation.mode import Mode
 from dltools.report.comparison import Runs, means, ratio
 from dltools.report.outcomes import Summary, summarise
@@ -23,13 +25,7 @@ CRITERIA = {
 
 _MODES = (Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA)
 _INTERVALS = ("10", "30")
-_EXTRAS = {
-    "flowcon": ("alpha=0.01", "alpha=0.1"),
-    "tradl": ("favour=farthest",),
-    "dqoes": ("gain=adaptive",),
-    "specon": ("within=srtf", "within=slaq"),
-}  # fmt: skip
-_ALIKE = ("specon",)  # sets nothing by itself: one mode says all
+_BASELINE = "noop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +45,25 @@ class Candidate:
 
 def candidates() -> Iterator[Candidate]:
     """Yield what there is to try; the first changes nothing."""
-    yield Candidate("noop", "weight")
-    for name, policy in registry.policies([]).items():
-        if name == "noop":
-            continue
-        own = {p["name"] for p in describe(policy.parameters)}
-        bases = [(f"itval={s}",) for s in _INTERVALS] if "itval" in own else [()]
-        for mode in _MODES:
-            for base in bases:
-                if name not in _ALIKE or mode is _MODES[0]:
-                    yield Candidate(name, mode.value, base)
-                for extra in _EXTRAS.get(name, ()):
-                    yield Candidate(name, mode.value, (*base, extra))
+    own = registry.policies([])
+    yield from _candidates(own.pop(_BASELINE))
+    for policy in own.values():
+        yield from _candidates(policy)
+
+
+def _candidates(policy: Policy) -> Iterator[Candidate]:
+    has_interval = any(p["name"] == "itval" for p in describe(policy.parameters))
+    intervals = [(f"itval={seconds}",) for seconds in _INTERVALS] if has_interval else [()]
+    extras = [(), *((extra,) for extra in worth_trying(policy.parameters))]
+    for mode, interval, extra in product(_MODES, intervals, extras):
+        assignments = (*interval, *extra)
+        if mode is _MODES[0] or _gives_shares(policy, assignments):
+            yield Candidate(policy.name, mode.value, assignments)
+
+
+def _gives_shares(policy: Policy, assignments: tuple[str, ...]) -> bool:
+    given = dict(assignment.split("=") for assignment in assignments)
+    return policy.requirements(build(policy.parameters, given)).shares
 
 
 def score(summary: Summary, criterion: str) -> float:

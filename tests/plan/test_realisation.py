@@ -17,7 +17,6 @@ from dltools.plan.policy.metric_series import Series
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions, choose_mode
 from dltools.plan.realisation.queue import Queue, patience_s
 from dltools.plan.realisation.realise import realise
-from dltools.plan.records import Op
 
 
 def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> ContainerHistory:
@@ -238,7 +237,7 @@ def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
     found = realise(
         ModeChoice(Mode.ROTATE, "", 2.0), node(*jobs, shares={"a": 0.75, "b": 0.2, "c": 0.05})
     )
-    assert found.op is Op.ROTATE
+    assert found.takes_turns
     assert found.settings == {
         "a": {"group": 0, "turn_s": 3.0}, "b": {"group": 1, "turn_s": 1.0},
         "c": {"group": 1, "turn_s": 1.0},

@@ -24,6 +24,7 @@ class Requirements:
     `curves`: whether it predicts learning curves.
     `targets`: whether a job that meets a target starts a round.
     `cluster`: whether it looks at other hosts.
+    `shares`: whether it gives shares; else all realisations come to the same.
     """
 
     interval_s: float | None = None
@@ -32,6 +33,7 @@ class Requirements:
     curves: bool = False
     targets: bool = False
     cluster: bool = False
+    shares: bool = True
 
 
 class Tone(StrEnum):

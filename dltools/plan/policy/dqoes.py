@@ -27,14 +27,22 @@ from dltools.plan.policy.base import (
     Decision,
     HostState,
     IntervalChange,
+    JobClass,
     Requirements,
     State,
+    Tone,
 )
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
 from dltools.plan.policy.parameters import parameter
 
 OVER, SATISFIED, UNDER, UNKNOWN = "G", "S", "B", "?"
-_WORDS = {OVER: "over-achieving", SATISFIED: "satisfied", UNDER: "under-performing"}
+CLASSES = (
+    JobClass(OVER, "over-achieving", "faster than its target by more than alpha", Tone.DONE),
+    JobClass(SATISFIED, "satisfied", "within alpha of its target", Tone.GROWING),
+    JobClass(UNDER, "under-performing", "slower than its target by more than alpha", Tone.MISSED),
+    JobClass(UNKNOWN, "unknown", "no response time in the last interval"),
+)
+_WORDS = {one.name: one.word for one in CLASSES}
 _MOST_GAIN = 5.0
 
 
@@ -66,6 +74,7 @@ class Parameters:
         "fixed",
         "fixed, or adaptive: beta grows with the relative error, up to five times",
         choices=("fixed", "adaptive"),
+        worth_trying=("adaptive",),
         source="ours",
     )
     trim: bool = parameter(
@@ -96,6 +105,7 @@ class Dqoes:
     name = "dqoes"
     help = "response-time targets: CPU goes from over-achieving to under-performing models (DQoES)"
     parameters = Parameters
+    classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """One window of the interval, which doubles while the classes stay."""

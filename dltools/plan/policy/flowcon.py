@@ -22,19 +22,26 @@ from dltools.plan.policy.base import (
     Decision,
     HostState,
     IntervalChange,
+    JobClass,
     Requirements,
     State,
+    Tone,
 )
 from dltools.plan.policy.container_history import MICRO
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.signals import Growth, growth, signal_of
 
 NEW, WATCHING, COMPLETING = "NL", "WL", "CL"
+CLASSES = (
+    JobClass(NEW, "growing", "new, or its growth efficiency reaches alpha", Tone.GROWING),
+    JobClass(WATCHING, "watching", "slow for one round", Tone.WATCHED),
+    JobClass(COMPLETING, "completing", "slow for two rounds or more: it makes room", Tone.DONE),
+)
 _FORGET = 4
 """Intervals for which a slow job of unknown growth keeps its class (ours)."""
 
 _RANKS = {NEW: 0, WATCHING: 1, COMPLETING: 2}
-_WORDS = {NEW: "growing", WATCHING: "watching", COMPLETING: "completing"}
+_WORDS = {one.name: one.word for one in CLASSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,11 @@ class Parameters:
     """FlowCon's parameters."""
 
     alpha: float = parameter(
-        0.03, "growth efficiency (1/s) under which a job is slow", high=1.0, source="paper"
+        0.03,
+        "growth efficiency (1/s) under which a job is slow",
+        high=1.0,
+        worth_trying=("0.01", "0.1"),
+        source="paper",
     )
     itval: float = parameter(
         30.0, "seconds between two rounds", low=0.1, high=86400.0, source="paper"
@@ -69,6 +80,7 @@ class FlowCon:
     name = "flowcon"
     help = "elastic CPU limits by growth efficiency: completing jobs make room (FlowCon, ICPP 2019)"
     parameters = Parameters
+    classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """Two windows of the interval, which backs off."""

@@ -10,9 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
+from dltools.plan.policy.base import (
+    Allocation,
+    Cluster,
+    Decision,
+    JobClass,
+    Requirements,
+    State,
+)
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import in_line
+
+_MOST_QUEUES = 20
+
+CLASSES = tuple(
+    JobClass(f"Q{number}", f"queue {number}", "jobs of a lower queue go before it")
+    for number in range(1, _MOST_QUEUES + 1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +42,9 @@ class Parameters:
     factor: float = parameter(
         10.0, "how many times as long each further queue is", low=1.1, high=1e6, source="ours"
     )
-    queues: float = parameter(3.0, "number of queues", low=1.0, high=20.0, source="ours")
+    queues: float = parameter(
+        3.0, "number of queues", low=1.0, high=float(_MOST_QUEUES), source="ours"
+    )
     floor: float = parameter(
         0.02, "least share of a waiting job (of 1/n)", low=0.001, high=1.0, source="ours"
     )
@@ -40,6 +56,7 @@ class Las:
     name = "las"
     help = "least attained service first (as Tiresias, NSDI 2019)"
     parameters = Parameters
+    classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval."""

@@ -22,13 +22,16 @@ def parameter(
     low: float = 0.0,
     high: float = math.inf,
     choices: tuple[str, ...] = (),
+    worth_trying: tuple[str, ...] = (),
     source: str,
 ) -> Any:
     """Declare a parameter: a number from `low` to `high`, yes or no, or one of the words `choices`.
 
+    `worth_trying` holds the values that a search for the best settings tries beside the default.
     `source` says whose default and meaning it is: code, paper or ours.
     """
-    meta = {"help": help, "low": low, "high": high, "choices": choices, "source": source}
+    meta = {"help": help, "low": low, "high": high, "choices": choices,
+            "worth_trying": worth_trying, "source": source}  # fmt: skip
     return dataclasses.field(default=default, metadata=meta)
 
 
@@ -61,6 +64,15 @@ def describe(cls: type[Any]) -> list[dict[str, Any]]:
             "source": field.metadata["source"],
         }
         for field in dataclasses.fields(cls)
+    ]
+
+
+def worth_trying(cls: type[Any]) -> list[str]:
+    """Return NAME=VALUE for each value that a search for the best settings tries."""
+    return [
+        f"{field.name}={value}"
+        for field in dataclasses.fields(cls)
+        for value in field.metadata["worth_trying"]
     ]
 
 

@@ -28,9 +28,11 @@ from dltools.plan.policy.base import (
     Decision,
     HostState,
     JobAction,
+    JobClass,
     Policy,
     Requirements,
     State,
+    Tone,
 )
 from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory, by_run_id
 from dltools.plan.policy.parameters import parameter
@@ -39,7 +41,12 @@ from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.srtf import SRTF
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
-_WORDS = {PROGRESSING: "progressing", WATCHING: "watching", CONVERGED: "converged"}
+CLASSES = (
+    JobClass(PROGRESSING, "progressing", "it grows at alpha times its best or more", Tone.GROWING),
+    JobClass(WATCHING, "watching", "slow for one round", Tone.WATCHED),
+    JobClass(CONVERGED, "converged", "slow for two rounds or more: it may migrate", Tone.DONE),
+)
+_WORDS = {one.name: one.word for one in CLASSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ class Parameters:
         "none",
         "what each node gives its jobs: none, no limits; srtf or slaq, as that policy does",
         choices=("none", "srtf", "slaq"),
+        worth_trying=("srtf", "slaq"),
         source="ours",
     )
 
@@ -122,10 +130,14 @@ class Specon:
     name = "specon"
     help = "migrates slow-growing models away from fast-growing ones, in a cluster (SpeCon)"
     parameters = Parameters
+    classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """Two windows of the interval, all hosts, and learning curves for what a move saves."""
-        return Requirements(parameters.itval, windows=2, curves=True, cluster=True)
+        return Requirements(
+            parameters.itval, windows=2, curves=True, cluster=True,
+            shares=parameters.within != "none",
+        )  # fmt: skip
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the jobs of the host sampled last, and look for one migration in the cluster."""

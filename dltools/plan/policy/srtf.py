@@ -12,11 +12,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
+from dltools.plan.policy.base import (
+    Allocation,
+    Cluster,
+    Decision,
+    JobClass,
+    Requirements,
+    State,
+)
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import cap, in_line
 from dltools.plan.policy.signals import Remaining, refit, remaining
+
+NEW, KNOWN, GUESSED, ENDLESS = "new", "known", "guessed", "endless"
+CLASSES = (
+    JobClass(NEW, NEW, "of unknown length, in its first `explore` CPU seconds: it goes first"),
+    JobClass(KNOWN, KNOWN, "its remaining time is predicted"),
+    JobClass(GUESSED, GUESSED, "of unknown length: taken to need as much as it has had"),
+    JobClass(ENDLESS, ENDLESS, "no end in sight, or converged: it goes last"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +61,7 @@ class Srtf:
     name = "srtf"
     help = "shortest predicted remaining time first: best for the mean completion time"
     parameters = Parameters
+    classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval, and learning curves."""
@@ -67,9 +83,9 @@ class Srtf:
         for number, job in enumerate(order, 1):
             note = found[job.id].note
             rank = ranks[job.id][0]
-            job_class = "guessed" if rank == 1 and found[job.id].seconds is None else _CLASSES[rank]
+            job_class = GUESSED if rank == 1 and found[job.id].seconds is None else _CLASSES[rank]
             reason = f"{number}. of {len(order)}: {note}"
-            if job_class == "guessed":
+            if job_class == GUESSED:
                 reason += f"; taken to need the {job.attained:.3g} CPU s that it has had once more"
             signal = f"{job.attained:.3g} CPU s attained"
             allocations[job.id] = Allocation(
@@ -82,7 +98,7 @@ class Srtf:
 SRTF = Srtf()
 
 
-_CLASSES = ("new", "known", "endless", "endless")
+_CLASSES = (NEW, KNOWN, ENDLESS, ENDLESS)
 
 
 def _rank(job: ContainerHistory, found: Remaining, parameters: Parameters) -> tuple[int, float]:

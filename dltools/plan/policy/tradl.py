@@ -24,8 +24,10 @@ from dltools.plan.policy.base import (
     HostState,
     IntervalChange,
     JobAction,
+    JobClass,
     Requirements,
     State,
+    Tone,
 )
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
@@ -33,6 +35,13 @@ from dltools.plan.policy.shares import beta_floor, cap, in_proportion
 from dltools.plan.policy.signals import Remaining, refit, to_target
 
 FIRST, SECOND, THIRD = "P1", "P2", "P3"
+CLASSES = (
+    JobClass(FIRST, "before the first target", "its metric has not met dltools.target yet",
+             Tone.GROWING),
+    JobClass(SECOND, "before the last target", "its metric has not met dltools.target.final yet, "
+             "or it has no target within reach"),
+    JobClass(THIRD, "past its targets", "its metric has met all of its targets", Tone.DONE),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,7 @@ class Parameters:
         "nearest",
         "whom phase 1 favours: nearest to its target, or farthest from it",
         choices=("nearest", "farthest"),
+        worth_trying=("farthest",),
         source="ours",
     )
     explore: float = parameter(
@@ -70,6 +80,7 @@ class Tradl:
     name = "tradl"
     help = "two-tier accuracy targets: who is near its first target goes first (after TRADL)"
     parameters = Parameters
+    classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval and whenever a target is met; learning curves."""
