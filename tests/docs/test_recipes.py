@@ -1,0 +1,128 @@
+"""The recipes of CONTRIBUTING.md, followed in a copy of the package, give what they show."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from helpers.tools import TOOLS, command, environment
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+
+_BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.S | re.M)
+_SHOWN = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.M)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its kind (python, diff, console), its text, the file named before it."""
+
+    kind: str
+    text: str
+    file: str
+
+
+def recipes() -> dict[str, str]:
+    """The text of each recipe, by its title."""
+    parts = re.split(r"^### (.*)\n", TEXT.partition("## Recipes")[2], flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def blocks(recipe: str) -> Iterator[Block]:
+    end = 0
+    file = ""
+    for match in _BLOCK.finditer(recipe):
+        named = re.findall(r"`(dltools/[\w/]+\.py)`", recipe[end : match.start()])
+        file, end = named[-1] if named else file, match.end()
+        yield Block(match[2], textwrap.dedent(match[3]), file)
+
+
+def patched(text: str, diff: str) -> str:
+    """Make a change: the lines that stay or go must be in the text, once."""
+    lines = diff.splitlines()
+    old = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("+"))
+    new = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("-"))
+    assert text.count(f"\n{old}") == 1, f"not there, or more than once:\n{old}"
+    return text.replace(f"\n{old}", f"\n{new}")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of the package, and the tools that run from it."""
+
+    root: Path
+
+    def follow(self, recipe: str) -> None:
+        """Make the changes that a recipe shows."""
+        for block in blocks(recipe):
+            file = self.root / block.file
+            if block.kind == "python":
+                assert not file.exists(), block.file
+                file.write_text(block.text)
+            elif block.kind == "diff":
+                file.write_text(patched(file.read_text(), block.text))
+
+    def run(self, line: str) -> str:
+        """Run a line of the shell; return what it prints."""
+        path = f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", line], cwd=self.root, capture_output=True, text=True,
+            errors="replace",
+            env=environment(PATH=path, DLTOOLS_PLUGINS="") | {"PYTHONPATH": str(self.root)},
+            timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "dltools", tmp_path / "dltools", ignore=ignored)
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    (tmp_path / "bin").mkdir()
+    for name in TOOLS:
+        script = tmp_path / "bin" / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(command(name))} "$@"\n')
+        script.chmod(0o755)
+    return Copy(tmp_path)
+
+
+def test_there_is_a_recipe_for_each_thing_that_is_added_often() -> None:
+    assert list(recipes()) == [
+        "Add a policy",
+        "Add a family of logs",
+        "Add a column",
+        "Add an output format",
+        "Add an engine",
+    ]
+
+
+@pytest.mark.parametrize("title", recipes())
+def test_a_recipe_followed_gives_what_it_shows(title: str, copy: Copy) -> None:
+    recipe = recipes()[title]
+    copy.follow(recipe)
+    shown = [pair for block in blocks(recipe) if block.kind == "console"
+             for pair in _SHOWN.findall(block.text)]  # fmt: skip
+    assert shown
+    for line, output in shown:
+        assert copy.run(line) == output, line
+
+
+@pytest.mark.parametrize("title", recipes())
+def test_without_the_recipe_the_tools_do_not_know_the_thing(title: str, copy: Copy) -> None:
+    """What is shown comes from the change, and not from what is there already."""
+    consoles = [block.text for block in blocks(recipes()[title]) if block.kind == "console"]
+    shown = [pair for text in consoles for pair in _SHOWN.findall(text)]
+    with pytest.raises(AssertionError):
+        for line, output in shown:
+            assert copy.run(line) == output
