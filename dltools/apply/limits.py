@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from dltools.cpus import format_cpus, parse_cpus
-from dltools.engine import cgroup, node
+from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine
+from dltools.engine.kernel_files import read_int, read_text
 from dltools.engine.quota import PERIOD_US, configured_quota, nano_cpus
 from dltools.engine.weight import configured_weight, weight_from_v2, weight_to_v2
 from dltools.plan.realisation.settings import Settings
@@ -53,9 +54,9 @@ def locate(engine: Engine, container: Container, mounts: list[cgroup.Mount]) -> 
     every = format_cpus(range(max(1, engine.cpus)))
     if found is None:
         return Place(container, None, float(engine.cpus), every)
-    bounds = node.bounds([found], mounts)
-    usable = node.usable_cpus(bounds) or float(engine.cpus)
-    lists = (cgroup.cpuset(*level) for level in bounds.cpuset)
+    bounds = host.bounds([found], mounts)
+    usable = host.usable_cpus(bounds) or float(engine.cpus)
+    lists = (directory.cpuset() for directory in bounds.cpuset)
     return Place(container, found, usable, next((text for text in lists if text), every))
 
 
@@ -64,12 +65,12 @@ def in_force(place: Place) -> Settings:
     found = place.cgroup.directory("cpu") if place.cgroup else None
     if found is None:
         return recorded(place.container.host_config, place)
-    cores, weight = cgroup.quota_cores(*found), cgroup.weight(*found)
+    cores, weight = found.quota(), found.weight()
     settings: Settings = {"cpus": None if cores is None or cores >= place.cpus else cores}
     if weight is not None:
         settings["cpu_weight"] = weight
     if at := place.cgroup and place.cgroup.directory("cpuset"):
-        text = cgroup.cpuset(*at)
+        text = at.cpuset()
         settings["cpuset"] = None if text in (None, place.cpuset) else text
     return settings
 
@@ -81,10 +82,10 @@ def exactly(place: Place) -> dict[str, str]:
         return {}
     directory, number = found
     names = ("cpu.max", "cpu.weight") if number == 2 else _V1_FILES
-    texts = {name: cgroup.read_text(directory / name).strip() for name in names}
+    texts = {name: read_text(directory / name).strip() for name in names}
     if at := place.cgroup and place.cgroup.directory("cpuset"):
         # By its effect: version 2 has no text for "all" at first, and the engine cannot set that.
-        texts[CPUSET] = cgroup.cpuset(*at) or ""
+        texts[CPUSET] = at.cpuset() or ""
     return texts
 
 
@@ -236,17 +237,17 @@ def _write_cpuset(place: Place, cpus: str) -> None:
 
 def _write_quota(directory: Path, version: int, cpus: float | None) -> None:
     if version == 1:
-        period = cgroup.read_int(directory / "cpu.cfs_period_us") or PERIOD_US
+        period = read_int(directory / "cpu.cfs_period_us") or PERIOD_US
         quota = -1 if cpus is None else max(LEAST_QUOTA_US, round(cpus * period))
         (directory / "cpu.cfs_quota_us").write_text(str(quota))
         return
-    present = cgroup.read_text(directory / "cpu.max").split()
+    present = read_text(directory / "cpu.max").split()
     period = int(present[1]) if len(present) == 2 else PERIOD_US
     if cpus is None:
         (directory / "cpu.max").write_text(f"max {period}")
         return
     quota = max(LEAST_QUOTA_US, round(cpus * period))
     burst = directory / "cpu.max.burst"
-    if (cgroup.read_int(burst) or 0) > quota:  # the kernel refuses a quota below the burst
+    if (read_int(burst) or 0) > quota:  # the kernel refuses a quota below the burst
         burst.write_text(str(quota))
     (directory / "cpu.max").write_text(f"{quota} {period}")

@@ -10,14 +10,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
+from dltools.engine.kernel_files import ROOT, read_text
 
 _LOOKS = 5
 _BETWEEN_S = 0.02
 
 
-def busy(group: Cgroup, root: Path = cgroup.ROOT) -> int | None:
+def busy(group: Cgroup, root: Path = ROOT) -> int | None:
     """Return the most threads that want a CPU at once in a tenth of a second, None where they are
     out of sight."""
     found = group.directory("cpu") or group.directory("cpuset")
@@ -27,7 +27,7 @@ def busy(group: Cgroup, root: Path = cgroup.ROOT) -> int | None:
     for look in range(_LOOKS):
         if look:
             time.sleep(_BETWEEN_S)
-        pids = cgroup.read_text(found[0] / "cgroup.procs").split()
+        pids = read_text(found[0] / "cgroup.procs").split()
         if not pids:
             return None
         most = max(most, sum(_running(root / "proc" / pid / "task") for pid in pids))
@@ -44,4 +44,4 @@ def _running(tasks: Path) -> int:
 
 def _state(thread: Path) -> str:
     """Return a thread's state; its name, which may hold anything, ends with the last bracket."""
-    return cgroup.read_text(thread / "stat").rpartition(")")[2].strip()[:1]
+    return read_text(thread / "stat").rpartition(")")[2].strip()[:1]

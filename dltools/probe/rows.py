@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, parse_time
+from dltools.engine.counters import network_bytes, usage
 from dltools.engine.quota import configured_quota
 from dltools.engine.weight import configured_weight
 from dltools.observations.table import Row
@@ -39,7 +39,7 @@ def progress_row(time: datetime, host: str, id_: str, name: str, point: Point) -
 
 
 def container_row(
-    container: Container, group: Cgroup | None, gap: str | None, node_row: Row
+    container: Container, group: Cgroup | None, gap: str | None, host_row: Row
 ) -> Row:
     """Return a container's counters, and the limits in force."""
     row: Row = {
@@ -55,46 +55,45 @@ def container_row(
         "gap": gap,
     }
     if group is None:
-        return row | _limits_by_inspection(container, node_row)
-    used = cgroup.usage(group)
-    received, sent = cgroup.network_bytes(container.pid, read=group.read)
-    row |= {
-        "cpu_seconds": used.cpu_seconds,
-        "cpu_throttled_seconds": used.throttled_seconds,
+        return row | _limits_by_inspection(container, host_row)
+    used = usage(group)
+    network = network_bytes(container.pid, read=group.files.read)
+    return row | {
+        "cpu_seconds": used.cpu.seconds,
+        "cpu_throttled_seconds": used.cpu.throttled_seconds,
         **{f"{name}_pressure_seconds": value for name, value in used.pressure.items()},
-        "cpu_limit_cores": _bounded(used.cpu_limit, node_row["cpu_count"])
-        if "cpu_limit" in used.known
+        "cpu_limit_cores": _bounded(used.cpu.quota, host_row["cpu_count"])
+        if used.cpu.is_quota_known
         else None,
-        "cpu_weight": used.cpu_weight,
-        "cpuset": used.cpuset,
+        "cpu_weight": used.cpu.weight,
+        "cpuset": used.cpu.cpuset,
         "thread_count": used.threads,
-        "memory_usage_bytes": used.memory_usage,
-        "memory_working_set_bytes": used.memory_working_set,
-        "memory_anon_bytes": used.memory_anon,
-        "memory_file_bytes": used.memory_file,
-        "memory_shmem_bytes": used.memory_shmem,
-        "memory_limit_bytes": _bounded(used.memory_limit, node_row["memory_total_bytes"])
-        if "memory_limit" in used.known
+        "memory_usage_bytes": used.memory.used,
+        "memory_working_set_bytes": used.memory.working_set,
+        "memory_anon_bytes": used.memory.anon,
+        "memory_file_bytes": used.memory.file,
+        "memory_shmem_bytes": used.memory.shmem,
+        "memory_limit_bytes": _bounded(used.memory.limit, host_row["memory_total_bytes"])
+        if used.memory.is_limit_known
         else None,
-        "io_read_bytes": used.io_read,
-        "io_write_bytes": used.io_write,
-        "network_receive_bytes": received,
-        "network_transmit_bytes": sent,
+        "io_read_bytes": used.io.read,
+        "io_write_bytes": used.io.written,
+        "network_receive_bytes": network.read,
+        "network_transmit_bytes": network.written,
     }
-    return row
 
 
 def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
     return whole if limit is None else limit if whole is None else min(limit, whole)
 
 
-def _limits_by_inspection(container: Container, node_row: Row) -> Row:
+def _limits_by_inspection(container: Container, host_row: Row) -> Row:
     config = container.host_config
     return {
-        "cpu_limit_cores": _bounded(configured_quota(config), node_row["cpu_count"]),
+        "cpu_limit_cores": _bounded(configured_quota(config), host_row["cpu_count"]),
         "cpu_weight": configured_weight(config),
         "memory_limit_bytes": _bounded(
-            config.get("Memory") or None, node_row["memory_total_bytes"]
+            config.get("Memory") or None, host_row["memory_total_bytes"]
         ),
     }
 

@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dltools.engine import cgroup, node, pauses
+from dltools.engine import cgroup, host, pauses
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine, GoneError
+from dltools.engine.kernel_files import hold_files
 from dltools.engine.pauses import Note
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 from dltools.labels import ENDPOINT, FILES, PATTERN, doubts
@@ -77,7 +78,7 @@ class Sampler:
         self._following = self._windowed = False
         self._stale = True  # the inventory may have changed
         self._listed = 0.0
-        self._bounds = node.bounds((), self._mounts)
+        self._bounds = host.bounds((), self._mounts)
         self._begun = time.time()
         self._gpus = Gpus()
         self._turns: dict[str, Note] = {}
@@ -86,7 +87,7 @@ class Sampler:
     def follow(self) -> None:
         """From now on watch events and read only new log lines: for a stream of samples."""
         self._following = True
-        cgroup.hold_files()
+        hold_files()
         self._watch_events(self._begun)
 
     def resume(self) -> None:
@@ -197,7 +198,7 @@ class Sampler:
         for key in self._watched.keys() - listed.keys():
             gone = self._watched.pop(key)
             if gone.cgroup is not None:
-                gone.cgroup.release()
+                gone.cgroup.files.close()
             if source := self._logs.get(key):  # kept: the container may start again
                 self._parting += source.drain(ended=True)
         while self._removed:
@@ -213,14 +214,14 @@ class Sampler:
             if old is not None and old.container.started == watched.container.started:
                 continue  # its start is what made us inspect it in the first place
             if old is not None and old.cgroup is not None:
-                old.cgroup.release()
+                old.cgroup.files.close()
             self._watched[watched.container.id] = watched
             fresh.append(watched.container.id)
         for key, entry in listed.items():
             if key in self._watched:
                 self._renew(self._watched[key], entry)
         groups = [watched.cgroup for watched in self._watched.values() if watched.cgroup]
-        self._bounds = node.bounds(groups, self._mounts)
+        self._bounds = host.bounds(groups, self._mounts)
         return fresh
 
     def _each(self, ask: Callable[[str], _Answer], keys: list[str]) -> list[_Answer]:
@@ -317,7 +318,7 @@ class Sampler:
             "kind": "node",
             "gpu_count": self._gpus.count,
             "gap": self._gpus.gap,
-            **node.sample(self._bounds),
+            **host.measure(self._bounds),
         }
         if self._watched and not groups:  # a remote engine: its own word for its size
             first |= {"cpu_count": float(self._engine.cpus), "cpu_seconds": None,

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.cgroup_trees import TREES, Machine
 
-from dltools.engine import cgroup, node
+from dltools.engine import cgroup
+from dltools.engine.counters import network_bytes
+from dltools.engine.counters import usage as usage_of
+from dltools.engine.usage import Usage
 
 
 @pytest.fixture(scope="module", params=TREES)
@@ -14,10 +16,10 @@ def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Machine(request.param, tmp_path_factory.mktemp("machine"))
 
 
-def usage(machine: Machine, name: str) -> cgroup.Usage:
+def usage(machine: Machine, name: str) -> Usage:
     found = cgroup.of_process(machine.pid(name), cgroup.mounts(machine.root), machine.root)
     assert found is not None
-    return cgroup.usage(found)
+    return usage_of(found)
 
 
 @pytest.mark.parametrize(
@@ -28,42 +30,42 @@ def test_quota_is_what_the_container_was_started_with(
     machine: Machine, name: str, cores: float | None
 ) -> None:
     found = usage(machine, name)
-    assert found.cpu_limit == cores
-    assert "cpu_limit" in found.known
+    assert found.cpu.quota == cores
+    assert found.cpu.is_quota_known
 
 
 def test_weight_is_in_docker_shares_with_1024_the_default(machine: Machine) -> None:
-    assert usage(machine, "plain").cpu_weight == 1024
+    assert usage(machine, "plain").cpu.weight == 1024
     # runc 1.1 turns 512 shares into weight 20 of 100 on version 2: a fifth of the default's CPU.
-    assert usage(machine, "shares512").cpu_weight == (512 if machine.version == 1 else 204.8)
+    assert usage(machine, "shares512").cpu.weight == (512 if machine.version == 1 else 204.8)
 
 
 def test_cpuset_is_the_effective_one(machine: Machine) -> None:
-    assert usage(machine, "plain").cpuset == "0-1"
-    assert usage(machine, "cpuset1").cpuset == "1"
+    assert usage(machine, "plain").cpu.cpuset == "0-1"
+    assert usage(machine, "cpuset1").cpu.cpuset == "1"
 
 
 def test_memory_is_told_apart(machine: Machine) -> None:
     found = usage(machine, "mem256")
-    assert found.memory_limit == 256 << 20
-    assert found.memory_shmem is not None
-    assert found.memory_shmem >= 32 << 20  # it holds 32 MiB in /dev/shm
-    assert found.memory_usage is not None
-    assert found.memory_working_set is not None
-    assert found.memory_shmem <= found.memory_working_set <= found.memory_usage < 256 << 20
-    assert usage(machine, "plain").memory_limit is None
+    assert found.memory.limit == 256 << 20
+    assert found.memory.shmem is not None
+    assert found.memory.shmem >= 32 << 20  # it holds 32 MiB in /dev/shm
+    assert found.memory.used is not None
+    assert found.memory.working_set is not None
+    assert found.memory.shmem <= found.memory.working_set <= found.memory.used < 256 << 20
+    assert usage(machine, "plain").memory.limit is None
 
 
 def test_cpu_seconds_agree_with_those_of_the_processes(machine: Machine) -> None:
     for name in ("plain", "cpus05", "shares512", "cpuset1", "paused"):
         stat = (machine.root / f"proc/{machine.pid(name)}/stat").read_text()
         ticks = sum(map(int, stat.rpartition(")")[2].split()[11:15]))  # own and waited-for
-        assert usage(machine, name).cpu_seconds == pytest.approx(ticks / 100, rel=0.05, abs=0.2)
+        assert usage(machine, name).cpu.seconds == pytest.approx(ticks / 100, rel=0.05, abs=0.2)
 
 
 def test_throttling_is_in_seconds(machine: Machine) -> None:
     for name in machine.containers:
-        throttled = usage(machine, name).throttled_seconds
+        throttled = usage(machine, name).cpu.throttled_seconds
         assert throttled is not None
         assert 0 <= throttled < 5
 
@@ -86,10 +88,10 @@ def test_a_process_belongs_to_its_container_alone(machine: Machine) -> None:
 
 
 def test_network_bytes_leave_lo_out(machine: Machine) -> None:
-    received, sent = cgroup.network_bytes(machine.pid("plain"), machine.root)
-    assert received is not None
-    assert sent is not None
-    assert 0 <= sent < 100_000
+    found = network_bytes(machine.pid("plain"), machine.root)
+    assert found.read is not None
+    assert found.written is not None
+    assert 0 <= found.written < 100_000
 
 
 def test_a_process_that_is_gone_has_no_cgroup(machine: Machine) -> None:
@@ -99,73 +101,9 @@ def test_a_process_that_is_gone_has_no_cgroup(machine: Machine) -> None:
 def test_a_vanished_cgroup_gives_unknowns_and_no_error(tmp_path: Path) -> None:
     gone = cgroup.Cgroup({}, tmp_path / "gone")
     assert not gone.exists
-    assert cgroup.usage(gone).cpu_seconds is None
-    assert cgroup.usage(gone).known == frozenset()
-
-
-# The node
-
-
-def groups(machine: Machine) -> list[cgroup.Cgroup]:
-    mounted = cgroup.mounts(machine.root)
-    found = (
-        cgroup.of_process(machine.pid(name), mounted, machine.root) for name in machine.containers
-    )
-    return [one for one in found if one is not None]
-
-
-def test_node_has_the_cpus_and_memory_of_the_machine(machine: Machine) -> None:
-    row = node.sample(node.bounds(groups(machine), cgroup.mounts(machine.root)), machine.root)
-    assert row["cpu_count"] == 2
-    assert row["memory_total_bytes"] > row["memory_available_bytes"] > 1 << 30
-    assert row["cpu_seconds"] > 10
-    assert row["cpu_pressure_seconds"] > 0
-
-
-def test_node_without_containers_is_still_measured(machine: Machine) -> None:
-    assert node.usable_cpus(node.bounds([], cgroup.mounts(machine.root)), machine.root) == 2
-
-
-@pytest.fixture
-def own_machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
-    yield Machine(request.param, tmp_path)
-
-
-@pytest.mark.parametrize("own_machine", TREES, indirect=True)
-def test_quota_of_the_parent_bounds_the_node(own_machine: Machine) -> None:
-    found = groups(own_machine)
-    above = found[0].directory("cpu")
-    assert above is not None
-    parent = above[0].parent
-    if own_machine.version == 1:
-        (parent / "cpu.cfs_period_us").write_text("100000\n")
-        (parent / "cpu.cfs_quota_us").write_text("130000\n")
-    else:
-        (parent / "cpu.max").write_text("130000 100000\n")
-    assert (
-        node.usable_cpus(node.bounds(found, cgroup.mounts(own_machine.root)), own_machine.root)
-        == 1.3
-    )
-
-
-@pytest.mark.parametrize("own_machine", TREES, indirect=True)
-def test_quota_of_one_container_does_not_bound_the_node(own_machine: Machine) -> None:
-    mounted = cgroup.mounts(own_machine.root)
-    one = cgroup.of_process(own_machine.pid("cpus05"), mounted, own_machine.root)
-    assert one is not None
-    assert node.usable_cpus(node.bounds([one], mounted), own_machine.root) == 2
-
-
-@pytest.mark.parametrize("own_machine", TREES, indirect=True)
-def test_cpuset_of_the_parent_bounds_the_node(own_machine: Machine) -> None:
-    found = groups(own_machine)
-    above = found[0].directory("cpuset")
-    assert above is not None
-    name = "cpuset.effective_cpus" if own_machine.version == 1 else "cpuset.cpus.effective"
-    (above[0].parent / name).write_text("1\n")
-    assert (
-        node.usable_cpus(node.bounds(found, cgroup.mounts(own_machine.root)), own_machine.root) == 1
-    )
+    assert usage_of(gone).cpu.seconds is None
+    assert not usage_of(gone).cpu.is_quota_known
+    assert not usage_of(gone).memory.is_limit_known
 
 
 def test_mount_whose_root_is_a_cgroup_shows_only_what_is_below(tmp_path: Path) -> None:

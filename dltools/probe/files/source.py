@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from dltools.engine.cgroup import read_text
+from dltools.engine.kernel_files import read_text
 from dltools.observations.metrics import is_metric, normal
 from dltools.probe.files.events import Events
 from dltools.probe.files.rooted import Root

@@ -1,0 +1,59 @@
+"""What a container uses and what limits it, as its cgroup shows: seconds, bytes, cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUsage:
+    """CPU time and limits. `weight` is in Docker's shares; `quota` is None for no quota too, and
+    only says so where `weight` is known. Other fields are None if the file is missing."""
+
+    seconds: float | None = None
+    throttled_seconds: float | None = None
+    quota: float | None = None
+    weight: float | None = None
+    cpuset: str | None = None
+
+    @property
+    def is_quota_known(self) -> bool:
+        """Whether `quota` None means that there is no quota."""
+        return self.weight is not None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUsage:
+    """Memory in bytes. `limit` is None for no limit too, and only says so where `used` is known."""
+
+    used: int | None = None
+    working_set: int | None = None
+    anon: int | None = None
+    file: int | None = None
+    shmem: int | None = None
+    limit: int | None = None
+
+    @property
+    def is_limit_known(self) -> bool:
+        """Whether `limit` None means that there is no limit."""
+        return self.used is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Bytes in and out: read and written, or received and sent; None if they are not counted."""
+
+    read: int | None = None
+    written: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counters and limits of one cgroup. `pressure` maps cpu, memory and io to seconds."""
+
+    cpu: CpuUsage = field(default_factory=CpuUsage)
+    memory: MemoryUsage = field(default_factory=MemoryUsage)
+    io: Transfer = field(default_factory=Transfer)
+    threads: int | None = None
+    pressure: Mapping[str, float] = field(default_factory=dict)
