@@ -182,8 +182,8 @@ def probe(
     streaming = interval is not None
     format_ = chosen(_asked(format_, output, context), output, streaming=streaming)
 
-    from dltools.probe.expressions import compiled
     from dltools.probe.progress import Pattern
+    from dltools.probe.progress.expressions import compiled
 
     regex = Pattern(pattern) if pattern else None
     names = tuple(compiled(one, "--name") for one in name or ())

@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import islice
 
 from dltools.errors import ConfigError
-from dltools.probe.expressions import compiled
 from dltools.probe.progress.base import Point, number
+from dltools.probe.progress.expressions import compiled
 
 _SPECIAL = ("step", "epoch", "metric", "value")
 
