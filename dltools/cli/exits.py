@@ -18,22 +18,43 @@ from dltools.text import printable
 
 
 class Exit(IntEnum):
-    """How a tool ends; 65 to 78 are those of sysexits.h, 130 and up 128 plus a signal."""
+    """How a tool ends; 65 to 78 are those of sysexits.h, 130 and up are 128 plus a signal."""
 
     OK = 0
-    PARTIAL = 1  # some actions failed
+    PARTIAL = 1
     USAGE = 2
-    DATA = 65  # bad input
-    UNAVAILABLE = 69  # no engine, driver or cgroup
-    SOFTWARE = 70  # a bug in dltools
-    CANT_CREATE = 73  # the output cannot be created
+    DATA = 65
+    UNAVAILABLE = 69
+    SOFTWARE = 70
+    CANT_CREATE = 73
     IO = 74
-    RETRY = 75  # locked, or stale: try again
+    RETRY = 75
     PERMISSION = 77
     CONFIG = 78
     INTERRUPTED = 130
     PIPE = 141
     TERMINATED = 143
+
+
+COMMON: dict[Exit, str] = {
+    Exit.OK: "Success.",
+    Exit.USAGE: "Wrong usage.",
+    Exit.DATA: "The input is malformed, or does not fit into memory.",
+    Exit.SOFTWARE: "A bug in dltools.",
+    Exit.CANT_CREATE: "The output cannot be created.",
+    Exit.IO: "Reading or writing failed; for example, the disk is full.",
+    Exit.PERMISSION: "Permission denied.",
+    Exit.CONFIG: "A setting is unknown or out of range.",
+    Exit.INTERRUPTED: "Ended by Ctrl-C.",
+    Exit.PIPE: "The reader of the output went away.",
+    Exit.TERMINATED: "Ended by SIGTERM.",
+}
+"""The codes that every tool can give, and their meanings. A tool's module `exits` adds to them."""
+
+
+def table(own: dict[Exit, str]) -> dict[Exit, str]:
+    """Return a tool's exit codes and their meanings, in order: the common ones and its own."""
+    return dict(sorted((COMMON | own).items()))
 
 
 CODES: dict[type[errors.DltoolsError], Exit] = {

@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from helpers import fake
 from helpers.fake import FakeEngine
 from helpers.tools import TOOLS, Tools, environment
 
-from dltools.cli.exits import Exit
+from dltools.cli.exits import COMMON, Exit
 
 PLAN = fake.plan({"cpus": 0.5})
 NOWHERE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
@@ -307,6 +309,7 @@ def test_exit(
     done = produce(World(tool, fake_engine, state, tmp_path))
     stderr = done.stderr.decode()
     assert done.returncode == code, stderr
+    assert code in exits_of(tool_of(done)), "not among the tool's exit codes"
     assert "Traceback" not in stderr
     if code in SILENT or produce is a_stale_plan:
         assert stderr == ""
@@ -317,6 +320,18 @@ def test_exit(
 
 def test_every_code_is_produced() -> None:
     assert {code for code, _ in CASES} == set(Exit)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_codes_of_a_tool_are_in_order_and_have_meanings(name: str) -> None:
+    exits = exits_of(name)
+    assert list(exits) == sorted(exits)
+    assert COMMON.keys() <= exits.keys()
+    assert all(re.fullmatch(r"[A-Z].*\.", meaning) for meaning in exits.values())
+
+
+def test_every_code_is_of_some_tool() -> None:
+    assert {code for name in TOOLS for code in exits_of(name)} == set(Exit)
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
@@ -347,6 +362,18 @@ def test_debug_shows_where_a_bug_is(
     done = patched(world, "dl-plan", breakage, DLTOOLS_DEBUG="1")
     assert b"Traceback" in done.stderr
     assert done.returncode != 0
+
+
+def exits_of(name: str) -> dict[Exit, str]:
+    """Return the exit codes that a tool says it can give."""
+    module = import_module(f"dltools.cli.{name.removeprefix('dl-')}.exits")
+    found: dict[Exit, str] = module.EXITS
+    return found
+
+
+def tool_of(done: Done) -> str:
+    """Return the name of the tool that was run."""
+    return re.findall(r"sys\.argv\[0\] = '(dl-\w+)'", " ".join(done.args))[0]
 
 
 # How to run a tool in special surroundings
@@ -411,4 +438,4 @@ def signalled(world: World, number: signal.Signals) -> Done:
     process.stdout.readline()
     process.send_signal(number)
     code = process.wait(timeout=120)
-    return subprocess.CompletedProcess([], code, b"", process.stderr.read())
+    return subprocess.CompletedProcess(process.args, code, b"", process.stderr.read())
