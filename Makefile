@@ -3,6 +3,7 @@
 # make lint   style, types, import contracts, man pages
 # make bench  ratios against docker stats, time and precision of the rest, printed
 # make bench-live  the same trainings, and serving, under several policies; a quarter of an hour
+# make docs   the generated parts of man pages, completions and README, from parsers and tables
 # make structure  the package's folders, imports and sizes in figures, beside those of old
 # make papers     the papers' experiments over twenty seeds: samples/papers/results.md
 # make test-v2  the whole pipe in an emulated machine with systemd and cgroup v2 (root; ten minutes)
@@ -18,7 +19,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: demo test test-v2 lint bench bench-live papers structure clean
+.PHONY: demo test test-v2 lint bench bench-live papers structure docs clean
 
 $(VENV)/bin/python:
 	@$(if $(MOVED),echo "$(VENV) was made in another place: it is made anew")
@@ -76,6 +77,9 @@ papers: $(VENV)/.run
 	@$(BIN)/python samples/papers/papers.py > samples/papers/results.md.part
 	@mv samples/papers/results.md.part samples/papers/results.md
 	@cat samples/papers/results.md
+
+docs: $(VENV)/.run
+	@PYTHONPATH=tests $(BIN)/python -m docs.generate
 
 structure:
 	@$(PYTHON) tests/bench/structure.py

@@ -1,15 +1,22 @@
 # bash completion for dl-apply
 
+. "${BASH_SOURCE[0]%dl-apply*}dl-plan${BASH_SOURCE[0]##*dl-apply}"  # what they share
+
 _dl_apply() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    local text before prefix=
+    _dltools_split
+    # generated: options
     case $before in
-        --state-dir) COMPREPLY=($(compgen -d -- "$word")); return ;;
-        --format) COMPREPLY=($(compgen -W "auto table jsonl" -- "$word")); return ;;
+        --hold|--patience) COMPREPLY=() ;;
+        --state-dir) _dltools_files -d ;;
+        --format) _dltools_reply auto table jsonl ;;
+        *)
+            if [[ $text == -* ]]; then
+                _dltools_reply --dry-run --offline --undo --status --restore --hold --patience --state-dir --format --verbose --version --help
+            else
+                _dltools_files -f
+            fi ;;
     esac
-    if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W "--dry-run --offline --undo --status --restore --hold --patience --state-dir --format --verbose --version --help" -- "$word"))
-    else
-        COMPREPLY=($(compgen -f -- "$word"))
-    fi
+    # end
 }
 complete -o filenames -F _dl_apply dl-apply

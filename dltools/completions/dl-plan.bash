@@ -1,10 +1,11 @@
 # bash completion for dl-plan
 
-# What --set takes of these policies: NAME= for a number, NAME=VALUE for each choice.
+# Print what --set takes of these policies: NAME= for a number, NAME=VALUE for each choice.
 _dltools_parameters() {
     local policy
     for policy; do
         case $policy in
+            # generated: parameters
             flowcon) echo alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false ;;
             tradl) echo itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= ;;
             dqoes) echo alpha= beta= itval= itval_max= quantile= gain=fixed gain=adaptive trim=true trim=false ;;
@@ -12,11 +13,12 @@ _dltools_parameters() {
             las) echo itval= queue= factor= queues= floor= ;;
             slaq) echo itval= floor= parts= ;;
             srtf) echo itval= explore= hysteresis= floor= ;;
+            # end
         esac
     done
 }
 
-# The policies on the command line.
+# Print the policies on the command line.
 _dltools_policies() {
     local at word
     for ((at = 1; at < COMP_CWORD; at++)); do
@@ -31,7 +33,8 @@ _dltools_policies() {
     done
 }
 
-# Complete what bash has split at = from these words: `text` is all of it, `before` what it follows.
+# Join what bash has split at =: set `text` to the word to complete, `before` to the one before it, and
+# `prefix` to the part of `text` that bash keeps.
 _dltools_split() {
     local at=$COMP_CWORD last=${COMP_WORDS[COMP_CWORD]}
     text=$last
@@ -47,31 +50,43 @@ _dltools_split() {
     fi
 }
 
+# Offer words; after one that ends in = or : a value follows.
 _dltools_reply() {
     COMPREPLY=($(compgen -W "$*" -- "$text"))
-    [[ "${COMPREPLY[*]} " == *"= "* ]] && compopt -o nospace 2>/dev/null
+    [[ "${COMPREPLY[*]} " == *[=:]" "* ]] && compopt -o nospace 2>/dev/null
     COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
+}
+
+# Offer the parameters of the policies chosen, else of the default ones: DEFAULTS [POLICY ...].
+_dltools_set() {
+    local defaults=$1
+    shift
+    _dltools_reply $(_dltools_parameters ${@:-$defaults})
+}
+
+# Offer files (-f) or directories (-d).
+_dltools_files() {
+    mapfile -t COMPREPLY < <(compgen "$1" -- "$text")
 }
 
 _dl_plan() {
     local text before prefix=
     _dltools_split
+    # generated: options
     case $before in
-        -p|--policy) _dltools_reply flowcon tradl dqoes specon noop fair las slaq srtf; return ;;
-        --realize) _dltools_reply auto quota weight priority rotate cores; return ;;
-        --set)
-            local policy
-            policy=$(_dltools_policies | tail -n 1)
-            _dltools_reply $(_dltools_parameters "${policy:-${DLTOOLS_POLICY:-flowcon}}")
-            return ;;
-        --format) _dltools_reply auto table jsonl; return ;;
-        --params|--targets|--state|--save-state) COMPREPLY=($(compgen -f -- "$text")); return ;;
-        --quantum) return ;;
+        -p|--policy) _dltools_reply flowcon tradl dqoes specon noop fair las slaq srtf ;;
+        --set) _dltools_set "${DLTOOLS_POLICY:-flowcon}" $(_dltools_policies | tail -n 1) ;;
+        --params|--targets|--state|--save-state) _dltools_files -f ;;
+        --realize) _dltools_reply auto quota weight priority rotate cores ;;
+        --quantum) COMPREPLY=() ;;
+        --format) _dltools_reply auto table jsonl ;;
+        *)
+            if [[ $text == -* ]]; then
+                _dltools_reply --policy --set --params --realize --quantum --targets --state --save-state --every --no-state --explain --format --policies --verbose --version --help
+            else
+                _dltools_files -f
+            fi ;;
     esac
-    if [[ $text == -* ]]; then
-        _dltools_reply --policy --set --params --realize --quantum --targets --state --save-state --every --no-state --explain --format --policies --verbose --version --help
-    else
-        COMPREPLY=($(compgen -f -- "$text"))
-    fi
+    # end
 }
 complete -o filenames -F _dl_plan dl-plan

@@ -13,6 +13,7 @@ function __dltools_parameters
     string match -q 'dl-plan*' -- (commandline -opc)[1]; and set policies $policies[-1]
     for policy in $policies
         switch $policy
+            # generated: parameters
             case flowcon
                 string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false'
             case tradl
@@ -27,23 +28,26 @@ function __dltools_parameters
                 string split ' ' 'itval= floor= parts='
             case srtf
                 string split ' ' 'itval= explore= hysteresis= floor='
+            # end
         end
     end
 end
 
+# generated: options
 complete -c dl-plan -s p -l policy -x -a 'flowcon tradl dqoes specon noop fair las slaq srtf' -d 'Who decides'
-complete -c dl-plan -l set -x -a '(__dltools_parameters flowcon $DLTOOLS_POLICY)' -d 'Set a parameter'
-complete -c dl-plan -l params -r -d 'Read parameters from TOML'
-complete -c dl-plan -l realize -x -a 'auto quota weight priority rotate cores' -d 'How a share becomes a setting'
-complete -c dl-plan -l quantum -x -d 'Mean length of a turn'
-complete -c dl-plan -l targets -r -d 'Targets of containers without labels'
-complete -c dl-plan -l state -r -d 'Go on from a plan'
-complete -c dl-plan -l save-state -r -d 'Write the state'
-complete -c dl-plan -l every -d 'A plan for every sample'
-complete -c dl-plan -l no-state -d 'Leave the state out'
-complete -c dl-plan -l explain -d 'A table for people'
-complete -c dl-plan -l format -x -a 'auto table jsonl' -d 'How to print'
-complete -c dl-plan -l policies -d 'List the policies'
-complete -c dl-plan -s v -l verbose -d 'Say what is going on'
-complete -c dl-plan -l version -d 'Print the version'
-complete -c dl-plan -s h -l help -d 'Print help'
+complete -c dl-plan -l set -x -a '(__dltools_parameters flowcon $DLTOOLS_POLICY)' -d 'Set a policy parameter'
+complete -c dl-plan -l params -r -d 'Read policy parameters from a TOML file'
+complete -c dl-plan -l realize -x -a 'auto quota weight priority rotate cores' -d 'How a share becomes a setting: auto, quota, weight, priority, rotate or cores'
+complete -c dl-plan -l quantum -x -d 'With --realize rotate: the mean length of a turn'
+complete -c dl-plan -l targets -r -d 'Read targets of containers that were started without from a TOML file'
+complete -c dl-plan -l state -r -d 'Go on from the plan or state in FILE'
+complete -c dl-plan -l save-state -r -d 'Write the state to FILE at the end, and with each plan of a stream'
+complete -c dl-plan -l every -d 'Print a plan for every sample of a recording'
+complete -c dl-plan -l no-state -d 'Leave the state out of the plans that are printed'
+complete -c dl-plan -l explain -d 'Print a table for people instead of the plan'
+complete -c dl-plan -l format -x -a 'auto table jsonl' -d 'auto: a table on a terminal, else JSON Lines'
+complete -c dl-plan -l policies -d 'List the policies and their parameters, and exit'
+complete -c dl-plan -s v -l verbose -d 'Say on standard error what is going on'
+complete -c dl-plan -l version -d 'Print the version and exit'
+complete -c dl-plan -s h -l help -d 'Show this message and exit'
+# end

@@ -1,17 +1,23 @@
 # bash completion for dl-probe
 
+. "${BASH_SOURCE[0]%dl-probe*}dl-plan${BASH_SOURCE[0]##*dl-probe}"  # what they share
+
 _dl_probe() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    local text before prefix=
+    _dltools_split
+    # generated: options
     case $before in
-        --format) COMPREPLY=($(compgen -W "auto table parquet arrow jsonl csv prom" -- "$word")); return ;;
-        -o|--output|--from-log) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --compact|--state-dir) COMPREPLY=($(compgen -d -- "$word")); return ;;
-        -i|--interval|-n|--count|--duration|--since|--window|--label|--name|--pattern|--metric|--start|--rotate|--patience) return ;;
+        -i|--interval|-n|--count|--duration|--since|--window|--label|--name|--pattern|--metric|--start|--rotate|--patience) COMPREPLY=() ;;
+        --from-log|-o|--output) _dltools_files -f ;;
+        --compact|--state-dir) _dltools_files -d ;;
+        --format) _dltools_reply auto table parquet arrow jsonl csv prom ;;
+        *)
+            if [[ $text == -* ]]; then
+                _dltools_reply --interval --count --duration --since --window --label --name --pattern --metric --from-log --start --list-metrics --output --rotate --compact --patience --state-dir --format --verbose --version --help
+            else
+                COMPREPLY=()
+            fi ;;
     esac
-    if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W "--interval --count --duration --since --window --label --name --pattern --metric --from-log --start --list-metrics --output --rotate --compact --patience --state-dir --format --verbose --version --help" -- "$word"))
-    else
-        COMPREPLY=($(compgen -f -- "$word"))
-    fi
+    # end
 }
 complete -o filenames -F _dl_probe dl-probe

@@ -1,16 +1,23 @@
 # bash completion for dl-report
 
+. "${BASH_SOURCE[0]%dl-report*}dl-plan${BASH_SOURCE[0]##*dl-report}"  # what they share
+
 _dl_report() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    local text before prefix=
+    _dltools_split
+    # generated: options
     case $before in
-        --plot) COMPREPLY=($(compgen -W "compare gantt limits progress cdf satisfied" -- "$word")); return ;;
-        --format) COMPREPLY=($(compgen -W "auto table markdown csv jsonl html svg png" -- "$word")); return ;;
-        --baseline|--scale|--title) return ;;
+        --baseline|--scale|--title) COMPREPLY=() ;;
+        --plot) _dltools_reply compare gantt limits progress cdf satisfied ;;
+        -o|--output) _dltools_files -f ;;
+        --format) _dltools_reply auto table markdown csv jsonl html svg png ;;
+        *)
+            if [[ $text == -* ]]; then
+                _dltools_reply --baseline --jobs --plot --output --format --scale --title --version --help
+            else
+                _dltools_files -f
+            fi ;;
     esac
-    if [[ $word == -* ]]; then
-        COMPREPLY=($(compgen -W "--baseline --jobs --plot --output --format --scale --title --version --help" -- "$word"))
-    else
-        COMPREPLY=($(compgen -f -- "$word"))
-    fi
+    # end
 }
 complete -o filenames -F _dl_report dl-report

@@ -5,24 +5,24 @@
 _dl_sim() {
     local text before prefix=
     _dltools_split
+    # generated: options
     case $before in
-        -p|--policy) _dltools_reply flowcon tradl dqoes specon noop fair las slaq srtf; return ;;
-        --realize) _dltools_reply auto quota weight priority rotate cores; return ;;
-        --set)
-            local policies
-            policies=$(_dltools_policies)
-            _dltools_reply $(_dltools_parameters ${policies:-flowcon tradl las slaq srtf})
-            return ;;
-        --trace) _dltools_reply gavel: pollux: philly: alibaba:; compopt -o nospace 2>/dev/null; return ;;
-        --generate) _dltools_reply fixed: random: poisson: burst:; compopt -o nospace 2>/dev/null; return ;;
-        --best) _dltools_reply mean_completion makespan time_to_target satisfied; return ;;
-        --from|--throughputs|--hosts|-o|--output) COMPREPLY=($(compgen -f -- "$text")); return ;;
-        --format) _dltools_reply auto table jsonl csv; return ;;
+        -p|--policy) _dltools_reply flowcon tradl dqoes specon noop fair las slaq srtf ;;
+        --set) _dltools_set "flowcon tradl slaq las srtf" $(_dltools_policies) ;;
+        --realize) _dltools_reply auto quota weight priority rotate cores ;;
+        --from|--throughputs|--hosts|-o|--output) _dltools_files -f ;;
+        --trace) _dltools_reply gavel: pollux: philly: alibaba: ;;
+        --generate) _dltools_reply fixed: random: poisson: burst: ;;
+        --gap|--cpus|--nodes|--seed|--repeat|--spin|-i|--interval) COMPREPLY=() ;;
+        --best) _dltools_reply mean_completion makespan time_to_target satisfied ;;
+        --format) _dltools_reply auto table jsonl csv ;;
+        *)
+            if [[ $text == -* ]]; then
+                _dltools_reply --policy --set --realize --clairvoyant --from --trace --throughputs --hosts --generate --gap --cpus --nodes --seed --repeat --spin --best --output --interval --jobs --format --version --help
+            else
+                _dltools_files -f
+            fi ;;
     esac
-    if [[ $text == -* ]]; then
-        _dltools_reply --policy --set --realize --clairvoyant --from --trace --throughputs --hosts --best --generate --gap --cpus --nodes --seed --repeat --spin --output --interval --jobs --format --version --help
-    else
-        COMPREPLY=($(compgen -f -- "$text"))
-    fi
+    # end
 }
 complete -o filenames -F _dl_sim dl-sim
