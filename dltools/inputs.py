@@ -1,4 +1,4 @@
-"""Reading what may never end: every input is read up to a bound, and refused beyond it."""
+"""Reading inputs up to a bound: what is longer is refused, as an input may never end."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dltools.errors import ConfigError, DataError, DltoolsError
+from dltools.notation.byte_sizes import format_bytes
 
 SMALL = 64 << 20
 """Bytes of a file that people write: targets, parameters, workloads, lists."""
@@ -28,43 +29,58 @@ class Readable(Protocol):
         """Return that many bytes at most, all for -1, none at the end."""
 
 
-class Lines:
-    """Cuts text that comes in pieces into lines, without their ends."""
+class LineSplitter:
+    """Cuts bytes that come in pieces into lines, without their ends."""
 
-    def __init__(self, name: str) -> None:
-        """`name` stands for the input in messages."""
-        self._name = name
+    def __init__(self) -> None:
+        """Nothing has come yet."""
         self._begun: list[bytes] = []
-        self._size = 0
+        self.begun_bytes = 0
+        """How long the line is of which the end has not come yet."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that are now whole. Raises `DataError` for one that is too long."""
+        """Return the lines that are now whole."""
         *done, rest = data.split(b"\n")
         if done:
             done[0] = b"".join((*self._begun, done[0]))
-            self._begun, self._size = [], 0
+            self._begun, self.begun_bytes = [], 0
         self._begun.append(rest)
-        self._size += len(rest)
-        if self._size > LONGEST_LINE:
-            raise DataError(f"{self._name}: a line of more than {LONGEST_LINE >> 20} MiB: not ours")
+        self.begun_bytes += len(rest)
         return done
 
     def end(self) -> list[bytes]:
-        """Return the last line, if it had no end."""
-        rest, self._begun = b"".join(self._begun), []
+        """Return the last line, if it has no end; none is begun after that."""
+        rest, self._begun, self.begun_bytes = b"".join(self._begun), [], 0
         return [rest] if rest else []
 
 
-def lines(stream: Readable, name: str) -> Iterator[bytes]:
+class InputLines(LineSplitter):
+    """Cuts an input into lines; `name` stands for it in messages."""
+
+    def __init__(self, name: str) -> None:
+        """Nothing has come yet."""
+        super().__init__()
+        self._name = name
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that are now whole. Raises `DataError` for one that is too long."""
+        done = super().feed(data)
+        if self.begun_bytes > LONGEST_LINE:
+            longest = format_bytes(LONGEST_LINE)
+            raise DataError(f"{self._name}: a line of more than {longest}: not ours")
+        return done
+
+
+def read_lines(stream: Readable, name: str) -> Iterator[bytes]:
     """Yield the lines of a stream as they come. Raises `DataError` for one that is too long."""
-    found = Lines(name)
+    found = InputLines(name)
     read = getattr(stream, "read1", stream.read)
     while data := read(_PIECE):
         yield from found.feed(data)
     yield from found.end()
 
 
-def whole(stream: Readable, name: str) -> bytes:
+def read_whole(stream: Readable, name: str) -> bytes:
     """Return all bytes of observations or tables.
 
     Raises `DataError` for text whose first line does not end.
@@ -74,23 +90,23 @@ def whole(stream: Readable, name: str) -> bytes:
         while b"\n" not in data and (more := stream.read(_PIECE)):
             data += more
             if len(data) > FIRST_LINE:
-                raise DataError(f"{name}: {FIRST_LINE >> 20} MiB without a line: not ours")
+                raise DataError(f"{name}: {format_bytes(FIRST_LINE)} without a line: not ours")
     return data + stream.read()
 
 
-def small(stream: Readable, name: str, kind: type[DltoolsError] = DataError) -> bytes:
+def read_small(stream: Readable, name: str, kind: type[DltoolsError] = DataError) -> bytes:
     """Return all bytes of what a person wrote. Raises `kind` where that is too much."""
     data = stream.read(SMALL + 1)
     if len(data) > SMALL:
-        raise kind(f"{name}: more than {SMALL >> 20} MiB: is it the right file?")
+        raise kind(f"{name}: more than {format_bytes(SMALL)}: is it the right file?")
     return data
 
 
-def text(file: Path, kind: type[DltoolsError] = ConfigError) -> str:
+def read_text(file: Path, kind: type[DltoolsError] = ConfigError) -> str:
     """Return the text of a file that a person wrote. Raises `kind` where there is none."""
     try:
         with file.open("rb") as stream:
-            return small(stream, str(file), kind).decode()
+            return read_small(stream, str(file), kind).decode()
     except OSError as error:
         raise kind(f"{file}: {error.strerror}") from error
     except UnicodeDecodeError as error:

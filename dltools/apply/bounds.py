@@ -11,7 +11,7 @@ from typing import Any
 
 from dltools.apply import threads
 from dltools.apply.limits import LEAST_CPUS, LEAST_SHARES, MOST_SHARES, Place
-from dltools.cpus import parse_cpus
+from dltools.notation.cpu_lists import parse_cpus
 from dltools.plan.realisation.settings import Settings
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dltools.cpus import format_cpus, parse_cpus
 from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine
 from dltools.engine.kernel_files import read_int, read_text
 from dltools.engine.quota import PERIOD_US, configured_quota, nano_cpus
 from dltools.engine.weight import configured_weight, weight_from_v2, weight_to_v2
+from dltools.notation.cpu_lists import format_cpus, parse_cpus
 from dltools.plan.realisation.settings import Settings
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")

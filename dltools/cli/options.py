@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import typer
 
 from dltools import __version__
 from dltools.errors import ConfigError, InputOutputError
+from dltools.notation.durations import parse_duration
 from dltools.text import printable_lines
 
 if TYPE_CHECKING:
@@ -54,10 +54,12 @@ Input = Annotated[str, typer.Argument(metavar="[FILE]", help="What to read; - is
 
 def seconds(text: str) -> float:
     """Read a duration: a number of seconds, or one with the unit s, m, h or d."""
-    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(s|m|h|d)?", text.strip())
-    if not match:
-        raise typer.BadParameter(f"{text!r} is not a duration such as 30, 1.5s, 10m or 2h")
-    found = float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2] or "s"]
+    try:
+        found = parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is not a duration such as 30, 1.5s, 10m or 2h"
+        ) from error
     if found > _LONGEST_S:
         raise typer.BadParameter(f"{text!r} is longer than thirty years")
     return found
@@ -95,14 +97,14 @@ def assigned(assignments: Iterable[str]) -> dict[str, object]:
 
 def moment(text: str) -> datetime:
     """Read a moment in ISO 8601; one without a zone is in UTC."""
-    from datetime import UTC, datetime
+    from datetime import UTC
+
+    from dltools.notation.times import parse_time
 
     try:
-        found = datetime.fromisoformat(text.strip())
+        return parse_time(text.strip(), UTC)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a moment such as 2026-01-31T12:00Z") from error
-    try:
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except OverflowError as error:
         raise typer.BadParameter(f"{text!r} is at the end of the calendar") from error
 

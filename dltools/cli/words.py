@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, set_cell_size
 
-from dltools.cpus import parse_cpus, widest
+from dltools.notation.byte_sizes import format_bytes
+from dltools.notation.cpu_lists import parse_cpus, union_of_cpus
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.text import printable
 
@@ -25,7 +26,7 @@ def clipped(name: str, width: int) -> str:
 
 def widest_list(rows: Iterable[Mapping[str, Any]]) -> int:
     """Return how many CPUs the lists of containers hold together."""
-    return len(parse_cpus(widest(None, (row.get("cpuset") for row in rows)) or ""))
+    return len(parse_cpus(union_of_cpus(None, (row.get("cpuset") for row in rows)) or ""))
 
 
 def limited(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
@@ -56,15 +57,8 @@ def cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
 
 
 def size(count: int | None) -> str:
-    """Return a number of bytes in three digits."""
-    if count is None:
-        return "-"
-    amount = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1000 or unit == "GiB":
-            break
-        amount /= 1024
-    return f"{amount:.3g} {unit}"
+    """Return a number of bytes in three digits, - where it is unknown."""
+    return "-" if count is None else format_bytes(count)
 
 
 def described(settings: Settings, named: Iterable[str] = (), *, whole: bool = True) -> str:

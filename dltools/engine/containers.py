@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from dltools.engine.connect import connect
 from dltools.engine.transport import Flow, GoneError, Params, RefusedError, Transport
+from dltools.inputs import LineSplitter
 from dltools.labels import PREFIX
 
 __all__ = [
@@ -124,12 +125,10 @@ _CONTAINERS = json.dumps({"type": ["container"]})
 
 def _records(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a stream, one a line."""
-    begun = b""
+    splitter = LineSplitter()
     for chunk in chunks:
-        *lines, begun = (begun + chunk).split(b"\n")
-        yield from (json.loads(line) for line in lines if line.strip())
-    if begun.strip():
-        yield json.loads(begun)
+        yield from (json.loads(line) for line in splitter.feed(chunk) if line.strip())
+    yield from (json.loads(line) for line in splitter.end() if line.strip())
 
 
 def _quoted(id_: str) -> str:

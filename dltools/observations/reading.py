@@ -7,11 +7,12 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dltools.errors import DataError
-from dltools.inputs import Readable, lines, whole
+from dltools.inputs import Readable, read_lines, read_whole
+from dltools.notation.json_numbers import from_json_number
+from dltools.notation.times import parse_time
 from dltools.observations.schema import COLUMNS, NAMES, REQUIRED, VERSION_KEY, Type, arrow_schema
 from dltools.observations.table import Row, check_version, conform, first_line, sort
 
@@ -48,7 +49,7 @@ def read(stream: BinaryIO, name: str, columns: Collection[str] | None = None) ->
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return Recording(False, _read_jsonl(_Prefixed(head, stream), name))
     if head.removeprefix(b"\xef\xbb\xbf").startswith((b"time,", b'"time"')):
-        return Recording(False, _read_csv(whole(_Prefixed(head, stream), name), name))
+        return Recording(False, _read_csv(read_whole(_Prefixed(head, stream), name), name))
     raise DataError(f"{name}: not dltools observations: neither Parquet, Arrow, JSON Lines nor CSV")
 
 
@@ -179,7 +180,7 @@ def _read_jsonl(stream: Readable, name: str) -> Iterator[pa.Table]:
 
     columns = {column.name: column for column in COLUMNS}
     rows: list[Row] = []
-    for number, line in enumerate(lines(stream, name), 1):
+    for number, line in enumerate(read_lines(stream, name), 1):
         line = line.removeprefix(b"\xef\xbb\xbf").strip()
         if not line:
             continue
@@ -207,18 +208,15 @@ def _read_jsonl(stream: Readable, name: str) -> Iterator[pa.Table]:
 
 def _from_json(type_: Type, value: Any) -> Any:
     if type_ is Type.TIME:
-        moment = datetime.fromisoformat(value)
-        if moment.tzinfo is None:
-            raise ValueError(f"time without a zone: {value}")
-        return moment.astimezone(UTC)
+        return parse_time(value)
     if type_ is Type.NAME:
         if not isinstance(value, str):
             raise TypeError(f"not a string: {value!r}")
         return value
+    if type_ is Type.FLOAT:
+        return from_json_number(value)
     if isinstance(value, bool):
         raise TypeError(f"not a number: {value!r}")
-    if type_ is Type.FLOAT:
-        return float(value)
     if not isinstance(value, int) or not -(2**63) <= value < 2**63:
         raise ValueError(f"not an integer of 64 bits: {str(value)[:30]}")
     return value

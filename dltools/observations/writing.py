@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from dltools.notation.json_numbers import to_json_number
+from dltools.notation.times import format_time
 from dltools.observations.prometheus import prometheus_text
 from dltools.observations.schema import COLUMNS, NAMES, Type, arrow_schema
-from dltools.observations.table import format_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,9 +122,7 @@ class _JsonlWriter:
 def _to_json(value: Any) -> Any:
     if isinstance(value, datetime):
         return format_time(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
+    return to_json_number(value) if isinstance(value, float) else value
 
 
 class _CsvWriter:

@@ -14,13 +14,12 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from dltools import labels as label_texts
+from dltools.notation.times import format_time, from_micros
 from dltools.observations.sample_reader import chunks, newest_time, samples_by_host
-from dltools.observations.table import format_time
 from dltools.plan import decisions, state
 from dltools.plan.decisions import JobDecision
 from dltools.plan.host_history import HostHistory
@@ -121,7 +120,7 @@ class Planner:
         """Return the newest time that was decided on."""
         complete = [host.sampled_at for host in self._histories() if host.sampled_at is not None]
         newest = self._newest if pending else max(complete, default=self._newest)
-        return "" if newest is None else format_time(moment(newest))
+        return "" if newest is None else format_time(from_micros(newest))
 
     # Samples
 
@@ -208,8 +207,3 @@ class Planner:
             host.forget_bystanders(self._rounds.requirements)
         saved = state.SavedState(self._newest, self._rounds.memory, self._hosts)
         return state.save(saved, self._rounds.policy.name)
-
-
-def moment(micros: int) -> datetime:
-    """Return a time in microseconds since the epoch as a datetime."""
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from dltools.cpus import widest
+from dltools.notation.cpu_lists import union_of_cpus
 from dltools.observations.samples import (
     HostSamples,
     Layout,
@@ -164,7 +164,7 @@ class RecordedHost:
                 self._add_points(container, points, times[-1])
                 target_met |= (container.met_first, container.met_final) != before
         cpusets = (container.cpuset for container in history.containers.values())
-        history.cpuset = widest(history.cpuset, cpusets)
+        history.cpuset = union_of_cpus(history.cpuset, cpusets)
         return target_met
 
     def _set_present(self, container: ContainerHistory, row: int) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dltools.errors import DataError
+from dltools.notation.json_numbers import from_json_number, to_json_number
 from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy import curves
@@ -158,7 +159,7 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
 def _save_series(series: Series) -> dict[str, Any]:
     saved: dict[str, Any] = {
         "times": series.times,
-        "values": [_text_if_infinite(value) for value in series.values],
+        "values": [to_json_number(value) for value in series.values],
         "steps": series.steps,
         "peak": series.peak,
     }
@@ -172,7 +173,7 @@ def _save_series(series: Series) -> dict[str, Any]:
 def _load_series(saved: Mapping[str, Any]) -> Series:
     series = Series(
         times=[int(time) for time in saved["times"]],
-        values=[float(value) for value in saved["values"]],
+        values=[from_json_number(value) for value in saved["values"]],
         steps=list(saved["steps"]),
         peak=float(saved["peak"]),
     )
@@ -195,7 +196,7 @@ def _load_series(saved: Mapping[str, Any]) -> Series:
 def _save_remainder(remainder: Remainder) -> dict[str, Any]:
     columns = zip(*remainder.points, strict=True) if remainder.points else [()] * len(_POINT_FIELDS)
     points = {name: list(column) for name, column in zip(_POINT_FIELDS, columns, strict=True)}
-    points["value"] = [_text_if_infinite(value) for value in points["value"]]
+    points["value"] = [to_json_number(value) for value in points["value"]]
     points["epoch"] = [_null_if_infinite(epoch) for epoch in points["epoch"]]
     rows = remainder.rows.items()
     return {
@@ -209,16 +210,23 @@ def _save_remainder(remainder: Remainder) -> dict[str, Any]:
 def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
     rows = {name: list(saved["rows"][name]) for name in ROW_COLUMNS}
     for name in REALS:
-        rows[name] = _reals(rows[name])
+        rows[name] = [_real(value) for value in rows[name]]
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError("columns of unequal length")
     points = [
-        (str(key), str(metric), int(time), float(value), step, math.nan if epoch is None else epoch)
+        (
+            str(key),
+            str(metric),
+            int(time),
+            from_json_number(value),
+            step,
+            _real(epoch),
+        )
         for key, metric, time, value, step, epoch in zip(
             *(saved["points"][name] for name in _POINT_FIELDS), strict=True
         )
     ]
-    return Remainder(saved["time"], _reals([saved["size"]])[0], rows, points)
+    return Remainder(saved["time"], _real(saved["size"]), rows, points)
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -226,16 +234,11 @@ def _fields(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-def _text_if_infinite(value: float) -> float | str:
-    """Return a number, or the text from which `float` restores NaN or an infinity."""
-    return value if math.isfinite(value) else str(value)
-
-
 def _null_if_infinite(value: Any) -> Any:
     """Return a value, None for NaN and the infinities."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _reals(values: Sequence[float | None]) -> list[float]:
-    """Return numbers, NaN for None."""
-    return [math.nan if value is None else float(value) for value in values]
+def _real(value: float | None) -> float:
+    """Return a number, NaN for None."""
+    return math.nan if value is None else float(value)

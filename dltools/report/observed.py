@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dltools import labels
-from dltools.cpus import parse_cpus
 from dltools.errors import DataError
+from dltools.notation.cpu_lists import parse_cpus
 from dltools.observations import metrics
 from dltools.observations.sample_reader import chunks, samples_by_host
 from dltools.observations.samples import HostSamples, Rows

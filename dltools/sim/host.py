@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dltools.cpus import format_cpus, parse_cpus
 from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET
+from dltools.notation.cpu_lists import format_cpus, parse_cpus
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import MICRO, ContainerHistory

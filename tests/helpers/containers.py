@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dltools.engine.containers import Container, Engine
-from dltools.observations.table import format_time
+from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Action, Op, Plan
 from dltools.plan.writing import dump_plan

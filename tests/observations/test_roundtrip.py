@@ -25,9 +25,10 @@ from helpers.strategies import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dltools.notation.times import format_time
 from dltools.observations.reading import read, read_table
 from dltools.observations.schema import VERSION, VERSION_KEY, arrow_schema
-from dltools.observations.table import conform, format_time, to_table
+from dltools.observations.table import conform, to_table
 from dltools.observations.writing import Format, writer
 
 BINARY = (Format.PARQUET, Format.ARROW)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dltools.cpus import format_cpus, parse_cpus, widest
+from dltools.notation.cpu_lists import parse_cpus
 from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.metric_series import Series
@@ -323,22 +323,3 @@ def test_beside_serving_containers_the_default_is_weight() -> None:
 def test_who_is_granted_nothing_is_set_nothing(mode: Mode) -> None:
     assert settings(mode, node(job("a"), job("b"), shares={"a": None, "b": None})) == {}
     assert settings(mode, node(job("a"), cpus=0.0, shares={"a": 0.5})) == {}
-
-
-@given(st.sets(st.integers(0, 300), max_size=40))
-def test_cpu_lists_survive_a_round_trip(cpus: set[int]) -> None:
-    assert parse_cpus(format_cpus(sorted(cpus))) == sorted(cpus)
-
-
-@pytest.mark.parametrize(
-    ("text", "cpus"),
-    [("0-3,6", [0, 1, 2, 3, 6]), ("", []), ("x", []), ("3-1", []), ("0-99999", [])],
-)
-def test_cpu_lists(text: str, cpus: list[int]) -> None:
-    assert parse_cpus(text) == cpus
-
-
-def test_the_widest_list_is_kept() -> None:
-    assert widest(None, ["0-1", None, "3"]) == "0-1,3"
-    assert widest("0-3", ["1"]) == "0-3"
-    assert widest(None, [None]) is None

@@ -71,7 +71,9 @@ def test_everything_in_a_state_has_a_name(name: str) -> None:
             for series in container["metrics"].values():
                 series.pop("curve", None)  # a fit's voters: pairs of numbers
     for found in lists(saved):
-        kinds = {type(value) for value in found if value not in (None, "nan", "inf", "-inf")}
+        kinds = {
+            type(value) for value in found if value not in (None, "NaN", "Infinity", "-Infinity")
+        }
         assert len(kinds) <= 1 or kinds == {int, float}, found
 
 

@@ -11,7 +11,7 @@ import pytest
 from helpers.containers import Containers, Job, api, plan_for
 from helpers.tools import Tools, records
 
-from dltools.observations.table import format_time
+from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
 
 STARTS: dict[str, dict[str, Any]] = {

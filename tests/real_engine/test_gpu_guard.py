@@ -15,7 +15,7 @@ from dltools.apply.gpu import Access
 from dltools.apply.journal import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.containers import Engine
-from dltools.observations.table import format_time
+from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Action, Op, Plan, Status
 

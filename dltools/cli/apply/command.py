@@ -20,7 +20,7 @@ from dltools.cli.apply.place import Place
 from dltools.cli.data import for_screen
 from dltools.cli.exits import Exit, complain, guarded, run
 from dltools.cli.options import Input, Patience, StateDir, Verbose, Version
-from dltools.inputs import Lines, lines
+from dltools.inputs import InputLines, read_lines
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
@@ -122,7 +122,7 @@ def apply(
         from dltools.plan.reading import load_plans
 
         planned: list[Result] = []
-        for plan in load_plans(lines(stream, name), name, complain):
+        for plan in load_plans(read_lines(stream, name), name, complain):
             planned += printer.show(partial(as_planned, plan))
         _finish(planned)
         return
@@ -197,7 +197,7 @@ class _Run:
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, keep the turns going."""
-        found = Lines(name)
+        found = InputLines(name)
         while True:
             self._actuator.rotation.tick()
             if not select.select([stream], [], [], self._actuator.rotation.wait_s())[0]:

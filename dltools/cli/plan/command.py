@@ -182,7 +182,7 @@ def _targets(file: Path | None) -> list[tuple[str, dict[str, str]]]:
 
     if file is None:
         return []
-    return read(inputs.text(file), str(file))
+    return read(inputs.read_text(file), str(file))
 
 
 def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> Any:
@@ -193,7 +193,7 @@ def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> An
     given: dict[str, object] = {}
     if file is not None:
         try:
-            given |= tomllib.loads(inputs.text(file))
+            given |= tomllib.loads(inputs.read_text(file))
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{file}: {error}") from error
     given |= options.assigned(assignments)

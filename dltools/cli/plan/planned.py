@@ -74,7 +74,7 @@ def load_state(state: Path | None, save_state: Path | None) -> Mapping[str, Any]
         return None
     try:
         with state.open("rb") as stream:
-            plans = list(load_plans(inputs.lines(stream, str(state)), str(state), complain))
+            plans = list(load_plans(inputs.read_lines(stream, str(state)), str(state), complain))
     except FileNotFoundError:
         if state == save_state:
             return None  # the first run

@@ -27,8 +27,7 @@ class Account:
 
     def add(self, table: pa.Table, sha256: str) -> None:
         """Count a table in; `sha256` is the hash of all bytes up to its end."""
-        from dltools.observations.table import format_time
-        from dltools.plan.planner import moment
+        from dltools.notation.times import format_time, from_micros
 
         self._sha256 = sha256
         if table.num_rows == 0:
@@ -36,7 +35,7 @@ class Account:
         self.rows += table.num_rows
         # As integers: Arrow imports pandas, where there is one, for a time.
         times = table.column("time").cast("int64")
-        first, last = (format_time(moment(times[i].as_py())) for i in (0, -1))
+        first, last = (format_time(from_micros(times[i].as_py())) for i in (0, -1))
         self._from = min(self._from or first, first)
         self._to = max(self._to, last)
 

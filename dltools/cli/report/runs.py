@@ -38,7 +38,7 @@ def runs_of(arguments: Sequence[str], context: typer.Context) -> list[Run]:
             runs.append(_recorded(None, name, label or writable(Path(name).name or name)))
             continue
         stream, shown = options.open_input(name, context)
-        data = inputs.whole(stream, shown)
+        data = inputs.read_whole(stream, shown)
         kind = _kind(data)
         if kind == "jobs":
             runs += _tabled(data, shown, label)

@@ -24,13 +24,13 @@ def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[W
 
     stream, shown = options.open_input(name, context)
     try:
-        text = inputs.small(stream, shown).decode()
+        text = inputs.read_small(stream, shown).decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{shown}: not a workload file: {error}") from error
     folder = Path() if name == "-" else Path(name).parent
 
     def load(file: str) -> str:
-        return inputs.text(folder / file, DataError)
+        return inputs.read_text(folder / file, DataError)
 
     return [read(text, shown, seed, load) for seed in seeds]
 
@@ -67,7 +67,7 @@ def traced(
     kind, _, name = what.partition(":")
     if kind not in traces.KINDS or not name:
         raise ConfigError(f"--trace {what}: KIND:FILE, where KIND is {', '.join(traces.KINDS)}")
-    text = inputs.text(Path(name), DataError)
+    text = inputs.read_text(Path(name), DataError)
     if kind == "alibaba":
         return checked(traces.alibaba(text, name), nodes, name)
     if kind == "pollux":
@@ -77,7 +77,7 @@ def traced(
     if throughputs is None:
         raise ConfigError("--trace gavel needs --throughputs: how fast its jobs are is not in it")
     try:
-        table = json.loads(inputs.text(throughputs, DataError))
+        table = json.loads(inputs.read_text(throughputs, DataError))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{throughputs}: {error}") from error
     if not isinstance(table, dict):
@@ -89,7 +89,7 @@ def listed(file: Path) -> list[HostSpec]:
     """Read a list of machines."""
     from dltools.sim.traces import machines
 
-    found = machines(inputs.text(file, DataError), str(file))
+    found = machines(inputs.read_text(file, DataError), str(file))
     if not found:
         raise DataError(f"{file}: no machines")
     return found

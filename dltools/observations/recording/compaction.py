@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dltools.errors import DataError, InputOutputError
 from dltools.files import locked
+from dltools.notation.times import to_micros
 from dltools.observations.reading import read_table
 from dltools.observations.recording.directory import (
     ROW_GROUP,
@@ -119,9 +120,8 @@ def _ordered(files: list[Path]) -> list[tuple[int, int, Path]]:
     return sorted(found)
 
 
-def _micros(moment: Any) -> int:
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return int((moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1))
+def _micros(moment: datetime) -> int:
+    return to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def _groups(files: list[tuple[int, int, Path]]) -> Iterator[pa.Table]:

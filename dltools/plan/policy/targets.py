@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, STEPS, TARGET
+from dltools.notation.durations import parse_duration
 from dltools.observations import metrics
-
-_DURATION = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*(s|ms)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +102,10 @@ def _duration(labels: Mapping[str, str], faults: list[str]) -> float | None:
     text = labels.get(QOE, "").strip()
     if not text:
         return None
-    match = _DURATION.fullmatch(text)
-    seconds = float(match[1]) / (1000 if (match[2] or "").lower() == "ms" else 1) if match else 0.0
+    try:
+        seconds = parse_duration(text, ("s", "ms"))
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds < math.inf:
         faults.append(f"{QOE} is a response time in seconds such as 0.2 or 200ms, not {text!r}")
         return None

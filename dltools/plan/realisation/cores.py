@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dltools.cpus import format_cpus, parse_cpus
+from dltools.notation.cpu_lists import format_cpus, parse_cpus
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.mode import busy_threads
 from dltools.plan.realisation.order import in_order, standing

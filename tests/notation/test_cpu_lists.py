@@ -1,10 +1,12 @@
+"""Lists of CPUs, as the kernel writes them."""
+
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.cpus import format_cpus, parse_cpus, widest
+from dltools.notation.cpu_lists import format_cpus, parse_cpus, union_of_cpus
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def test_a_list_comes_back_as_it_was_written(cpus: set[int]) -> None:
     assert parse_cpus(format_cpus(sorted(cpus))) == sorted(cpus)
 
 
-def test_the_widest_list_is_the_union_of_all() -> None:
-    assert widest("0-1", [None, "2", "1-3"]) == "0-3"
-    assert widest("0-1", ["0-1", None]) == "0-1"
-    assert widest(None, [None]) is None
+def test_the_union_of_lists() -> None:
+    assert union_of_cpus("0-1", [None, "2", "1-3"]) == "0-3"
+    assert union_of_cpus("0-1", ["0-1", None]) == "0-1"
+    assert union_of_cpus(None, [None]) is None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+_MOST_CPUS = 65536
+
 
 def parse_cpus(text: str) -> list[int]:
-    """Return the CPUs of a list such as 0-3,6; [] for what is none."""
+    """Return the CPUs of a list such as 0-3,6, sorted; [] where the text is no list of CPUs."""
     found: set[int] = set()
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
         if not first.isdecimal() or (last and not last.isdecimal()):
             return []
         low, high = int(first), int(last or first)
-        if not low <= high < 65536:
+        if not low <= high < _MOST_CPUS:
             return []
         found.update(range(low, high + 1))
     return sorted(found)
@@ -30,9 +32,9 @@ def format_cpus(cpus: Sequence[int]) -> str:
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
 
 
-def widest(known: str | None, seen: Iterable[str | None]) -> str | None:
-    """Return the union of CPU lists, None where there are none."""
-    texts = {text for text in seen if text}
+def union_of_cpus(known: str | None, lists: Iterable[str | None]) -> str | None:
+    """Return the CPUs of a known list and of others as one list, None where there are none."""
+    texts = {text for text in lists if text}
     if not texts or texts == {known}:
         return known
     union = set(parse_cpus(known or ""))

@@ -1,0 +1,1 @@
+"""How values are written as text: CPU lists, durations, times, bytes, numbers in JSON."""

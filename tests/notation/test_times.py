@@ -1,0 +1,40 @@
+"""Moments as microseconds and as text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.notation.times import format_time, from_micros, parse_time, to_micros
+
+moments = st.datetimes(timezones=st.just(UTC))
+
+
+@given(moments)
+def test_microseconds_and_texts_come_back_as_the_moment(moment: datetime) -> None:
+    assert from_micros(to_micros(moment)) == moment
+    assert parse_time(format_time(moment)) == moment
+
+
+def test_microseconds_are_counted_from_1970() -> None:
+    assert to_micros(datetime(1970, 1, 2, tzinfo=UTC)) == 86_400_000_000
+    assert to_micros(datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)) == -1
+
+
+def test_a_time_is_written_in_utc_with_all_its_digits() -> None:
+    noon = datetime(2026, 1, 31, 12, tzinfo=timezone(timedelta(hours=2)))
+    assert format_time(noon) == "2026-01-31T10:00:00.000000Z"
+
+
+def test_a_time_without_a_zone_needs_one() -> None:
+    assert parse_time("2026-01-31T12:00", UTC) == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert parse_time("2026-01-31T12:00+02:00", UTC) == datetime(2026, 1, 31, 10, tzinfo=UTC)
+    with pytest.raises(ValueError, match="time without a zone: 2026-01-31T12:00"):
+        parse_time("2026-01-31T12:00")
+
+
+def test_nanoseconds_are_dropped() -> None:
+    assert parse_time("2026-01-31T12:00:00.123456789Z").microsecond == 123_456

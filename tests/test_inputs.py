@@ -1,0 +1,58 @@
+"""Inputs are read up to a bound, and cut into lines."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools import inputs
+from dltools.errors import ConfigError, DataError
+from dltools.inputs import InputLines, LineSplitter
+
+
+@given(st.lists(st.text("ab\n", max_size=6).map(str.encode)))
+def test_however_bytes_come_the_lines_are_the_same(pieces: list[bytes]) -> None:
+    splitter = LineSplitter()
+    found = [line for piece in pieces for line in splitter.feed(piece)]
+    data = b"".join(pieces)
+    assert splitter.begun_bytes == len(data) - data.rfind(b"\n") - 1
+    found += splitter.end()
+    assert found == (data.removesuffix(b"\n").split(b"\n") if data else [])
+    assert splitter.begun_bytes == 0
+    assert splitter.end() == []
+
+
+def test_a_line_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "LONGEST_LINE", 1 << 10)
+    lines = InputLines("plan")
+    assert lines.feed(b"x" * (1 << 10)) == []
+    with pytest.raises(DataError, match=r"^plan: a line of more than 1 KiB: not ours$"):
+        lines.feed(b"x")
+
+
+def test_text_whose_first_line_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "FIRST_LINE", 1 << 20)
+    long = b"x" * (2 << 20)
+    with pytest.raises(DataError, match=r"^log: 1 MiB without a line: not ours$"):
+        inputs.read_whole(io.BytesIO(long), "log")
+    assert inputs.read_whole(io.BytesIO(b"PAR1" + long), "log") == b"PAR1" + long
+    assert inputs.read_whole(io.BytesIO(b"a\n" + long), "log") == b"a\n" + long
+
+
+def test_files_that_people_write_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "SMALL", 4)
+    file = tmp_path / "targets.toml"
+    file.write_text("abcd")
+    assert inputs.read_text(file) == "abcd"
+    file.write_text("abcde")
+    with pytest.raises(ConfigError, match=r"more than 4 B: is it the right file\?$"):
+        inputs.read_text(file)
+    file.write_bytes(b"\xff")
+    with pytest.raises(DataError, match="not text"):
+        inputs.read_text(file, DataError)
+    with pytest.raises(ConfigError, match="No such file or directory$"):
+        inputs.read_text(tmp_path / "none")
