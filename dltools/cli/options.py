@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dltools import __version__
-from dltools.errors import ConfigError, InputOutputError
+from dltools.errors import ConfigError
 from dltools.notation.durations import parse_duration
-from dltools.text import printable_lines
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,9 +45,9 @@ Version = Annotated[
     typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
 ]
 Verbose = Annotated[
-    bool, typer.Option("-v", "--verbose", help="Say on standard error what is going on.")
+    bool, typer.Option("-v", "--verbose", help="Print progress messages on standard error.")
 ]
-Input = Annotated[str, typer.Argument(metavar="[FILE]", help="What to read; - is standard input.")]
+Input = Annotated[str, typer.Argument(metavar="[FILE]", help="Input file; - is standard input.")]
 
 
 def seconds(text: str) -> float:
@@ -71,7 +69,7 @@ Patience = Annotated[
         parser=seconds,
         metavar="TIME",
         envvar="DLTOOLS_PATIENCE",
-        help="How long to wait for an engine that restarts.",
+        help="Wait this long for an engine that restarts.",
     ),
 ]
 StateDir = Annotated[
@@ -79,7 +77,7 @@ StateDir = Annotated[
     typer.Option(
         metavar="DIR",
         envvar="DLTOOLS_STATE_DIR",
-        help="Directory of dl-apply's journal and turns, if it is not the usual one.",
+        help="Directory where dl-apply keeps its journal and turns, if not the default one.",
     ),
 ]
 
@@ -107,71 +105,3 @@ def moment(text: str) -> datetime:
         raise typer.BadParameter(f"{text!r} is not a moment such as 2026-01-31T12:00Z") from error
     except OverflowError as error:
         raise typer.BadParameter(f"{text!r} is at the end of the calendar") from error
-
-
-@contextmanager
-def opened_log(name: str) -> Iterator[BinaryIO]:
-    """Open a saved log; - is standard input. Raises `InputOutputError`."""
-    if name == "-":
-        if sys.stdin is None:
-            raise InputOutputError("standard input is closed: give a FILE or pipe something in")
-        yield sys.stdin.buffer
-        return
-    try:
-        with Path(name).open("rb") as stream:
-            yield stream
-    except IsADirectoryError as error:
-        raise InputOutputError(f"{name}: is a directory") from error
-    except FileNotFoundError as error:
-        raise InputOutputError(f"{name}: no such file") from error
-
-
-def open_input(name: str, context: typer.Context) -> tuple[BinaryIO, str]:
-    """Return the input stream and its name for messages; at a terminal, print usage and exit 2."""
-    if name == "-":
-        if sys.stdin is None:
-            raise InputOutputError("standard input is closed: give a FILE or pipe something in")
-        if sys.stdin.isatty():
-            print(context.get_usage(), file=sys.stderr)
-            print(
-                "Standard input is a terminal: give a FILE or pipe something in; see --help.",
-                file=sys.stderr,
-            )
-            raise typer.Exit(2)
-        return sys.stdin.buffer, "standard input"
-    try:
-        return Path(name).open("rb"), name
-    except IsADirectoryError as error:
-        raise InputOutputError(f"{name}: is a directory") from error
-    except FileNotFoundError as error:
-        raise InputOutputError(f"{name}: no such file") from error
-
-
-def colour() -> bool | None:
-    """Tell whether the user wants colour: NO_COLOR, FORCE_COLOR, else None for "if a terminal"."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    return True if os.environ.get("FORCE_COLOR") else None
-
-
-def console(file: Any = None) -> Any:
-    """Return a rich console that obeys NO_COLOR, FORCE_COLOR and COLUMNS, and no escapes in what
-    it is to print."""
-    from rich.console import Console
-
-    class _Console(Console):
-        def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # rich itself would exit with 1
-
-        def render_str(self, text: str, **how: Any) -> Any:
-            return super().render_str(printable_lines(text), **how)
-
-    wanted = colour()
-    return _Console(
-        file=file,
-        no_color=wanted is False,
-        force_terminal=True if wanted else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )

@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from dltools.cli import options
+from dltools.cli.input_streams import open_input
 from dltools.errors import DataError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def open_recording(name: str, context: typer.Context) -> tuple[Recording, Hashed
     from dltools.observations.sample_reader import COLUMNS
 
     if name == "-" or not Path(name).is_dir():
-        stream, shown = options.open_input(name, context)
+        stream, shown = open_input(name, context)
         source = Hashed(stream)
         return read(source, shown, COLUMNS), source  # type: ignore[arg-type]
     from dltools.observations.recording.directory import RecordingDirectory

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.table import Table
 
-from dltools.cli import options
 from dltools.cli.apply.tables import results_table
+from dltools.cli.console import make_console
 from dltools.cli.probe.tables import containers_table, metrics_table
 from dltools.cli.runs_table import runs_table
 from dltools.cli.tables import FittedTable
@@ -25,7 +25,7 @@ LONG = "a-container-with-a-name-of-many-words-and-a-number-at-its-end-12345"
 def shown(table: Table, width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(width))
     out = io.StringIO()
-    options.console(out).print(table)
+    make_console(out).print(table)
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 

@@ -14,7 +14,7 @@ import pytest
 from helpers.terminals import Stage
 from helpers.tools import Tools, command
 
-from dltools.cli.options import console
+from dltools.cli.console import make_console
 from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
 from dltools.plan.records import Action, Op, Plan
@@ -91,7 +91,7 @@ def test_the_table_of_dl_probe(monkeypatch: pytest.MonkeyPatch) -> None:
         {**row, "kind": "progress", "metric": NAME, "value": 0.5},
     ]
     out = io.StringIO()
-    console(out).print(containers_table(to_table(rows).to_pylist(), {}))
+    make_console(out).print(containers_table(to_table(rows).to_pylist(), {}))
     assert_harmless(out.getvalue())
 
 

@@ -17,8 +17,10 @@ import typer
 
 from dltools.cli import options
 from dltools.cli.apply.place import Place
+from dltools.cli.console import make_console
 from dltools.cli.data import for_screen
 from dltools.cli.exits import Exit, complain, guarded, run
+from dltools.cli.input_streams import open_input
 from dltools.cli.options import Input, Patience, StateDir, Verbose, Version
 from dltools.inputs import InputLines, read_lines
 
@@ -116,7 +118,7 @@ def apply(
                 complain(nothing_to_undo(actuator.engine, place.every()))
             _finish(results)
         return
-    stream, name = options.open_input(input_, context)
+    stream, name = open_input(input_, context)
     if offline:
         from dltools.apply.actuator import offline as as_planned
         from dltools.plan.reading import load_plans
@@ -275,7 +277,7 @@ class _Printer:
             if shown and self._format is Output.TABLE:
                 from dltools.cli.apply.tables import results_table
 
-                options.console().print(results_table(shown))
+                make_console().print(results_table(shown))
         return shown
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools.cli import options
+from dltools.cli.console import make_console
 from dltools.cli.exits import complain
 from dltools.cli.words import described
 
@@ -30,7 +30,7 @@ def show(engine: Engine, places: Sequence[Path], *, table: bool) -> None:
     elif table:
         from dltools.cli.apply.tables import held_table
 
-        console = options.console()
+        console = make_console()
         console.print(held_table(found))
         for place in dict.fromkeys(one.place for one in found):
             console.print(f"state in {place}; dl-apply --undo puts back", soft_wrap=True)

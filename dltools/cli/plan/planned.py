@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dltools import inputs
-from dltools.cli import destinations, options
+from dltools.cli import destinations
+from dltools.cli.console import make_console
 from dltools.cli.data import for_screen
 from dltools.cli.exits import complain
 from dltools.errors import DataError
@@ -58,7 +59,7 @@ def show(
 def _show_table(fold: Planner, *, pending: bool) -> None:
     from dltools.cli.plan.tables import verdicts_table
 
-    console = options.console()
+    console = make_console()
     verdicts, lines = fold.explain(pending=pending)
     console.print(verdicts_table(verdicts, wide=console.width >= _WIDE))
     for line in lines:

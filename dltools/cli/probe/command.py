@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dltools.cli import options
+from dltools.cli.console import make_console
 from dltools.cli.destinations import format_of
 from dltools.cli.exits import complain, guarded, run
+from dltools.cli.input_streams import open_log
 from dltools.cli.observation_formats import SUFFIXES, Output
 from dltools.cli.options import Patience, StateDir, Verbose, Version, seconds
 from dltools.cli.probe.outputs import chosen, opened
@@ -231,7 +233,7 @@ def _saved_logs(files: list[str], regex: Pattern | None, start: datetime | None)
 
     rows: list[Row] = []
     for file, name in zip(files, replay.names(files), strict=True):
-        with options.opened_log(file) as stream:
+        with open_log(file) as stream:
             rows += replay.observations(stream, name, regex or Automatic(), start or replay.START)
     if not rows:
         complain("no progress found in " + ", ".join(files))
@@ -245,7 +247,7 @@ def _picked(rows: list[Row], metrics: list[str] | None) -> list[Row]:
 def _print_metrics(rows: list[Row]) -> None:
     from dltools.cli.probe.tables import metrics_table
 
-    console = options.console()
+    console = make_console()
     progress = (row for row in rows if row["kind"] == "progress")
     console.print(metrics_table(progress, wide=console.width >= 100))
 

@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dltools.cli import options
+from dltools.cli.console import make_console
 from dltools.cli.probe.sparklines import sparkline, trend
 from dltools.cli.screen import Screen
 from dltools.cli.words import clipped, cores, limited, size, widest_list
@@ -69,7 +69,7 @@ class LiveTable:
 
     def __init__(self) -> None:
         """Nothing is drawn before the first sample."""
-        self._console = options.console()
+        self._console = make_console()
         self._seen: dict[str, _Seen] = {}
         self._node: Mapping[str, Any] = {}
         self._node_before: Mapping[str, Any] | None = None

@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING
 
 import typer
 
-from dltools.cli import destinations, options
+from dltools.cli import destinations
+from dltools.cli.console import make_console
 from dltools.cli.data import on_screen
 from dltools.cli.exits import complain
 from dltools.cli.observation_formats import SUFFIXES, Output
@@ -87,7 +88,7 @@ def opened(
 
 def _is_live() -> bool:
     """Tell whether standard output is a terminal on which a table can be drawn again."""
-    console = options.console()
+    console = make_console()
     return sys.stdout.isatty() and console.is_terminal and not console.is_dumb_terminal
 
 
@@ -151,7 +152,7 @@ class _TableWriter:
     def write(self, table: pa.Table) -> None:
         from dltools.cli.probe.tables import containers_table
 
-        console = options.console(self._out)
+        console = make_console(self._out)
         rows = table.to_pylist()
         console.print(containers_table(rows, self._earlier))
         if not any(row["kind"] in ("container", "progress") for row in rows):

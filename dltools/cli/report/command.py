@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dltools.cli import destinations, options
+from dltools.cli.console import make_console
 from dltools.cli.data import on_screen
 from dltools.cli.exits import guarded, run
 from dltools.cli.options import Version
@@ -182,7 +183,7 @@ def _table(rows: Sequence[Mapping[str, Any]], shape: Output) -> bytes:
     if shape is Output.TABLE:
         from dltools.cli.runs_table import runs_table
 
-        console = options.console()
+        console = make_console()
         with console.capture() as captured:
             console.print(runs_table(rows))
         text: str = captured.get()

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dltools import inputs
-from dltools.cli import options
 from dltools.cli.exits import complain
+from dltools.cli.input_streams import open_input
 from dltools.errors import DataError
 from dltools.report.outcomes import JobResult
 from dltools.report.run import Run
@@ -37,7 +37,7 @@ def runs_of(arguments: Sequence[str], context: typer.Context) -> list[Run]:
         if name != "-" and Path(name).is_dir():
             runs.append(_recorded(None, name, label or writable(Path(name).name or name)))
             continue
-        stream, shown = options.open_input(name, context)
+        stream, shown = open_input(name, context)
         data = inputs.read_whole(stream, shown)
         kind = _kind(data)
         if kind == "jobs":

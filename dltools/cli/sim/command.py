@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dltools.cli import destinations, options
+from dltools.cli.console import make_console
 from dltools.cli.data import for_screen
 from dltools.cli.exits import guarded, run
 from dltools.cli.observation_formats import SUFFIXES
@@ -327,7 +328,7 @@ def _print(rows: Sequence[Mapping[str, Any]], shape: Output) -> None:
     if shape is Output.TABLE:
         from dltools.cli.runs_table import runs_table
 
-        console = options.console()
+        console = make_console()
         ranked = bool(rows) and "command" in rows[0]
         console.print(runs_table(rows[:_BEST] if ranked else rows))
         if ranked:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools import inputs
-from dltools.cli import options
+from dltools.cli.input_streams import open_input
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[W
     """Read a workload file, - is standard input, for each seed."""
     from dltools.sim.workload_file import read
 
-    stream, shown = options.open_input(name, context)
+    stream, shown = open_input(name, context)
     try:
         text = inputs.read_small(stream, shown).decode()
     except UnicodeDecodeError as error:
