@@ -61,7 +61,7 @@ def test_no_function_is_long(ours: Any) -> None:
     } == {}
 
 
-@pytest.mark.parametrize("graph", ["unit_graph"])
+@pytest.mark.parametrize("graph", ["module_graph", "folder_graph", "unit_graph"])
 def test_nothing_imports_in_a_circle(structure: ModuleType, ours: Any, graph: str) -> None:
     assert structure.circles(getattr(ours, graph)) == []
 

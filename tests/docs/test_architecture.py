@@ -1,0 +1,172 @@
+"""ARCHITECTURE.md and CONTRIBUTING.md name what there is: files, functions, options, exit codes."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import sys
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+import typer
+from helpers.tools import TOOLS
+
+from dltools.cli.exits import Exit
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md")
+PLACES = ("dltools", "tests", "man", "samples", "bin", ".ci")
+
+_FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.S | re.M)
+
+
+def text(document: str) -> str:
+    return (ROOT / document).read_text()
+
+
+def prose(document: str) -> str:
+    """The text without its fenced blocks."""
+    return _FENCE.sub("", text(document))
+
+
+def spans(document: str) -> list[str]:
+    return re.findall(r"`([^`\n]+)`", prose(document))
+
+
+def section(title: str) -> str:
+    """A section of ARCHITECTURE.md, without those of its level that follow."""
+    marks = title.partition(" ")[0]
+    return re.split(rf"^#{{1,{len(marks)}}} ", text("ARCHITECTURE.md").partition(f"\n{title}\n")[2],
+                    flags=re.M)[0]  # fmt: skip
+
+
+def table(of: str) -> list[list[str]]:
+    """The cells of a table's rows, without those of its head."""
+    rows = re.findall(r"^\| (.*?) ?\|$", of, re.M)
+    return [[cell.strip() for cell in row.split(" |")] for row in rows][1:]
+
+
+@cache
+def defined(file: str) -> frozenset[str]:
+    """The classes and functions of a module, methods as `Class.method`."""
+    found = set()
+    for node in ast.parse((ROOT / file).read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{inner.name}" for inner in node.body
+                      if isinstance(inner, ast.FunctionDef)}  # fmt: skip
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.add(node.name)
+    return frozenset(found)
+
+
+def walks() -> dict[str, list[list[str]]]:
+    """The three walks, each a list of rows: number, file, function, what happens."""
+    found = section("## Two walks through the code")
+    parts = re.split(r"\n(?=\| # )", found)[1:]
+    names = ["loss", "since", "set"]
+    return dict(zip(names, [table("\n" + part) for part in parts], strict=True))
+
+
+def created() -> set[str]:
+    """The files that the recipes write."""
+    parts = _FENCE.split(text("CONTRIBUTING.md"))
+    return {
+        re.findall(r"`(dltools/[\w/]+\.py)`", parts[number - 2])[-1]
+        for number in range(2, len(parts), 4)
+        if parts[number] == "python"
+    }
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_file_that_is_named_exists(document: str) -> None:
+    named = {span for span in spans(document) if span.partition("/")[0] in PLACES and "/" in span}
+    links = set(re.findall(r"\]\(([^)#]+)\)", prose(document)))
+    assert len(named) > 10
+    made = created() if document == "CONTRIBUTING.md" else set()
+    assert {name for name in named | links if not (ROOT / name).exists()} == made
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_man_page_that_is_named_exists(document: str) -> None:
+    pages = re.findall(r"\b(dl[\w-]+)\((\d)\)", text(document))
+    assert pages
+    assert [name for name, part in pages if not (ROOT / f"man/{name}.{part}").is_file()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_make_target_that_is_named_exists(document: str) -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = set(re.findall(r"`make ([\w-]+)", text(document)))
+    assert named
+    assert named <= targets
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_option_that_is_named_exists(document: str) -> None:
+    known = {"--help"}
+    for tool in TOOLS:
+        app = importlib.import_module(f"dltools.cli.{tool.removeprefix('dl-')}.command").app
+        known |= {name for p in typer.main.get_command(app).params for name in p.opts}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", " ".join(spans(document))))
+    assert named <= known
+
+
+def folders() -> dict[str, set[str]]:
+    """The folders of the table, and what each may import."""
+    rows = table(section("## The folders"))
+    return {row[0].strip("`/").split("/")[1]: set(re.findall(r"`(\w+)`", row[2])) for row in rows}
+
+
+def test_the_folders_are_those_of_the_package() -> None:
+    real = {file.parent.name for file in (ROOT / "dltools").glob("*/__init__.py")}
+    assert {*folders(), "notation"} == real
+
+
+def test_the_folders_import_no_more_than_the_table_says() -> None:
+    spec = importlib.util.spec_from_file_location("structure", ROOT / "tests/bench/structure.py")
+    assert spec is not None
+    assert spec.loader is not None
+    structure = sys.modules["structure"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(structure)
+    graph = structure.measure(ROOT).unit_graph
+    shown = folders()
+    for folder, allowed in shown.items():
+        real = {unit.partition(".")[2] for unit in graph[f"dltools.{folder}"]}
+        assert real & set(shown) <= allowed, folder
+
+
+def test_what_a_folder_may_import_stands_below_it() -> None:
+    shown = folders()
+    names = list(shown)
+    for number, (folder, allowed) in enumerate(shown.items()):
+        assert allowed <= set(names[number + 1 :]), folder
+
+
+def test_the_exit_codes_are_those_of_the_tools() -> None:
+    codes = [int(code) for row in table(section("### Exit codes")) for code in row[0].split(",")]
+    assert codes == sorted(Exit)
+
+
+@pytest.mark.parametrize("walk", walks())
+def test_every_function_of_a_walk_is_in_its_file(walk: str) -> None:
+    rows = walks()[walk]
+    assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
+    for _, file, function, _ in rows:
+        assert function.strip("`") in defined(file.strip("`")), (file, function)
+
+
+@pytest.mark.parametrize(
+    ("walk", "folders"),
+    [
+        ("loss", ["engine", "probe", "observations", "plan", "apply", "engine"]),
+        ("since", ["cli", "probe", "engine"]),
+        ("set", ["cli", "plan"]),
+    ],
+)
+def test_a_walk_passes_each_folder_once(walk: str, folders: list[str]) -> None:
+    """The walk of a value begins and ends at the engine; no other folder comes twice."""
+    passed = [row[1].strip("`").split("/")[1] for row in walks()[walk]]
+    assert [folder for folder, _ in groupby(passed)] == folders
