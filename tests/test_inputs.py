@@ -54,5 +54,5 @@ def test_files_that_people_write_are_small(tmp_path: Path, monkeypatch: pytest.M
     file.write_bytes(b"\xff")
     with pytest.raises(DataError, match="not text"):
         inputs.read_text(file, DataError)
-    with pytest.raises(ConfigError, match="No such file or directory$"):
+    with pytest.raises(ConfigError, match=r"No such file or directory$"):
         inputs.read_text(tmp_path / "none")
