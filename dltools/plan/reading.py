@@ -34,12 +34,12 @@ def load_plans(lines: Iterable[bytes], name: str, warn: Warn = lambda _: None) -
     ids: list[int | None] = []
     number = 0
     seen = False
-    for number, queue in enumerate(lines, 1):
-        if not queue.strip():
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
             continue
         seen = True
         where = f"{name}: line {number}"
-        record = _parse(queue, where)
+        record = _parse(line, where)
         kind = record.get("kind")
         if kind == "plan":
             if head is not None:
@@ -63,10 +63,10 @@ def load_plans(lines: Iterable[bytes], name: str, warn: Warn = lambda _: None) -
         raise DataError(f"{name}: empty input: no plan")
 
 
-def _parse(queue: bytes, where: str) -> dict[str, Any]:
+def _parse(line: bytes, where: str) -> dict[str, Any]:
     try:
-        record = json.loads(queue, parse_constant=_no_constant)
-        if b"\\u" in queue:
+        record = json.loads(line, parse_constant=_no_constant)
+        if b"\\u" in line:
             json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON: {str(error)[:120]}") from error

@@ -15,9 +15,9 @@ from dltools.errors import DataError
 from dltools.notation.json_numbers import from_json_number, to_json_number
 from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy import curves
 from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.curve import from_json as curve_from_json
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.realisation.queue import Queue, QueuePosition
 from dltools.plan.recorded_host import RecordedHost
@@ -189,7 +189,7 @@ def _load_series(saved: Mapping[str, Any]) -> Series:
             last_step=learning["last_step"],
         )
         series.fitted = int(saved["fitted"])
-        series.curve = curves.from_json(saved["curve"]) if saved["curve"] else None
+        series.curve = curve_from_json(saved["curve"]) if saved["curve"] else None
     return series
 
 

@@ -17,7 +17,7 @@ sys.path[0] = str(Path(__file__).parents[1])  # not this folder, whose plan.py i
 
 from plan.policy.test_curves import errors  # noqa: E402
 
-from dltools.plan.policy import curves  # noqa: E402
+from dltools.plan.policy import curve_fit  # noqa: E402
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     values = [1 / (1 + i) for i in range(128)]
     begun = time.perf_counter()
     for _ in range(1000):
-        curves.fit(works, values)
+        curve_fit.fit(works, values)
     print(f"  a fit takes {(time.perf_counter() - begun) * 1e3:.0f} us")
 
 

@@ -36,7 +36,7 @@ class ContainerHistory:
     relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
     none. `met_first` and `met_final` are the times of the first points that met its targets;
     `epoch` and `step` the newest that it reported; `managed` whether this container has ever been
-    granted a share, in an earlier run too; `run_id` tells this run of the container from its
+    given a share, in an earlier run too; `run_id` tells this run of the container from its
     earlier ones.
     """
 
@@ -71,10 +71,6 @@ class ContainerHistory:
         if labels != self.labels:
             self.labels = labels
             self.targets = parse(labels)
-
-    def add_point(self, metric: str, time: int, value: float, step: int | None) -> None:
-        """Remember a progress point."""
-        self.add_points(metric, [time], [value], [step])
 
     def add_points(
         self,

@@ -10,7 +10,7 @@ target o in seconds, p its response time over the last interval, q = o - p its q
     B under-performing  q < -alpha o
 
 A round takes beta L q / Q from each of G, in proportion to its slack, and gives what it took to B,
-in proportion to need. L is a container's share of the node, Q the sum of q over its class.
+in proportion to need. L is a container's share of the host, Q the sum of q over its class.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Parameters:
         source="ours",
     )
     trim: bool = parameter(
-        False, "while nobody is under, cut who is over gently toward its target", source="ours"
+        False, "while no model misses its target, cut over-achieving models gently", source="ours"
     )
 
 
@@ -116,13 +116,13 @@ class Dqoes:
         host = cluster.host
         models = _models(host, cluster.now, cluster.interval_s, parameters)
         classes = {model.job.id: model.job_class for model in models}
-        shares, told = _moved(models, parameters)
+        shares, note = _moved(models, parameters)
         allocations = {job.id: Allocation(None, "-", _bystander(job)) for job in host.jobs}
         for model in models:
             share = shares[model.job.id]
             signal = "" if model.latency is None else f"{model.metric} {model.latency:.3g}"
             allocations[model.job.id] = Allocation(
-                share, model.job_class, _reason(model, share, told), signal
+                share, model.job_class, _reason(model, share, note), signal
             )
         before = {
             key: allocation.job_class for key, allocation in host.previous.items() if key in classes
@@ -132,7 +132,7 @@ class Dqoes:
         interval_change = IntervalChange.RESET if left else IntervalChange.KEEP
         if models and before == classes and not moved:
             interval_change = IntervalChange.DOUBLE
-        return Decision(allocations, state, interval_change, gain=_gain(models, told))
+        return Decision(allocations, state, interval_change, gain=_gain(models, note))
 
 
 DQOES = Dqoes()
@@ -215,7 +215,7 @@ def _bystander(job: ContainerHistory) -> str:
 
 
 def _moved(models: Sequence[_Model], parameters: Parameters) -> tuple[dict[str, float], str]:
-    """Return the new shares, and what there is to say of the whole."""
+    """Return the new shares, and a note for the whole host."""
     shares = {model.job.id: model.share for model in models}
     n = max(1, len(models))
     floor = 1 / (2 * n)
@@ -227,7 +227,7 @@ def _moved(models: Sequence[_Model], parameters: Parameters) -> tuple[dict[str, 
             return shares, "trimmed"
         return shares, ""
     if not over:
-        # Ours: whoever suffers, suffers alike.
+        # Ours: all suffer alike.
         mean = math.fsum(model.share for model in under) / len(under)
         for model in under:
             shares[model.job.id] += parameters.beta * (mean - model.share)
@@ -238,8 +238,8 @@ def _moved(models: Sequence[_Model], parameters: Parameters) -> tuple[dict[str, 
         given = shares[model.job.id] + pool * -model.quality / need
         shares[model.job.id] = min(1.0, given)
     if pool <= 0:
-        return shares, "who is over has nothing left to give"
-    return shares, f"{pool:.2%} of the node moves from {len(over)} to {len(under)}"
+        return shares, "over-achieving models have nothing left to give"
+    return shares, f"{pool:.2%} of the host moves from {len(over)} to {len(under)}"
 
 
 def _beta(under: Sequence[_Model], parameters: Parameters) -> float:
@@ -263,22 +263,22 @@ def _take(over: Sequence[_Model], shares: dict[str, float], beta: float, floor: 
     return pool
 
 
-def _reason(model: _Model, share: float, told: str) -> str:
+def _reason(model: _Model, share: float, note: str) -> str:
     if model.latency is None:
         return f"no {model.metric} in the last interval: share kept"
     word = _WORDS[model.job_class]
     numbers = f"{model.metric} {model.latency:.3g} s, target {model.target:g} s"
     change = share - model.share
-    moved = f"; {change:+.2%} of the node" if abs(change) > 1e-12 else ""
-    note = f"; {told}" if told and model.job_class == UNDER else ""
-    return f"{word}: {numbers}{moved}{note}"
+    moved = f"; {change:+.2%} of the host" if abs(change) > 1e-12 else ""
+    ending = f"; {note}" if note and model.job_class == UNDER else ""
+    return f"{word}: {numbers}{moved}{ending}"
 
 
-def _gain(models: Sequence[_Model], told: str) -> str:
+def _gain(models: Sequence[_Model], note: str) -> str:
     counts: Mapping[str, int] = {
         kind: sum(model.job_class == kind for model in models) for kind in (SATISFIED, OVER, UNDER)
     }
     if not models:
         return "none: no container has a response-time target"
     return (f"{counts[SATISFIED]} of {len(models)} satisfied, {counts[OVER]} over, "
-            f"{counts[UNDER]} under" + (f"; {told}" if told else ""))  # fmt: skip
+            f"{counts[UNDER]} under" + (f"; {note}" if note else ""))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Equal shares for all jobs of a node."""
+"""Equal shares for all jobs of a host."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Parameters:
 
 
 class Fair:
-    """Each of n jobs gets 1/n of its node."""
+    """Each of n jobs gets 1/n of its host."""
 
     name = "fair"
-    help = "equal shares: each of n jobs gets 1/n of its node"
+    help = "equal shares: each of n jobs gets 1/n of its host"
     parameters = Parameters
 
     def requirements(self, parameters: Any) -> Requirements:  # noqa: ARG002
@@ -25,7 +25,7 @@ class Fair:
         return Requirements()
 
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:  # noqa: ARG002
-        """Share the node equally."""
+        """Share the host equally."""
         jobs = cluster.host.jobs
         allocation = Allocation(1 / max(1, len(jobs)), "-", f"equal share of {len(jobs)}")
         return Decision({job.id: allocation for job in jobs}, state, gain="none: equal shares")

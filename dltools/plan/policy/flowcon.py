@@ -1,4 +1,4 @@
-"""FlowCon: elastic CPU limits on one node, by growth efficiency.
+"""FlowCon: elastic CPU limits on one host, by growth efficiency.
 
 Zheng, Tynes, Gorelick, Mao, Cheng, Hou: FlowCon: Elastic Flow Configuration for Containerized
 Deep Learning Applications, ICPP 2019. Classes, transitions, limits, back-off and listeners follow
@@ -28,8 +28,8 @@ from dltools.plan.policy.base import (
     Tone,
 )
 from dltools.plan.policy.container_history import MICRO
+from dltools.plan.policy.growth import Growth, growth, signal_of
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.signals import Growth, growth, signal_of
 
 NEW, WATCHING, COMPLETING = "NL", "WL", "CL"
 CLASSES = (
@@ -75,7 +75,7 @@ class Parameters:
 
 
 class FlowCon:
-    """The policy object. Its memory is since when the growth of slow jobs has been unknown."""
+    """The policy object. It remembers since when the growth of slow jobs has been unknown."""
 
     name = "flowcon"
     help = "elastic CPU limits by growth efficiency: completing jobs make room (FlowCon, ICPP 2019)"
@@ -111,7 +111,7 @@ class FlowCon:
         memory = {**state, host.name: unknown}
         if all(job_class == COMPLETING for job_class in classes.values()):
             allocations = {
-                key: Allocation(1.0, COMPLETING, f"all completing, nobody makes room; "
+                key: Allocation(1.0, COMPLETING, f"all completing, none makes room; "
                                 f"{_numbers(found)}", signal_of(found), unlimited=True)
                 for key, found in growths.items()
             }  # fmt: skip
@@ -119,7 +119,7 @@ class FlowCon:
                 allocations, memory, IntervalChange.DOUBLE, gain="none: every job is completing"
             )
         allocations = {
-            key: _grant(key, job_class, before[key], growths, host, parameters)
+            key: _allocation(key, job_class, before[key], growths, host, parameters)
             for key, job_class in classes.items()
         }
         return Decision(allocations, memory, gain=_gain(allocations))
@@ -128,7 +128,7 @@ class FlowCon:
 FLOWCON = FlowCon()
 
 
-def _grant(
+def _allocation(
     key: str,
     job_class: str,
     before: str,
@@ -186,7 +186,7 @@ def transition(job_class: str, efficiency: float | None, alpha: float) -> str:
 
 
 def limit(job_class: str, efficiency: float | None, total: float, n: int) -> float | None:
-    """Return a job's share of the node, or None to keep what it has.
+    """Return a job's share of the host, or None to keep what it has.
 
     With S = `total` and beta = 1 + 1/n: CL gets max(G/S, 1/(beta n)), NL min(G/S, 1); WL keeps
     its limit, as do all where S is 0.

@@ -1,9 +1,9 @@
-"""Least attained service: who has had least CPU goes first.
+"""Least attained service: the job that has had the least CPU goes first.
 
 Gu et al.: Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, discretised:
 attained service puts a job into one of a few queues. Tiresias counts GPU seconds, and serves a
-queue in order of arrival. Here it is CPU seconds of the container. The queues' borders are ours; so
-is the order within a queue: least attained service first there too, so that equals take turns.
+queue in order of arrival. Here it is CPU seconds of the container. The queues' borders are ours. So
+is the order within a queue, which is by attained service too: equal jobs take turns.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Las:
         return Requirements(parameters.itval)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
-        """Line the jobs up by queue, then by what they have had."""
+        """Sort the jobs by queue, then by attained service."""
         host = cluster.host
         queues = {job.id: queue(job.attained, parameters) for job in host.jobs}
         order = sorted(host.jobs, key=lambda j: (queues[j.id], j.attained, j.arrived, j.name, j.id))
@@ -73,8 +73,8 @@ class Las:
             signal = f"{job.attained:.3g} CPU s attained"
             reason = f"queue {queues[job.id]}, {number}. of {len(order)}: {signal}"
             allocations[job.id] = Allocation(shares[job.id], f"Q{queues[job.id]}", reason, signal)
-        first = order[0].name if order else "nobody"
-        return Decision(allocations, state, gain=f"{first} has had least and goes first")
+        gain = f"{order[0].name} has had the least CPU and goes first" if order else "none: no job"
+        return Decision(allocations, state, gain=gain)
 
 
 LAS = Las()

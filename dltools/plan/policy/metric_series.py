@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import lt
 
-from dltools.plan.policy.curves import Curve
+from dltools.plan.policy.curve import Curve
 
 _LONGEST = 128
 """Points that a learning history keeps; at twice as many every other one is dropped."""

@@ -1,4 +1,4 @@
-"""Ways to hand out a node that several policies share."""
+"""Ways to share a host that several policies use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EPSILON = 1e-9
 
 
 def cap(job: ContainerHistory, cpus: float) -> float:
-    """Return the largest share that a job can use: its threads' part of the node (ours)."""
+    """Return the largest share that a job can use: its threads' part of the host (ours)."""
     if job.threads is None or job.threads <= 0 or cpus <= 0:
         return 1.0
     return min(1.0, job.threads / cpus)
@@ -27,15 +27,23 @@ def in_line(order: Sequence[ContainerHistory], cpus: float, floor: float) -> dic
         more = min(left, max(0.0, cap(job, cpus) - floor))
         shares[job.id] += more
         left -= more
-    if order and left > _EPSILON:  # all have what their threads can use: limit nobody
-        shares = {key: min(1.0, share + left) for key, share in shares.items()}
-    return shares
+    return with_leftover(shares, left)
+
+
+def with_leftover(shares: Mapping[str, float], left: float) -> dict[str, float]:
+    """Return shares, each raised by what no job can use, to at most 1.
+
+    All jobs have what their threads can use then, and none needs a limit.
+    """
+    if left <= _EPSILON:
+        return dict(shares)
+    return {key: min(1.0, share + left) for key, share in shares.items()}
 
 
 def in_proportion(weights: Mapping[str, float], total: float, floor: float) -> dict[str, float]:
     """Return shares of `total` in proportion to weights, none below `floor` where that can be.
 
-    Who would get less than the floor gets it, and the others share the rest.
+    A job that would get less than the floor gets the floor, and the others share the rest.
     """
     n = len(weights)
     if n == 0:

@@ -1,10 +1,10 @@
 """Greatest predicted quality gain per CPU second first.
 
 Zhang, Stafman, Or, Freedman: SLAQ: Quality-Driven Scheduling for Distributed Machine Learning,
-SoCC 2017: the node is cut into small parts, and each goes to the job whose loss, normalised by the
+SoCC 2017: the host is cut into small parts, and each goes to the job whose loss, normalised by the
 largest change it has shown, falls most for it in the next interval. The curves are ours
-(dltools.plan.policy.curves). Ours too: a job of unknown curve counts for an equal share, and is not
-limited; those that gain nothing any more share alike what the others leave.
+(dltools.plan.policy.curve_fit). Ours too: a job of unknown curve counts for an equal share, and has
+no limit; jobs that gain nothing any more share equally what the others leave.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.evaluation_metric import metric_of
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.shares import cap
-from dltools.plan.policy.signals import curve, metric_of, refit
+from dltools.plan.policy.prediction import curve, refit
+from dltools.plan.policy.shares import cap, with_leftover
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Parameters:
         0.1, "least share of a job (of 1/n)", low=0.001, high=1.0, source="ours"
     )
     parts: float = parameter(
-        4.0, "parts per job that the node is cut into", low=1.0, high=100.0, source="ours"
+        4.0, "parts per job that the host is cut into", low=1.0, high=100.0, source="ours"
     )
 
 
@@ -47,7 +48,7 @@ class Slaq:
         return Requirements(parameters.itval, curves=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
-        """Hand the node out part by part to whoever gains most by it."""
+        """Give the host part by part to the job that gains most by it."""
         host = cluster.host
         refit(host.jobs)
         n = max(1, len(host.jobs))
@@ -76,8 +77,8 @@ class Slaq:
 SLAQ = Slaq()
 
 _NOTHING = 1e-3
-"""Part of its way that a job gains with the whole node in an interval when it counts as converged
-(ours)."""
+"""A job that gains less of its way than this, with the whole host for an interval, counts as
+converged (ours)."""
 
 Quality = Callable[[float], float]
 """From CPU seconds to the part of its whole way so far that a job's metric gains by them."""
@@ -142,9 +143,8 @@ def _greedy(
         return
     for job in flat:
         shares[job.id] += left / len(flat)
-    if not flat:  # all have what their threads can use: limit nobody
-        for job in known:
-            shares[job.id] = min(1.0, shares[job.id] + left)
+    if not flat:
+        shares |= with_leftover({job.id: shares[job.id] for job in known}, left)
 
 
 def _gain(

@@ -8,15 +8,15 @@ reconstruction. A job is slow when its growth efficiency is below alpha times it
     slow:      PC progressing -> WC watching -> CC converged
     not slow:  -> PC
 
-A round orders at most one migration: of the converged job that grows least, from the node with most
-load that holds one next to a progressing one, to the node with least load, if that lowers the
-heaviest load and is predicted to save more time than the pause costs. A node that falls idle pulls
-from the busiest. No limits are set; with `within` each node also orders its jobs, which is ours.
+A round orders at most one migration: of the converged job that grows least, from the host with the
+most load that holds one next to a progressing one, to the host with the least load, if that lowers
+the heaviest load and is predicted to save more time than the pause costs. A host that falls idle
+takes a job from the busiest. No limits are set; with `within` each host also orders its jobs, which
+is ours.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -26,7 +26,6 @@ from dltools.plan.policy.base import (
     Allocation,
     Cluster,
     Decision,
-    HostState,
     JobAction,
     JobClass,
     Policy,
@@ -34,13 +33,20 @@ from dltools.plan.policy.base import (
     State,
     Tone,
 )
-from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory, by_run_id
+from dltools.plan.policy.container_history import JITTER, MICRO, by_run_id
+from dltools.plan.policy.growth import Growth, growth, signal_of
+from dltools.plan.policy.migration import (
+    CONVERGED,
+    PROGRESSING,
+    WATCHING,
+    Chooser,
+    KnownJob,
+    KnownJobs,
+)
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.signals import Growth, cpu_share, growth, refit, remaining, signal_of
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.srtf import SRTF
 
-PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 CLASSES = (
     JobClass(PROGRESSING, "progressing", "it grows at alpha times its best or more", Tone.GROWING),
     JobClass(WATCHING, "watching", "slow for one round", Tone.WATCHED),
@@ -64,7 +70,7 @@ class Parameters:
     )
     load: str = parameter(
         "progressing",
-        "what makes a node loaded: progressing jobs, jobs, or CPU use",
+        "what makes a host loaded: progressing jobs, jobs, or CPU use",
         choices=("progressing", "jobs", "cpu"),
         source="ours",
     )
@@ -76,25 +82,11 @@ class Parameters:
     )
     within: str = parameter(
         "none",
-        "what each node gives its jobs: none, no limits; srtf or slaq, as that policy does",
+        "what each host gives its jobs: none, no limits; srtf or slaq, as that policy does",
         choices=("none", "srtf", "slaq"),
         worth_trying=("srtf", "slaq"),
         source="ours",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What is remembered of a job: its best growth efficiency, its class, its newest growth."""
-
-    best: float = 0.0
-    job_class: str = PROGRESSING
-    growth: float | None = None
-
-    @classmethod
-    def load(cls, saved: Any) -> _Known:
-        """Return what was saved; a state of version 2 has a list."""
-        return cls(**saved) if isinstance(saved, Mapping) else cls(*saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +102,8 @@ class _Moved:
         return cls(**saved) if isinstance(saved, Mapping) else cls(*saved)
 
 
-Known = Mapping[str, Mapping[str, _Known]]
-"""By host, then by run of a container."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """A migration and the job seconds that it is predicted to save."""
-
-    job: ContainerHistory
-    source: str
-    target: str
-    saves: float
-
-
 class Specon:
-    """The policy object. Its memory is each job's best growth and class, and the moves ordered."""
+    """The policy object. It remembers each job's best growth and class, and the moves ordered."""
 
     name = "specon"
     help = "migrates slow-growing models away from fast-growing ones, in a cluster (SpeCon)"
@@ -147,12 +125,12 @@ class Specon:
         allocations = {}
         for job in host.jobs:
             found = growth(job, cluster.now, cluster.interval_s, host.cpus)
-            before = known[host.name].get(job.run_id, _Known())
+            before = known[host.name].get(job.run_id, KnownJob())
             job_class = transition(
                 before.job_class, found.efficiency, before.best, parameters.alpha
             )
             best = max(before.best, found.efficiency or 0.0)
-            known[host.name][job.run_id] = _Known(best, job_class, found.efficiency)
+            known[host.name][job.run_id] = KnownJob(best, job_class, found.efficiency)
             reason = _reason(job_class, found, best, parameters.alpha)
             own = shares.get(job.id, Allocation(None, "-", ""))
             allocations[job.id] = replace(
@@ -163,7 +141,8 @@ class Specon:
         gain = "no migration"
         last = state.get("last")
         if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
-            move, gain = _choose(cluster, known, moved, parameters)
+            choice = Chooser(cluster, known, moved, parameters.load, parameters.pause).choose()
+            move, gain = choice.migration, choice.why
             # A plan's actions are of the host sampled last: the source's own round orders the move.
             if move is not None and move.source == host.name:
                 reason = f"converged, and slows {move.source}: {gain}"
@@ -192,13 +171,13 @@ def transition(job_class: str, efficiency: float | None, best: float, alpha: flo
     return {PROGRESSING: WATCHING, WATCHING: CONVERGED, CONVERGED: CONVERGED}[job_class]
 
 
-def _known(state: State, cluster: Cluster) -> dict[str, dict[str, _Known]]:
+def _known(state: State, cluster: Cluster) -> dict[str, dict[str, KnownJob]]:
     """Return what is remembered of the jobs that still run, and {} for the host sampled last."""
-    found: dict[str, dict[str, _Known]] = {cluster.sampled: {}}
+    found: dict[str, dict[str, KnownJob]] = {cluster.sampled: {}}
     for host, saved in (state.get("best") or {}).items():
         if host in cluster.hosts:
             jobs = by_run_id(saved, cluster.hosts[host].jobs)
-            found[host] = {run_id: _Known.load(one) for run_id, one in jobs.items()}
+            found[host] = {run_id: KnownJob.load(one) for run_id, one in jobs.items()}
     return found
 
 
@@ -217,7 +196,7 @@ def _pending_moves(state: State, cluster: Cluster, cooldown_s: float) -> dict[st
     return kept
 
 
-def _memory(known: Known, moved: Mapping[str, _Moved], last: int | None) -> State:
+def _memory(known: KnownJobs, moved: Mapping[str, _Moved], last: int | None) -> State:
     """Return what is remembered as JSON values."""
     return {
         "best": {host: {run_id: asdict(one) for run_id, one in jobs.items()}
@@ -225,81 +204,6 @@ def _memory(known: Known, moved: Mapping[str, _Moved], last: int | None) -> Stat
         "moved": {name: asdict(move) for name, move in moved.items()},
         "last": last,
     }  # fmt: skip
-
-
-def _known_of(known: Known, host: str, job: ContainerHistory) -> _Known:
-    return known.get(host, {}).get(job.run_id, _Known())
-
-
-def _load(
-    node: HostState, known: Known, cluster: Cluster, kind: str, plus: int = 0
-) -> tuple[float, float, float]:
-    """Return a node's load, the first number by the kind asked for; jobs and CPU use decide among
-    equals. `plus` jobs, converged ones, come or go."""
-    progressing = sum(
-        _known_of(known, node.name, job).job_class == PROGRESSING for job in node.jobs
-    )
-    itval = round(cluster.interval_s * MICRO)
-    shares = [cpu_share(job, cluster.now, itval, node.cpus)[0] or 0.0 for job in node.jobs]
-    cpu = math.fsum(shares)
-    jobs = len(node.jobs) + plus
-    first = {"progressing": float(progressing), "jobs": float(jobs), "cpu": cpu}[kind]
-    return first, float(jobs), cpu
-
-
-def _choose(
-    cluster: Cluster, known: Known, moved: Mapping[str, _Moved], parameters: Parameters
-) -> tuple[_Move | None, str]:
-    nodes = {host: node for host, node in cluster.hosts.items() if node.cpus > 0}
-    if len(nodes) < 2:
-        return None, "no migration: one host only"
-    loads = {host: _load(node, known, cluster, parameters.load) for host, node in nodes.items()}
-    target = min(sorted(nodes), key=lambda host: loads[host])
-    idle = not nodes[target].jobs
-    busiest_first = sorted((h for h in nodes if h != target), key=lambda h: loads[h], reverse=True)
-    for source in busiest_first:
-        jobs = [job for job in nodes[source].jobs if job.name not in moved]
-        classes = {job.id: _known_of(known, source, job).job_class for job in nodes[source].jobs}
-        candidates = [job for job in jobs if classes[job.id] == CONVERGED]
-        mixed = PROGRESSING in classes.values()
-        if idle and len(nodes[source].jobs) > 1:
-            candidates = candidates or jobs
-        elif not candidates or not mixed:
-            continue
-        if not candidates:
-            continue
-        job = min(
-            candidates, key=lambda j: (_known_of(known, source, j).growth or 0.0, j.name, j.id)
-        )
-        after = max(
-            _load(nodes[source], known, cluster, parameters.load, -1)[:2],
-            _load(nodes[target], known, cluster, parameters.load, +1)[:2],
-        )
-        if after >= loads[source][:2]:
-            return None, f"no migration: {job.name} on {target} would not lower the heaviest load"
-        saves = saved(job, nodes[source], nodes[target], parameters.pause)
-        if saves <= 0:
-            return None, (f"no migration: {job.name} to {target} would cost {-saves:.3g} s more "
-                          "than it saves")  # fmt: skip
-        move = _Move(job, source, target, saves)
-        return move, f"{job.name} to {target} saves {saves:.3g} job seconds (predicted)"
-    return None, "no migration: no node holds a converged job next to a progressing one"
-
-
-def saved(job: ContainerHistory, source: HostState, target: HostState, pause_s: float) -> float:
-    """Return the job seconds that a migration saves, in equal shares on both nodes (ours).
-
-    The job itself goes faster or slower and pauses; its neighbours on the source are rid of it for
-    as long as it would have stayed, those on the target have it. What it still needs is predicted;
-    where that is unknown it is as much as it has had.
-    """
-    refit([job])
-    left = remaining(job).seconds
-    need = job.attained if left is None or math.isinf(left) else left
-    n, m = len(source.jobs), len(target.jobs)
-    here = need * n / source.cpus
-    there = need * (m + 1) / target.cpus
-    return (here - there - pause_s) + here * (n - 1) / n - there * m / (m + 1)
 
 
 def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:

@@ -1,10 +1,9 @@
 """Shortest predicted remaining time first.
 
-The classic that is best for the mean completion time where remaining times are known (Schrage
-1968). Here they are predicted: from epochs or steps where labels give their number, from the
-learning curve and the target else. A job of which nothing is known yet goes before all others until
-it has had `explore` CPU seconds: that is how it becomes known. After that it is taken to need as
-much as it has had. All of it ours.
+Best for the mean completion time where remaining times are known (Schrage 1968). Here they are
+predicted: from epochs or steps where labels give their number, else from the learning curve and the
+target. A job of unknown length goes before all others until it has had `explore` CPU seconds, so
+that it becomes known. After that it is taken to need as much as it has had. All of it ours.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from dltools.plan.policy.base import (
 )
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.prediction import Remaining, refit, remaining
 from dltools.plan.policy.shares import cap, in_line
-from dltools.plan.policy.signals import Remaining, refit, remaining
 
 NEW, KNOWN, GUESSED, ENDLESS = "new", "known", "guessed", "endless"
 CLASSES = (
@@ -46,7 +45,7 @@ class Parameters:
     )
     hysteresis: float = parameter(
         0.2,
-        "part by which another must be shorter to overtake who was first",
+        "part by which a job must be shorter to overtake the first one",
         high=0.99,
         source="ours",
     )
@@ -68,7 +67,7 @@ class Srtf:
         return Requirements(parameters.itval, curves=True, targets=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
-        """Line the jobs up by what they still need."""
+        """Sort the jobs by what they still need."""
         host = cluster.host
         refit(host.jobs)
         found = {job.id: remaining(job) for job in host.jobs}
@@ -102,9 +101,11 @@ _CLASSES = (NEW, KNOWN, ENDLESS, ENDLESS)
 
 
 def _rank(job: ContainerHistory, found: Remaining, parameters: Parameters) -> tuple[int, float]:
-    """Return what a job is sorted by: the unknown that is still explored; the others by what they
-    need; then who has no end in sight, and who has converged and yet goes on, by what they have
-    had."""
+    """Return the key by which jobs are sorted.
+
+    First unknown jobs that are still explored, then jobs by what they need, then jobs without an
+    end in sight, then jobs that have converged and yet go on; these two by attained service.
+    """
     if found.seconds is None:
         return (0 if job.attained < parameters.explore else 1), job.attained
     if math.isinf(found.seconds):

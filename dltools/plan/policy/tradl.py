@@ -31,8 +31,8 @@ from dltools.plan.policy.base import (
 )
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.shares import beta_floor, cap, in_proportion
-from dltools.plan.policy.signals import Remaining, refit, to_target
+from dltools.plan.policy.prediction import Remaining, refit, to_target
+from dltools.plan.policy.shares import beta_floor, cap, in_proportion, with_leftover
 
 FIRST, SECOND, THIRD = "P1", "P2", "P3"
 CLASSES = (
@@ -53,7 +53,7 @@ class Parameters:
     )
     favour: str = parameter(
         "nearest",
-        "whom phase 1 favours: nearest to its target, or farthest from it",
+        "jobs that phase 1 favours: nearest to their targets, or farthest from them",
         choices=("nearest", "farthest"),
         worth_trying=("farthest",),
         source="ours",
@@ -75,10 +75,10 @@ class Parameters:
 
 
 class Tradl:
-    """The policy object. Its memory is who has been delivered, by host."""
+    """The policy object. It remembers which jobs have been delivered, by host."""
 
     name = "tradl"
-    help = "two-tier accuracy targets: who is near its first target goes first (after TRADL)"
+    help = "two-tier accuracy targets: jobs near their first targets go first (after TRADL)"
     parameters = Parameters
     classes = CLASSES
 
@@ -88,7 +88,7 @@ class Tradl:
         return Requirements(parameters.itval, longest, curves=True, targets=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
-        """Put each job into its phase and share the node among the phases."""
+        """Put each job into its phase and share the host among the phases."""
         host = cluster.host
         refit(host.jobs)
         found = {job.id: _remaining(job, parameters.explore) for job in host.jobs}
@@ -116,8 +116,11 @@ TRADL = Tradl()
 
 
 def phase(job: ContainerHistory, found: Remaining) -> str:
-    """Return a job's phase. One without a target, whose curve ends short of its first or whose
-    metric does not appear competes as phase 2; one past its only target is in phase 3."""
+    """Return a job's phase.
+
+    A job is in phase 2, too, if it has no target, if its curve ends short of its first target or if
+    its metric does not appear. A job past its only target is in phase 3.
+    """
     targets = job.targets
     if targets.first is None:
         return SECOND
@@ -164,9 +167,7 @@ def _shares(
         for key, more in _filled(weights, room, left).items():
             shares[key] += more
             left -= more
-    if left > 1e-9:  # all have what their threads can use: limit nobody
-        return {key: min(1.0, share + left) for key, share in shares.items()}
-    return shares
+    return with_leftover(shares, left)
 
 
 def _filled(

@@ -23,7 +23,7 @@ def cores(case: Case) -> Realisation:
     if unknown or need > len(every):
         what = (f"the threads of {unknown[0].name} are unknown" if unknown
                 else f"{need} threads on {len(every)} CPUs")  # fmt: skip
-        note = f"nobody is pinned: {what}, and a set below a job's threads makes it collapse"
+        note = f"no job is pinned: {what}, and a job with fewer CPUs than threads slows down"
         return case.realisation(note, settings=everywhere)
     if len(jobs) == 1:
         return case.realisation("one job has all CPUs", settings=everywhere)

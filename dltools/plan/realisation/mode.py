@@ -53,7 +53,7 @@ def choose_mode(options: RealisationOptions, host: HostState) -> ModeChoice:
     total = sum(threads)
     crowded = f"{total} threads of {len(threads)} jobs on {host.cpus:g} CPUs"
     if any(is_serving(job) for job in host.jobs):
-        return ModeChoice(Mode.WEIGHT, "some containers serve: none may wait its turn")
+        return ModeChoice(Mode.WEIGHT, "some containers serve: none may wait for a turn")
     if total > host.cpus and max(threads, default=1) > 1 and len(threads) > 1:
         why = f"{crowded}: jobs of several threads that compete lose time"
         return ModeChoice(Mode.PRIORITY, why)

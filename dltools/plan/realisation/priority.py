@@ -10,7 +10,7 @@ from dltools.plan.realisation.settings import Settings
 
 LEVELS = (1024.0, 10.0, 2.0)
 """Weights of `priority`: a hundred times apart, which cgroup version 2 can tell apart too. The
-first is what every container begins with, so that a new job gets to report its first progress."""
+first is the default of every container, so that a new job can report its first progress."""
 
 
 def priorities(case: Case) -> Realisation:
@@ -35,7 +35,7 @@ def priorities(case: Case) -> Realisation:
     notes |= {job.id: TURN_NOTE for job in first if job.run_id in urgent}
     note = f"work-conserving; the first of {len(groups)} in line run almost alone"
     if waiting:
-        note += f", equals in turn; nobody waits much longer than {patience_s(many):g} s"
+        note += f", equals in turn; no job waits much longer than {patience_s(many):g} s"
     contested = {found[job.id] for job in waiting}
     queue = case.queue.moved(
         first=[job.run_id for job in first],

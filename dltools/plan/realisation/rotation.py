@@ -22,7 +22,7 @@ def rotation(case: Case) -> Realisation:
     notes = {job.id: "serves: never paused" for job in case.jobs if is_serving(job)}
     groups = groups_that_fit(trainings, case.cpus)
     if len(groups) < 2:
-        note = "nobody waits: the trainings fit the CPUs together"
+        note = "no job waits: the trainings fit the CPUs together"
         return case.realisation(note, notes=notes)
     sums = [math.fsum(case.share(job) for job in group) for group in groups]
     quantum_s = case.choice.quantum_s
@@ -33,5 +33,5 @@ def rotation(case: Case) -> Realisation:
         for job in group:
             settings[job.id] = {"group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"
-    note = f"{len(groups)} groups take turns; the CPUs of whoever has the turn are its own"
+    note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
     return case.realisation(note, takes_turns=True, settings=settings, notes=notes)

@@ -16,7 +16,7 @@ Settings = dict[str, Any]
 def differs(wanted: Settings, present: Settings, cpus: float) -> bool:
     """Tell whether settings differ by more than the engine's precision and read-back rounding.
 
-    No quota and one of the node's `cpus` or more are the same by effect; an unknown present
+    No quota and a quota of the host's `cpus` or more have the same effect; an unknown present
     setting differs from any.
     """
     for name, value in wanted.items():

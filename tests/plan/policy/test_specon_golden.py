@@ -7,8 +7,9 @@ import pytest
 from dltools.plan.policy.base import ActionKind, Cluster, HostState
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
 from dltools.plan.policy.metric_series import Series
+from dltools.plan.policy.migration import saved_seconds
 from dltools.plan.policy.slaq import SLAQ
-from dltools.plan.policy.specon import SPECON, Parameters, saved, transition
+from dltools.plan.policy.specon import SPECON, Parameters, transition
 
 NOW = 100 * MICRO
 CC, PC = "CC", "PC"
@@ -87,7 +88,7 @@ def test_a_move_that_costs_more_than_it_saves_is_refused() -> None:
     found = cluster(h=[job("a", attained=50), job("c", attained=50)], i=[])
     state = memory(h_a=PC, h_c=CC)
     # here 50 * 2/2 = 50 s, there 50 * 1/2 = 25 s, and a is rid of it: 50 * 1/2 = 25 s.
-    assert saved(found.hosts["h"].jobs[1], found.hosts["h"], found.hosts["i"], 18.0) == 32.0
+    assert saved_seconds(found.hosts["h"].jobs[1], found.hosts["h"], found.hosts["i"], 18.0) == 32.0
     assert migration(found, state, pause=49.0) == ("c", "i")
     assert migration(found, state, pause=51.0) is None
 

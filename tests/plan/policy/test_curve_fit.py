@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dltools.plan.policy import curves
+from dltools.plan.policy import curve_fit
+from dltools.plan.policy.curve import Curve, from_json
 from dltools.plan.policy.metric_series import LearningHistory
 
 ROOT = Path(__file__).parents[3]
@@ -25,8 +26,8 @@ def history(shape: Callable[[float], float], n: int = 200) -> tuple[list[float],
     return [float(x) for x in range(n)], [shape(x / n) for x in range(n)]
 
 
-def fitted(shape: Callable[[float], float], n: int = 200) -> curves.Curve:
-    found = curves.fit(*history(shape, n))
+def fitted(shape: Callable[[float], float], n: int = 200) -> Curve:
+    found = curve_fit.fit(*history(shape, n))
     assert found is not None
     return found
 
@@ -54,7 +55,7 @@ def test_noise_and_spikes_have_little_hold() -> None:
     values = [v + chance.gauss(0, 0.02) for v in values]
     for place in range(10, 200, 25):
         values[place] = chance.choice([50.0, -50.0, math.nan, math.inf])
-    found = curves.fit(works, values)
+    found = curve_fit.fit(works, values)
     assert found is not None
     assert abs(found.value_at(300) - 0.3) < 0.1
 
@@ -80,31 +81,31 @@ def test_a_line_has_no_end() -> None:
 
 def test_flat_is_flat() -> None:
     found = fitted(lambda _: 0.5)
-    assert found.flat
+    assert found.is_flat
     assert found.value_at(1e6) == pytest.approx(0.5)
-    assert not fitted(lambda u: 1 + u).flat
+    assert not fitted(lambda u: 1 + u).is_flat
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1, 2, 3, 4], [math.nan] * 9, [1e200] * 9])
 def test_too_little_is_not_known(values: list[float]) -> None:
-    assert curves.fit([float(i) for i in range(len(values))], values) is None
+    assert curve_fit.fit([float(i) for i in range(len(values))], values) is None
 
 
 def test_no_work_between_the_points_is_not_known() -> None:
-    assert curves.fit([5.0] * 20, [1 / (i + 1) for i in range(20)]) is None
+    assert curve_fit.fit([5.0] * 20, [1 / (i + 1) for i in range(20)]) is None
 
 
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.floats(), st.floats(0, 1e12)), max_size=60), st.floats())
 def test_no_history_makes_it_raise(points: list[tuple[float, float]], target: float) -> None:
     works = sorted(work for _, work in points)
-    found = curves.fit(works, [value for value, _ in points])
+    found = curve_fit.fit(works, [value for value, _ in points])
     if found is not None:
         found.value_at(works[-1] * 2)
         assert not found.work_to(target) < 0
         found.asymptote()
         found.convergence(0.02)
-        assert curves.from_json(json.loads(json.dumps(found.to_json()))) == found
+        assert from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
 @settings(max_examples=50)
@@ -113,7 +114,7 @@ def test_the_scale_of_values_changes_nothing(seed: int, factor: float) -> None:
     chance = random.Random(seed)
     works = [float(i) for i in range(50)]
     values = [1 / (1 + i) + chance.gauss(0, 0.01) for i in range(50)]
-    one, other = curves.fit(works, values), curves.fit(works, [v * factor for v in values])
+    one, other = curve_fit.fit(works, values), curve_fit.fit(works, [v * factor for v in values])
     assert one is not None and other is not None
     assert other.value_at(80) == one.value_at(80) * factor
     assert other.work_to(0.01 * factor) == one.work_to(0.01)
@@ -236,7 +237,7 @@ def _predict(
     yield "slope", (now + (target - b) / slope if reached else math.inf, b + slope * (end - now))
     level = statistics.median(seen[-max(2, (now + 1) // 10) :])
     yield "last", (now if (level - target) * sign >= 0 else math.inf, level)
-    curve = curves.fit([float(i) for i in range(now + 1)], seen)
+    curve = curve_fit.fit([float(i) for i in range(now + 1)], seen)
     if curve is None:
         yield "curve", (math.inf, level)
     else:

@@ -1,0 +1,129 @@
+"""Growth and CPU use, worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from helpers.histories import history
+
+from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.growth import CpuUse, Growth, cpu_use, growth
+
+CPUS = 2.0
+INTERVAL_S = 10.0
+NOW_S = 20.0
+
+
+def grown(job: ContainerHistory, *, signed: bool = False) -> Growth:
+    return growth(job, round(NOW_S * MICRO), INTERVAL_S, CPUS, signed=signed)
+
+
+def used(job: ContainerHistory, now_s: float = NOW_S, cpus: float = CPUS) -> CpuUse:
+    return cpu_use(job, round(now_s * MICRO), round(INTERVAL_S * MICRO), cpus)
+
+
+# Growth: the windows are (0, 10] and (10, 20]
+
+
+def test_growth_is_the_change_of_the_means_per_second_and_share_of_the_host() -> None:
+    found = grown(history({"loss": [(2, 4), (8, 2), (12, 1.5), (18, 0.5)]}))
+    # E = 3/4 and 1/4 of the peak; P = 0.5 / 10 s; R = 5 s / 10 s / 2 CPUs; G = P / R
+    assert found == Growth("loss", 0.05, 0.25, 0.2, "")
+
+
+def test_a_window_holds_its_end_and_not_its_beginning() -> None:
+    found = grown(history({"loss": [(0, 8), (10, 4), (20, 2)]}))
+    # The 8 at 0 s is in neither window, but it is the peak: 4/8 and 2/8.
+    assert found.progress == pytest.approx((0.5 - 0.25) / 10)
+
+
+def test_a_point_a_microsecond_after_now_is_in_no_window() -> None:
+    found = grown(history({"loss": [(5, 4), (20, 2), (20.000_001, 100)]}))
+    assert found.progress == pytest.approx((4 - 2) / 100 / 10)  # the peak is what was seen so far
+
+
+@pytest.mark.parametrize("points", [[], [(15, 1)], [(5, 1)], [(0, 1), (15, 1)], [(5, 1), (25, 1)]])
+def test_growth_is_unknown_without_points_in_both_windows(
+    points: list[tuple[float, float]],
+) -> None:
+    found = grown(history({"loss": points}))
+    word = "loss" if points else "metric"
+    note = f"no {word} in two intervals of 10 s yet"
+    assert found == Growth("loss" if points else "", None, None, None, note)
+
+
+def test_the_best_metric_with_points_in_both_windows_is_used() -> None:
+    both = [(5.0, 2.0), (15.0, 1.0)]
+    assert grown(history({"loss": both, "val_loss": both})).metric == "val_loss"
+    assert grown(history({"loss": both, "val_loss": both[:1]})).metric == "loss"
+
+
+def test_a_metric_that_stands_still_has_grown_by_nothing() -> None:
+    assert grown(history({"loss": [(5, 2), (15, 2)]})) == Growth("loss", 0.0, 0.25, 0.0, "")
+
+
+def test_signed_growth_counts_only_change_for_the_better() -> None:
+    falls, rises = [(5.0, 2.0), (15.0, 1.0)], [(5.0, 1.0), (15.0, 2.0)]
+    for metric, better, worse in (("loss", falls, rises), ("accuracy", rises, falls)):
+        assert grown(history({metric: better}), signed=True).efficiency == pytest.approx(0.2)
+        assert grown(history({metric: worse}), signed=True).efficiency == 0.0
+        assert grown(history({metric: worse})).efficiency == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_job_without_finite_values_has_diverged(value: float) -> None:
+    found = grown(history({"loss": [(5, 2), (15, value)]}))
+    assert found == Growth("loss", 0.0, 0.25, 0.0, "loss is no longer finite: diverged")
+    found = grown(history({"loss": [(5, value), (15, 2)]}))
+    assert found == Growth("loss", None, 0.25, None, "loss was not finite before")
+
+
+def test_a_value_that_is_not_finite_is_passed_over() -> None:
+    found = grown(history({"loss": [(4, 4), (8, math.nan), (12, math.inf), (16, 2)]}))
+    assert found.progress == pytest.approx((1 - 0.5) / 10)
+
+
+def test_a_metric_that_is_always_zero_has_no_peak() -> None:
+    assert grown(history({"loss": [(5, 0), (15, 0)]})).efficiency == 0.0
+
+
+def test_growth_per_cpu_is_unknown_for_an_idle_job() -> None:
+    points = {"loss": [(5.0, 2.0), (15.0, 1.0)]}
+    idle = grown(history(points, [(0, 0), (10, 5), (20, 5)]))
+    assert idle == Growth("loss", 0.05, 0.0, None, "no CPU used")
+    assert grown(history(points, [])) == Growth("loss", 0.05, None, None, "no CPU sample")
+
+
+# CPU shares
+
+
+def test_the_samples_that_bracket_the_interval_count() -> None:
+    samples = [(0.0, 0.0), (9.0, 3.0), (19.5, 13.5), (21.0, 100.0)]
+    assert used(history(samples=samples)) == CpuUse(pytest.approx(10.5 / 10.5 / 2), "")
+
+
+def test_samples_at_the_ends_of_the_interval_count() -> None:
+    assert used(history(samples=[(0, 0), (10, 1), (20, 11)])) == CpuUse(0.5, "")
+
+
+def test_a_job_younger_than_the_interval_says_over_how_long() -> None:
+    assert used(history(samples=[(16, 1), (20, 3)])) == CpuUse(0.25, "CPU over 4 s")
+
+
+def test_a_sample_that_is_early_by_a_twentieth_is_no_short_interval() -> None:
+    assert used(history(samples=[(10.5, 0), (20, 9.5)])) == CpuUse(0.5, "")
+    assert used(history(samples=[(10.6, 0), (20, 9.4)])) == CpuUse(0.5, "CPU over 9.4 s")
+
+
+def test_one_sample_is_averaged_since_the_start() -> None:
+    averaged = history(samples=[(20, 8)], started_s=4)
+    assert used(averaged) == CpuUse(0.25, "CPU averaged since its start")
+    for unknown in (history(samples=[(20, 8)]), history(samples=[(20, 8)], started_s=20)):
+        assert used(unknown) == CpuUse(None, "no CPU sample")
+
+
+def test_there_is_no_share_without_samples_or_cpus() -> None:
+    assert used(history(samples=[])) == CpuUse(None, "no CPU sample")
+    assert used(history(samples=[(25, 1)])) == CpuUse(None, "no CPU sample")
+    assert used(history(), cpus=0) == CpuUse(None, "no CPU sample")
