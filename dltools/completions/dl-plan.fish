@@ -47,7 +47,7 @@ complete -c dl-plan -l no-state -d 'Leave the state out of the plans that are pr
 complete -c dl-plan -l explain -d 'Print a table for people instead of the plan'
 complete -c dl-plan -l format -x -a 'auto table jsonl' -d 'auto: a table on a terminal, else JSON Lines'
 complete -c dl-plan -l policies -d 'List the policies and their parameters, and exit'
-complete -c dl-plan -s v -l verbose -d 'Say on standard error what is going on'
+complete -c dl-plan -s v -l verbose -d 'Print progress messages on standard error'
 complete -c dl-plan -l version -d 'Print the version and exit'
 complete -c dl-plan -s h -l help -d 'Show this message and exit'
 # end

@@ -16,10 +16,10 @@ complete -c dl-probe -l list-metrics -d 'Say what progress is found, by which fa
 complete -c dl-probe -s o -l output -r -d 'Write to FILE, whole or not at all but for a stream'
 complete -c dl-probe -l rotate -x -d 'Begin a new file in DIR this often, in a stream'
 complete -c dl-probe -l compact -x -a '(__fish_complete_directories)' -d 'Merge the small files of a directory of recordings, and stop'
-complete -c dl-probe -l patience -x -d 'How long to wait for an engine that restarts'
-complete -c dl-probe -l state-dir -x -a '(__fish_complete_directories)' -d 'Directory of dl-apply\'s journal and turns, if it is not the usual one'
+complete -c dl-probe -l patience -x -d 'Wait this long for an engine that restarts'
+complete -c dl-probe -l state-dir -x -a '(__fish_complete_directories)' -d 'Directory where dl-apply keeps its journal and turns, if not the default one'
 complete -c dl-probe -l format -x -a 'auto table parquet arrow jsonl csv prom' -d 'auto: as the name of --output ends'
-complete -c dl-probe -s v -l verbose -d 'Say on standard error what is going on'
+complete -c dl-probe -s v -l verbose -d 'Print progress messages on standard error'
 complete -c dl-probe -l version -d 'Print the version and exit'
 complete -c dl-probe -s h -l help -d 'Show this message and exit'
 # end
