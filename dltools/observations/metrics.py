@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 
 _WORDS = {
     "training": "train",
@@ -95,3 +96,12 @@ def rank(name: str) -> tuple[int, str]:
     if "grad_norm" in lower:
         return 5, name
     return (3 if "loss" in lower else 4), name
+
+
+def latencies(names: Iterable[str]) -> list[str]:
+    """Return the names of response times, the one to judge by first.
+
+    `latency_seconds` is first, then the others by name: one without a quantile before `p95`.
+    """
+    found = (name for name in names if name.startswith("latency"))
+    return sorted(found, key=lambda name: (name != "latency_seconds", rank(name)))

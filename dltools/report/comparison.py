@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dltools.report.outcomes import JobResult, summarise
+from dltools.observations.outcomes import JobResult, summarise
 
 Runs = Sequence[Sequence[JobResult]]
 """Repeats of one policy's run."""

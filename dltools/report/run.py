@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from dltools.observations.containers import Series
+from dltools.observations.outcomes import JobResult
+from dltools.plan.policy.base import JobClass
 from dltools.plan.realisation.settings import Settings
-from dltools.report.outcomes import JobResult
 
-Series = list[tuple[float, float]]
-"""Pairs of seconds since the run began and a value."""
+
+class ClassChange(NamedTuple):
+    """When a policy put a job into a class."""
+
+    time: float
+    job_class: JobClass
 
 
 @dataclass(slots=True)
-class Lane:
-    """What was measured of one job: `limit`, the cores that its settings allow; `use`, the cores
-    that it used; `classes`, pairs of a time and the class that a policy put it into; `metric`, the
-    name of the one to go by, and `progress`, its finite values; `diverged`, whether its last value
-    was no number; `migrated`, when it came to another host; `ended`, when it was seen for the last
-    time, None where it was still there at the end; `settings`, what limits it had when it was last
-    seen, defaults left out."""
+class Timeline:
+    """What was measured of one job, in seconds since the run began.
+
+    `limit`: the cores that its settings allow. `use`: the cores that it used. `classes`: those that
+    a policy put it into. `metric`: the one to judge it by, and `progress` its finite values.
+    `has_diverged`: its last value was no number. `migrated`: when it came to another host. `ended`:
+    when it was last seen; None for a job that was there at the end. `settings`: its limits when it
+    was last seen, defaults left out.
+    """
 
     limit: Series = field(default_factory=list)
     use: Series = field(default_factory=list)
-    classes: list[tuple[float, str]] = field(default_factory=list)
+    classes: list[ClassChange] = field(default_factory=list)
     metric: str = ""
     progress: Series = field(default_factory=list)
-    diverged: bool = False
+    has_diverged: bool = False
     migrated: list[float] = field(default_factory=list)
     ended: float | None = None
     settings: Settings = field(default_factory=dict)
@@ -34,19 +43,22 @@ class Lane:
 
 @dataclass(slots=True)
 class Run:
-    """Jobs that shared machines. `repeats` are the jobs' results, a list for each time that the
-    run was repeated; times are in seconds since it began, at `begun` (Unix seconds, None for
-    virtual time). `satisfied` is how many serving jobs kept their response-time targets, over time;
-    `results` counts what became of actions, by status; `counted` tells whether any container was
-    observed, and not progress alone."""
+    """Jobs that shared hosts.
+
+    `repeats`: the jobs' results, a list for each time that the run was repeated; times are in
+    seconds since it began. `begun`: when that was (Unix seconds; None for virtual time).
+    `timelines`: by job name. `satisfied`: how many serving jobs kept their response-time targets,
+    over time. `results`: how many actions had each status. `is_sampled`: a container was observed,
+    and not progress alone.
+    """
 
     label: str
     repeats: list[list[JobResult]] = field(default_factory=list)
     begun: float | None = None
-    lanes: dict[str, Lane] = field(default_factory=dict)
+    timelines: dict[str, Timeline] = field(default_factory=dict)
     satisfied: Series = field(default_factory=list)
     results: dict[str, int] = field(default_factory=dict)
-    counted: bool = True
+    is_sampled: bool = True
 
     @property
     def jobs(self) -> Sequence[JobResult]:
@@ -56,7 +68,6 @@ class Run:
     @property
     def end(self) -> float:
         """When the last job ended, or was last seen (s)."""
-        ends = [job.finish for job in self.jobs if job.finish is not None]
-        seen = [lane.use[-1][0] for lane in self.lanes.values() if lane.use]
-        said = [lane.progress[-1][0] for lane in self.lanes.values() if lane.progress]
-        return max([*ends, *seen, *said], default=0.0)
+        finished = [job.finish for job in self.jobs if job.finish is not None]
+        series = [one for line in self.timelines.values() for one in (line.use, line.progress)]
+        return max([*finished, *(points[-1].time for points in series if points)], default=0.0)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from dltools.observations.outcomes import Summary, summarise
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import Policy
 from dltools.plan.policy.parameters import build, describe, worth_trying
 from dltools.plan.realisation.mode import Mode
 from dltools.report.comparison import Runs, means, ratio
-from dltools.report.outcomes import Summary, summarise
 
 CRITERIA = {
     "mean_completion": ("mean_completion", False),

@@ -1,24 +1,21 @@
-"""A recording as a workload: each container becomes a job, as it was, to be run again differently.
+"""A recording as a workload: each container becomes a job that another policy can run again.
 
-Its work is what its CPU seconds were worth under the contention of the time (`sim.contention`),
-its curve what it reported over that work, its arrival when it was first seen. A container that
-serves gets the cost of a request that explains its response times: the time that one took, times
-the cores that it had.
+A training's work is what its CPU seconds were worth under the contention of the time (see
+`dltools.sim.contention`), its curve what it reported over that work. The cost of a request is its
+response time, times the cores that the container used.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dltools import labels
 from dltools.errors import DataError
 from dltools.observations import metrics
-from dltools.observations.sample_reader import chunks, samples_by_host
-from dltools.observations.samples import HostSamples
+from dltools.observations.container_reader import read_containers
+from dltools.observations.containers import ContainerRecord, CpuUse, SeriesPoint
 from dltools.plan.policy.targets import parse
 from dltools.sim.contention import speed
 from dltools.sim.curve import LearningCurve
@@ -27,153 +24,143 @@ from dltools.sim.workload import HostSpec, Job, Workload, checked
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MICRO = 1e6
 _MOST_POINTS = 200
-_HELD = 0.9  # part of its quota that a job uses whom it holds back
+_HELD = 0.9
+"""Share of its quota from which a container's quota holds it back."""
 
-
-@dataclass(slots=True)
-class _Seen:
-    """What a recording says of a container: samples (s, CPU seconds), the quota in force at each
-    (cores, NaN for unknown), points (s, value)."""
-
-    name: str
-    threads: int = 1
-    labels: dict[str, str] = field(default_factory=dict)
-    samples: list[tuple[float, float]] = field(default_factory=list)
-    quotas: list[float] = field(default_factory=list)
-    points: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+_UseByTime = Mapping[float, float]
+"""Cores that all containers of a host used, by the time of the sample up to which they did."""
 
 
 def workload(table: pa.Table, name: str) -> Workload:
-    """Return the jobs and machines of a recording. Raises `DataError` where it has no containers
-    with CPU counters."""
-    cpus: dict[str, float] = {}
-    seen: dict[tuple[str, str], _Seen] = {}
-    for chunk in chunks(table):
-        for host, feed in samples_by_host(chunk).items():
-            cpus[host] = max([cpus.get(host, 0.0), *(s for s in feed.sizes if s > 0)])
-            _note(host, feed, seen)
-    begun = min((s.samples[0][0] for s in seen.values() if s.samples), default=0.0)
-    used = _used(seen)
-    jobs, taken = [], set()
-    for (host, _), one in sorted(seen.items(), key=lambda item: (item[1].name, item[0])):
-        job = _job(one, cpus.get(host) or 1.0, begun, used.get(host, {}))
-        if job is not None:
-            title, number = job.name, 2
-            while title in taken:
-                title, number = f"{job.name}-{number}", number + 1
-            taken.add(title)
-            jobs.append(job if title == job.name else replace(job, name=title))
+    """Return the jobs and hosts of a recording. Raises `DataError` where no container has a CPU
+    counter."""
+    records = read_containers(table)
+    cpus = {host.name: host.cpus or 1.0 for host in records.hosts}
+    counted = [one.counted_samples() for one in records.containers]
+    begun = min((samples[0].time for samples in counted if samples), default=0.0)
+    traces = [_Trace(one, tuple(one.cpu_uses()), cpus.get(one.host, 1.0), begun)
+              for one in records.containers]  # fmt: skip
+    used = _use_by_host(traces)
+    ordered = sorted(traces, key=lambda trace: (trace.record.name, trace.record.host,
+                                                trace.record.id))  # fmt: skip
+    jobs = [job for trace in ordered if (job := trace.job(used[trace.record.host])) is not None]
     if not jobs:
-        raise DataError(f"{name}: no container with CPU counters: nothing to run again")
-    nodes = [HostSpec(host, size or 1.0) for host, size in sorted(cpus.items())]
-    return checked(jobs, nodes, name)
+        raise DataError(f"{name}: no container has CPU counters, so no job can be run again")
+    hosts = [HostSpec(host, count) for host, count in sorted(cpus.items())]
+    return checked(_with_unique_names(jobs), hosts, name)
 
 
-def _note(host: str, feed: HostSamples, seen: dict[tuple[str, str], _Seen]) -> None:
-    rows = feed.rows
-    for tick, time in enumerate(feed.times):
-        for at in range(feed.bounds[tick], feed.bounds[tick + 1]):
-            key = rows["container_id"][at]
-            one = seen.setdefault((host, key), _Seen(rows["container_name"][at] or key[:12]))
-            one.threads = max(one.threads, rows["thread_count"][at] or 1)
-            if rows["labels"][at] and not one.labels:
-                one.labels = labels.read(rows["labels"][at])
-            used = rows["cpu_seconds"][at]
-            if used == used and (not one.samples or used >= one.samples[-1][1]):
-                one.samples.append((time / _MICRO, used))
-                one.quotas.append(rows["cpu_limit_cores"][at])
-    for key, own in feed.points.items():
-        if (host, key) in seen:
-            for metric, points in own.items():
-                seen[host, key].points.setdefault(metric, []).extend(
-                    (t / _MICRO, v) for t, v in zip(points.times, points.values, strict=True)
-                    if math.isfinite(v)
-                )  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """What a container used, on a host of so many CPUs, in a recording that began at `begun`."""
+
+    record: ContainerRecord
+    uses: tuple[CpuUse, ...]
+    host_cpus: float
+    begun: float
+
+    @property
+    def arrival(self) -> float:
+        """Seconds from the begin of the recording to the first sample."""
+        return self.uses[0].begin.time - self.begun
+
+    def job(self, used: _UseByTime) -> Job | None:
+        """Return the job, None where it used nothing that could be run again."""
+        if not self.uses:
+            return None
+        qoe = parse(self.record.labels).qoe_s
+        latencies = metrics.latencies(self.record.series)
+        if qoe is not None or latencies:
+            return self._serving(qoe, self._finite(latencies[0]) if latencies else [])
+        return self._training(used)
+
+    def _serving(self, qoe: float | None, latencies: Sequence[SeriesPoint]) -> Job | None:
+        span = self.uses[-1].end.time - self.uses[0].begin.time
+        cores = math.fsum(use.seconds for use in self.uses) / span if span > 0 else 0.0
+        times = [value for _, value in latencies if value > 0]
+        if not times or cores <= 0:
+            return None
+        request = math.fsum(times) / len(times) * min(1.0, cores)
+        return Job(self.record.name, self.arrival, request=request, duration=span, qoe=qoe)
+
+    def _training(self, used: _UseByTime) -> Job | None:
+        works = self._works(used)
+        if works[-1] <= 0:
+            return None
+        targets = parse(self.record.labels)
+        metric = targets.metric or min(self.record.series, key=metrics.rank, default="loss")
+        points = self._finite(metric)
+        table = _curve_table(points, self.uses, works)
+        return Job(
+            self.record.name, self.arrival, works[-1], self._threads(),
+            epochs=max(1, min(len(points) or 100, _MOST_POINTS)),
+            curve=LearningCurve(metric, "points", table=table) if table else LearningCurve(),
+            first=targets.first, final=targets.final,
+        )  # fmt: skip
+
+    def _finite(self, metric: str) -> list[SeriesPoint]:
+        points = self.record.series.get(metric, [])
+        return [point for point in points if math.isfinite(point.value)]
+
+    def _threads(self) -> int:
+        """Return how many threads were busy: those alive, but no more than the most cores that it
+        ever used, rounded up."""
+        alive = self.record.threads
+        most = max(use.cores for use in self.uses)
+        used = max(1, math.ceil(most - 0.1))
+        if alive > 1 and used == 1:
+            used = max(1, int(self.host_cpus))  # a limit may have held back the others
+        return min(alive, used)
+
+    def _works(self, used: _UseByTime) -> list[float]:
+        """Return the useful work done by each sample.
+
+        A quota costs no more than what it holds back: then the use of the others tells how much
+        they were in the way.
+        """
+        threads, cpus = self._threads(), self.host_cpus
+        works = [0.0]
+        for use in self.uses:
+            held = use.end.cpu_limit < cpus and use.cores >= _HELD * use.end.cpu_limit
+            others = used.get(use.end.time, use.cores) - use.cores
+            rate = speed(use.cores, threads, cpus, beside=cpus - others if held else None)
+            works.append(works[-1] + rate * use.span_s)
+        return works
 
 
-def _used(seen: dict[tuple[str, str], _Seen]) -> dict[str, dict[float, float]]:
-    """Return the cores that all containers of a host used, by the time up to which they did."""
+def _use_by_host(traces: Sequence[_Trace]) -> dict[str, dict[float, float]]:
+    """Return the use of all containers of each host."""
     found: dict[str, dict[float, float]] = {}
-    for (host, _), one in seen.items():
-        sums = found.setdefault(host, {})
-        for (t0, c0), (t1, c1) in pairwise(one.samples):
-            if t1 > t0:
-                sums[t1] = sums.get(t1, 0.0) + (c1 - c0) / (t1 - t0)
+    for trace in traces:
+        sums = found.setdefault(trace.record.host, {})
+        for use in trace.uses:
+            sums[use.end.time] = sums.get(use.end.time, 0.0) + use.cores
     return found
 
 
-def _job(one: _Seen, cpus: float, begun: float, used: dict[float, float]) -> Job | None:
-    if len(one.samples) < 2:
-        return None
-    targets = parse(one.labels)
-    first, last = one.samples[0], one.samples[-1]
-    arrival, span = first[0] - begun, last[0] - first[0]
-    latencies = [name for name in one.points if name.startswith("latency")]
-    if targets.qoe_s is not None or latencies:
-        cores = (last[1] - first[1]) / span if span > 0 else 0.0
-        named = "latency_seconds" if "latency_seconds" in one.points else next(iter(latencies), "")
-        times = [value for _, value in one.points.get(named, []) if value > 0]
-        if not times or cores <= 0:
-            return None
-        mean = math.fsum(times) / len(times)
-        request = mean * min(1.0, cores)
-        return Job(one.name, arrival, request=request, duration=span, qoe=targets.qoe_s)
-    threads = _threads(one, cpus)
-    works = _works(one, threads, cpus, used)
-    total = works[-1]
-    if total <= 0:
-        return None
-    metric = targets.metric or min(one.points, key=metrics.rank, default=None)
-    points = one.points.get(metric or "", [])
-    table = _table(points, one.samples, works)
-    curve = LearningCurve(metric or "loss", "points", table=table) if table else LearningCurve()
-    return Job(
-        one.name, arrival, total, threads,
-        epochs=max(1, min(len(points) or 100, _MOST_POINTS)),
-        curve=curve, first=targets.first, final=targets.final,
-    )  # fmt: skip
+def _with_unique_names(jobs: Sequence[Job]) -> list[Job]:
+    """Return the jobs, with a number behind names that another job has."""
+    found: dict[str, Job] = {}
+    for job in jobs:
+        name, number = job.name, 2
+        while name in found:
+            name, number = f"{job.name}-{number}", number + 1
+        found[name] = replace(job, name=name)
+    return list(found.values())
 
 
-def _threads(one: _Seen, cpus: float) -> int:
-    """Return how many threads kept busy: those it had, but no more than the CPUs that it ever used,
-    rounded up."""
-    most = 0.0
-    for (t0, c0), (t1, c1) in pairwise(one.samples):
-        if t1 > t0:
-            most = max(most, (c1 - c0) / (t1 - t0))
-    used = max(1, math.ceil(most - 0.1))
-    if one.threads > 1 and used == 1:
-        used = min(one.threads, max(1, int(cpus)))  # it may have been held below its threads
-    return min(one.threads, used)
-
-
-def _works(one: _Seen, threads: int, cpus: float, used: dict[float, float]) -> list[float]:
-    """Return the useful work done by each sample. What a quota held back cost nothing more: there
-    the others' use tells how much they were in the way."""
-    works = [0.0]
-    for ((t0, c0), (t1, c1)), quota in zip(pairwise(one.samples), one.quotas[1:], strict=True):
-        span = t1 - t0
-        cores = (c1 - c0) / span if span > 0 else 0.0
-        held = quota < cpus and cores >= _HELD * quota
-        left = cpus - (used.get(t1, cores) - cores) if held else None
-        works.append(works[-1] + speed(cores, threads, cpus, beside=left) * span)
-    return works
-
-
-def _table(
-    points: Sequence[tuple[float, float]],
-    samples: Sequence[tuple[float, float]],
-    works: Sequence[float],
+def _curve_table(
+    points: Sequence[SeriesPoint], uses: Sequence[CpuUse], works: Sequence[float]
 ) -> tuple[tuple[float, float], ...]:
-    """Return (part of the work, value) of up to 200 points, between the samples."""
-    step = max(1, math.ceil(len(points) / _MOST_POINTS))
+    """Return (share of the work, value) of up to 200 points; between samples the work grows
+    evenly."""
+    stride = max(1, math.ceil(len(points) / _MOST_POINTS))
     found, at = [], 0
-    for time, value in sorted(points)[::step]:
-        while at < len(samples) - 2 and samples[at + 1][0] <= time:
+    for time, value in sorted(points)[::stride]:
+        while at < len(uses) - 1 and uses[at].end.time <= time:
             at += 1
-        (t0, _), (t1, _) = samples[at], samples[at + 1]
-        part = min(1.0, max(0.0, (time - t0) / (t1 - t0) if t1 > t0 else 0.0))
-        found.append(((works[at] + (works[at + 1] - works[at]) * part) / works[-1], value))
+        begin, span = uses[at].begin.time, uses[at].span_s
+        share = min(1.0, max(0.0, (time - begin) / span if span > 0 else 0.0))
+        found.append(((works[at] + (works[at + 1] - works[at]) * share) / works[-1], value))
     return tuple(found)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET
 from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.observations.outcomes import JobResult, satisfies
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
 from dltools.plan.realisation.base import Realisation
-from dltools.report.outcomes import JobResult, satisfies
 from dltools.sim.contention import Limits, allocate, beside, turns, useful
 from dltools.sim.workload import HostSpec, Job
 

@@ -13,12 +13,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from dltools.observations.outcomes import JobResult
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import ActionKind, Policy
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
-from dltools.report.outcomes import JobResult
 from dltools.sim.contention import Limits
 from dltools.sim.host import Machine, Run, first_meeting, labels_of
 from dltools.sim.workload import Job, Workload

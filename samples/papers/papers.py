@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, stdev
 
+from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.report.outcomes import JobResult, summarise
 from dltools.sim import lower_bound
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Workload

@@ -12,9 +12,9 @@ import os
 import time
 from pathlib import Path
 
+from dltools.observations.outcomes import summarise
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.report.outcomes import summarise
 from dltools.sim.generate import trainings
 from dltools.sim.simulation import Simulation
 from dltools.sim.traces import pollux

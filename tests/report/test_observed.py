@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dltools.errors import DataError
+from dltools.observations.outcomes import summarise
 from dltools.observations.table import Row, to_table
+from dltools.plan.policy import registry
 from dltools.report.decided import add_plans, add_results
-from dltools.report.observed import run
-from dltools.report.outcomes import summarise
+from dltools.report.observed import observed_run
 from dltools.report.run import Run
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,7 +44,7 @@ def ended(time: float, name: str, code: int | None, host: str = "h", event: str 
 
 
 def observed(rows: list[Row]) -> Run:
-    return run(to_table(sorted(rows, key=lambda row: row["time"])), "r", "test")
+    return observed_run(to_table(sorted(rows, key=lambda row: row["time"])), "r", "test")
 
 
 TARGETS = json.dumps({"dltools.metric": "acc", "dltools.target": "0.5",
@@ -59,8 +60,8 @@ def test_jobs_come_and_go_and_meet_their_targets() -> None:
     a, b = found.jobs
     assert (a.name, a.arrival, a.finish, a.first, a.final, a.cpu) == ("a", 0, 20, 12, None, 20)
     assert (b.name, b.arrival, b.finish, b.cpu) == ("b", 7, None, 15)
-    assert found.lanes["a"].progress == [(5, 0.4), (12, 0.6), (18, 0.7)]
-    assert found.lanes["a"].use == [(10, 1.0), (20, 1.0)]
+    assert found.timelines["a"].progress == [(5, 0.4), (12, 0.6), (18, 0.7)]
+    assert found.timelines["a"].use == [(10, 1.0), (20, 1.0)]
     assert found.end == 30
 
 
@@ -69,17 +70,17 @@ def test_what_is_allowed_is_a_quota_or_a_weights_part() -> None:
     rows += [container(t, "a", 0, cpu_weight=3072.0) for t in (0, 10)]
     rows += [container(0, "b", 0), container(10, "b", 0, cpu_limit_cores=0.7)]
     found = observed(rows)
-    assert found.lanes["a"].limit == [(0, 1.5), (10, 1.5)]
-    assert found.lanes["b"].limit == [(0, 0.5), (10, 0.7)]
+    assert found.timelines["a"].limit == [(0, 1.5), (10, 1.5)]
+    assert found.timelines["b"].limit == [(0, 0.5), (10, 0.7)]
 
 
 def test_a_loss_that_is_no_number_is_data() -> None:
     rows = [node(t) for t in (0, 10)] + [container(t, n, t) for t in (0, 10) for n in "ab"]
     rows += [point(2, "a", "loss", 1.0), point(4, "a", "loss", math.nan)]
     rows += [point(2, "b", "loss", math.nan), point(4, "b", "loss", 0.5)]
-    lanes = observed(rows).lanes
-    assert (lanes["a"].progress, lanes["a"].diverged) == ([(2, 1.0)], True)
-    assert (lanes["b"].progress, lanes["b"].diverged) == ([(4, 0.5)], False)
+    timelines = observed(rows).timelines
+    assert (timelines["a"].progress, timelines["a"].has_diverged) == ([(2, 1.0)], True)
+    assert (timelines["b"].progress, timelines["b"].has_diverged) == ([(4, 0.5)], False)
 
 
 def test_one_name_on_two_hosts_one_after_the_other_is_a_migration() -> None:
@@ -90,9 +91,9 @@ def test_one_name_on_two_hosts_one_after_the_other_is_a_migration() -> None:
     found = observed(rows)
     assert [job.name for job in found.jobs] == ["a", "b", "b (2)"]
     assert (found.jobs[0].migrations, found.jobs[0].node) == (1, "i")
-    assert found.lanes["a"].migrated == [20]
-    assert found.lanes["a"].use == [(10, 1.0), (20, 0.0), (30, 1.0)]
-    assert found.lanes["a"].limit[2] == (10, 0.0)
+    assert found.timelines["a"].migrated == [20]
+    assert found.timelines["a"].use == [(10, 1.0), (20, 0.0), (30, 1.0)]
+    assert found.timelines["a"].limit[2] == (10, 0.0)
 
 
 def test_satisfied_models_are_counted_over_time() -> None:
@@ -123,8 +124,9 @@ def test_classes_come_from_the_states_of_plans() -> None:
                         "input": {}, "next_s": None, "gain": ""}).encode(),
             json.dumps({"kind": "end", "actions": 0, "state": state}).encode(),
         ]  # fmt: skip
-    add_plans(found, load_plans(lines, "test"))
-    assert found.lanes["a"].classes == [(0.0, "NL"), (10.0, "CL")]
+    add_plans(found, load_plans(lines, "test"), registry.policies([]))
+    changes = [(time, one.name, one.word) for time, one in found.timelines["a"].classes]
+    assert changes == [(0.0, "NL", "growing"), (10.0, "CL", "completing")]
     add_results(found, [{"status": "applied"}, {"status": "failed"}, {"status": "applied"}])
     assert found.results == {"applied": 2, "failed": 1}
 
@@ -145,7 +147,7 @@ def test_a_restart_that_nobody_dated_shows_by_a_counter_that_fell() -> None:
     rows += [container(t, "a", cpu) for t, cpu in ((0, 90), (10, 98), (20, 3), (30, 8))]
     found = observed(rows)
     assert found.jobs[0].cpu == 8 + 3 + 5
-    assert found.lanes["a"].use == [(10, 0.8), (20, 0.3), (30, 0.5)]
+    assert found.timelines["a"].use == [(10, 0.8), (20, 0.3), (30, 0.5)]
 
 
 def test_a_counter_that_wavers_is_no_restart() -> None:
@@ -173,7 +175,7 @@ def test_who_exits_with_an_error_has_failed_and_not_finished(code: int) -> None:
     assert (bad.finish, bad.completion, bad.exit_code) == (None, None, code)
     assert (good.finish, good.exit_code) == (10, None)
     assert (unknown.finish, unknown.exit_code) == (10, None)
-    assert [found.lanes[job.name].ended for job in found.jobs] == [10, 10, 10]
+    assert [found.timelines[job.name].ended for job in found.jobs] == [10, 10, 10]
     summary = summarise(found.jobs)
     assert (summary.unfinished, summary.failed, summary.mean_completion) == (1, 1, 10)
 
@@ -213,13 +215,13 @@ def test_of_saved_logs_the_progress_is_reported() -> None:
     rows = [point(t, "a", "loss", 9 - t, "log") for t in (0, 2, 4)]
     rows += [point(t, "b", "val_accuracy", t, "log") for t in (3, 5)]
     found = observed(rows)
-    assert found.counted is False
+    assert found.is_sampled is False
     assert [(job.name, job.node, job.arrival) for job in found.jobs] == [
         ("a", "log", 0), ("b", "log", 3),
     ]  # fmt: skip
     assert {(job.finish, job.cpu) for job in found.jobs} == {(None, 0)}  # logs do not tell
-    assert found.lanes["a"].progress == [(0, 9), (2, 7), (4, 5)]
-    assert (found.lanes["b"].use, found.lanes["b"].limit) == ([], [])
+    assert found.timelines["a"].progress == [(0, 9), (2, 7), (4, 5)]
+    assert (found.timelines["b"].use, found.timelines["b"].limit) == ([], [])
     assert found.end == 5
 
 
@@ -229,7 +231,7 @@ def test_logs_beside_a_host_are_jobs_too() -> None:
     rows += [point(1, "gone", "loss", 1.0)]  # of a host on which others were seen
     found = observed(rows)
     assert [job.name for job in found.jobs] == ["a", "b"]
-    assert found.counted
+    assert found.is_sampled
 
 
 def test_a_recording_without_containers_is_refused() -> None:

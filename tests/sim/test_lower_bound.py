@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dltools.observations.outcomes import summarise
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.report.outcomes import summarise
 from dltools.sim import lower_bound
 from dltools.sim.generate import trainings
 from dltools.sim.simulation import Simulation

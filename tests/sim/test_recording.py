@@ -59,3 +59,36 @@ def test_what_a_quota_held_back_was_not_lost_to_contention() -> None:
         ]  # fmt: skip
     (job,) = workload(to_table(rows), "t").jobs
     assert (job.threads, job.work) == (2, pytest.approx(50.0))
+
+
+def test_work_before_and_after_a_restart_counts() -> None:
+    # 20 CPU s before the restart at 25 s, and 30 after it.
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    counters = (0.0, 10.0, 20.0, 10.0, 20.0, 30.0)
+    rows: list[Row] = []
+    for number, cpu in enumerate(counters):
+        time = begin + timedelta(seconds=10 * number)
+        started = begin + timedelta(seconds=25) if number > 2 else begin
+        rows += [
+            {"time": time, "host": "h", "kind": "node", "cpu_count": 1.0},
+            {"time": time, "host": "h", "kind": "container", "container_id": "a",
+             "container_name": "a", "thread_count": 1, "cpu_seconds": cpu, "started_at": started},
+        ]  # fmt: skip
+    (job,) = workload(to_table(rows), "t").jobs
+    assert job.work == pytest.approx(50.0)
+
+
+def test_response_times_are_judged_as_dqoes_judges_them() -> None:
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    rows: list[Row] = []
+    for number in range(3):
+        time = begin + timedelta(seconds=10 * number)
+        usual = {"time": time, "host": "h", "container_id": "a", "container_name": "a"}
+        rows += [
+            {"time": time, "host": "h", "kind": "node", "cpu_count": 1.0},
+            {**usual, "kind": "container", "cpu_seconds": 10.0 * number},
+            {**usual, "kind": "progress", "metric": "latency_p95_seconds", "value": 0.9},
+            {**usual, "kind": "progress", "metric": "latency_mean_seconds", "value": 0.2},
+        ]
+    (job,) = workload(to_table(rows), "t").jobs
+    assert (job.request, job.duration) == (pytest.approx(0.2), 20.0)

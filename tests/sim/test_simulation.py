@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.report.outcomes import JobResult, summarise
 from dltools.sim.curve import LearningCurve
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
 from dltools.sim.host import Machine

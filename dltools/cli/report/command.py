@@ -128,7 +128,7 @@ def _shape(wanted: Output, output: Path | None) -> Output:
 
 
 def _kinds(plot: Sequence[str] | None) -> list[str]:
-    from dltools.report.plots import KINDS
+    from dltools.report.plots.kinds import KINDS
 
     for kind in plot or ():
         if kind not in KINDS:
@@ -157,12 +157,13 @@ def _with_limits(rows: list[dict[str, Any]], runs: Sequence[Run]) -> list[dict[s
     """Add the limits that a job had when it was last seen, where some job had any."""
     from dltools.cli.words import described
 
-    lanes = {(one.label, name): lane.settings for one in runs for name, lane in one.lanes.items()}
-    if not any(lanes.values()):
+    found = {(one.label, name): timeline.settings
+             for one in runs for name, timeline in one.timelines.items()}  # fmt: skip
+    if not any(found.values()):
         return rows
 
     def told(row: Mapping[str, Any]) -> str | None:
-        settings = lanes.get((row["run"], row["name"]))
+        settings = found.get((row["run"], row["name"]))
         return None if settings is None else described(settings) if settings else "no limit"
 
     return [row | {"limits": told(row)} for row in rows]
@@ -198,7 +199,8 @@ def _table(rows: Sequence[Mapping[str, Any]], shape: Output) -> bytes:
 def _picture(
     runs: Sequence[Run], kinds: Sequence[str], baseline: str, shape: Output, scale: float
 ) -> bytes:
-    from dltools.report.plots import panels, picture, rendered
+    from dltools.report.plots.figure import picture, rendered
+    from dltools.report.plots.kinds import panels
 
     chosen = panels(runs, kinds, baseline)
     if not chosen:
@@ -210,7 +212,8 @@ def _page(runs: Sequence[Run], kinds: Sequence[str], baseline: str, title: str) 
     from dltools import __version__
     from dltools.report.cells import cells
     from dltools.report.page import page
-    from dltools.report.plots import OVER_TIME, panels, picture, rendered
+    from dltools.report.plots.figure import picture, rendered
+    from dltools.report.plots.kinds import OVER_TIME, panels
 
     tables = []
     if len(runs) > 1 or any(one.results for one in runs):

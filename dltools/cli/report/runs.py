@@ -14,7 +14,7 @@ from dltools import inputs
 from dltools.cli.exits import complain
 from dltools.cli.input_streams import open_input
 from dltools.errors import DataError
-from dltools.report.outcomes import JobResult
+from dltools.observations.outcomes import JobResult
 from dltools.report.run import Run
 from dltools.text import writable
 
@@ -101,12 +101,12 @@ def _kind(data: bytes) -> str:
 def _recorded(data: bytes | None, name: str, label: str) -> Run:
     from dltools.observations.reading import concat, read
     from dltools.observations.recording.directory import RecordingDirectory
-    from dltools.report.observed import run
+    from dltools.report.observed import observed_run
 
     table = (RecordingDirectory(Path(name)).read() if data is None
              else concat(_whole(read(io.BytesIO(data), name).tables)))  # fmt: skip
-    found = run(table, label, name)
-    if not found.counted:
+    found = observed_run(table, label, name)
+    if not found.is_sampled:
         complain(f"{name}: nothing but progress is known: not what CPU the jobs used, nor whether "
                  "they finished")  # fmt: skip
     return found
@@ -171,13 +171,17 @@ def _job(row: Mapping[str, Any], where: str) -> JobResult:
 
 
 def _add(run: Run, data: bytes, name: str) -> None:
-    from dltools.plan.reading import load_plans
     from dltools.report.decided import add_plans, add_results
 
-    if _kind(data) == "plan":
-        add_plans(run, _whole(load_plans(data.splitlines(keepends=True), name, complain)))
-    else:
+    if _kind(data) != "plan":
         add_results(run, _rows(data, name))
+        return
+    from dltools.cli.policies import allowed_plugins
+    from dltools.plan.policy import registry
+    from dltools.plan.reading import load_plans
+
+    plans = load_plans(data.splitlines(keepends=True), name, complain)
+    add_plans(run, _whole(plans), registry.policies(allowed_plugins()))
 
 
 def _whole(parts: Iterator[_Part]) -> Iterator[_Part]:

@@ -23,7 +23,7 @@ from dltools.cli.records import records
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from dltools.report.outcomes import JobResult
+    from dltools.observations.outcomes import JobResult
     from dltools.sim.simulation import Simulation
     from dltools.sim.workload import Workload
 

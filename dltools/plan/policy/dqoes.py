@@ -177,16 +177,12 @@ def _present_shares(host: HostState, jobs: Sequence[ContainerHistory]) -> dict[s
 def _names(job: ContainerHistory) -> list[str]:
     """Return what a model may be judged by, of what it has reported, best first.
 
-    The label `dltools.metric`; else `latency_seconds`; else the latencies by name, in the order of
-    a person: without a quantile first.
+    The label `dltools.metric`, else the response times.
     """
     wanted = job.labels.get(METRIC)
     if wanted:
         return [wanted] if wanted in job.metrics else []
-    return sorted(
-        (name for name in job.metrics if name.startswith("latency")),
-        key=lambda name: (name != "latency_seconds", metrics.rank(name)),
-    )
+    return metrics.latencies(job.metrics)
 
 
 def _latency(

@@ -135,12 +135,13 @@ def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
 
 def test_a_diverged_loss_is_named() -> None:
     from dltools.observations.reading import read_table
-    from dltools.report.observed import run
-    from dltools.report.plots import panels, picture
+    from dltools.report.observed import observed_run
+    from dltools.report.plots.figure import picture
+    from dltools.report.plots.kinds import panels
 
     recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
     with recording.open("rb") as file:
-        found = run(read_table(file, "r"), "r", "r")
+        found = observed_run(read_table(file, "r"), "r", "r")
     (axes,) = picture(panels([found], ["progress"], "r")).axes
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
     assert texts[-1] == "diverged val_loss: NaN"

@@ -1,0 +1,135 @@
+"""From a table of observations to the containers in it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dltools import labels
+from dltools.observations.column_values import integers, optional, texts
+from dltools.observations.containers import (
+    ContainerRecord,
+    ContainerRecords,
+    ContainerSample,
+    HostRecord,
+    SeriesPoint,
+)
+from dltools.observations.sample_reader import chunks, samples_by_host
+from dltools.observations.samples import HostSamples, PointsByMetric
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT, Kind
+from dltools.observations.table import is_one_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MICRO = 1e6
+_Key = tuple[str, str]
+"""Host and container id."""
+_Containers = dict[_Key, ContainerRecord]
+
+
+def read_containers(table: pa.Table) -> ContainerRecords:
+    """Return the hosts and containers of a recording whose rows are in order of time.
+
+    A host of which nothing but progress is known has containers without samples. Where the columns
+    of events are missing, no exit code is known.
+    """
+    hosts: dict[str, HostRecord] = {}
+    containers: _Containers = {}
+    _add_unsampled(table, containers)
+    for chunk in chunks(table):
+        for name, samples in samples_by_host(chunk).items():
+            _add_host(hosts.setdefault(name, HostRecord(name)), samples)
+            _add_samples(name, samples, containers)
+            _add_points(name, samples.points, containers)
+    codes = _exit_codes(table) if "event" in table.column_names else {}
+    for key, code in codes.items():
+        if key in containers:
+            containers[key].exit_code = code
+    return ContainerRecords(list(hosts.values()), list(containers.values()))
+
+
+def _add_host(host: HostRecord, samples: HostSamples) -> None:
+    host.cpus = max([host.cpus, *(size for size in samples.sizes if size > 0)])
+    if samples.times:
+        host.last_sampled = samples.times[-1] / _MICRO
+
+
+def _add_samples(host: str, samples: HostSamples, containers: _Containers) -> None:
+    ids = samples.rows["container_id"]
+    for number, micros in enumerate(samples.times):
+        for row in range(samples.bounds[number], samples.bounds[number + 1]):
+            key = (host, ids[row])
+            if key not in containers:
+                time = micros / _MICRO
+                containers[key] = ContainerRecord(*key, "", first_seen=time, last_seen=time)
+            _add_sample(containers[key], samples, number, row)
+
+
+def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, row: int) -> None:
+    """Add one row of the sample of this number."""
+    rows = samples.rows
+    container.name = rows["container_name"][row] or container.id[:12]
+    container.last_seen = samples.times[number] / _MICRO
+    container.threads = max(container.threads, rows["thread_count"][row] or 1)
+    if rows["labels"][row]:
+        container.labels = labels.read(rows["labels"][row])
+    if rows["started_at"][row] is not None:
+        container.started = rows["started_at"][row] / _MICRO
+    weight = rows["cpu_weight"][row]
+    container.samples.append(
+        ContainerSample(
+            container.last_seen,
+            samples.sizes[number],
+            rows["state"][row] or "running",
+            container.started,
+            rows["cpu_seconds"][row],
+            rows["cpu_limit_cores"][row],
+            DEFAULT_CPU_WEIGHT if math.isnan(weight) else weight,
+            rows["cpuset"][row] or "",
+            rows["turn_seconds"][row],
+        )
+    )
+
+
+def _add_points(host: str, points: PointsByMetric, containers: _Containers) -> None:
+    for container_id, by_metric in points.items():
+        container = containers.get((host, container_id))
+        if container is None:
+            continue
+        for metric, new in by_metric.items():
+            container.series.setdefault(metric, []).extend(
+                SeriesPoint(micros / _MICRO, value)
+                for micros, value in zip(new.times, new.values, strict=True)
+            )
+
+
+def _add_unsampled(table: pa.Table, containers: _Containers) -> None:
+    """Add the containers of hosts of which nothing but progress is known, as of a saved log."""
+    kinds = table.column("kind")
+    sampled = table.filter(is_one_of(kinds, (Kind.NODE, Kind.CONTAINER)))
+    sampled_hosts = set(sampled.column("host").unique().to_pylist())
+    points = table.filter(is_one_of(kinds, (Kind.PROGRESS,)))
+    names = (texts(points, name) for name in ("host", "container_id", "container_name"))
+    for host, container, name, micros in zip(*names, integers(points, "time"), strict=True):
+        if not container or host in sampled_hosts:
+            continue
+        time = micros / _MICRO
+        found = containers.get((host, container))
+        if found is None:
+            found = containers[host, container] = ContainerRecord(
+                host, container, "", time, time, is_sampled=False, started=time
+            )
+        found.name = name or container[:12]
+        found.last_seen = time
+
+
+def _exit_codes(table: pa.Table) -> dict[_Key, int]:
+    """Return the exit codes of the containers whose last event is an exit, not another start."""
+    events = table.filter(is_one_of(table.column("kind"), (Kind.EVENT,)))
+    events = events.filter(is_one_of(events.column("event"), ("start", "exit")))
+    last: dict[_Key, int | None] = {}
+    names = (texts(events, name) for name in ("host", "container_id", "event"))
+    for host, container, event, code in zip(*names, optional(events, "exit_code"), strict=True):
+        last[host, container] = code if event == "exit" else None
+    return {key: code for key, code in last.items() if code is not None}

@@ -1,0 +1,151 @@
+"""What a recording tells of a container over time: its samples, its CPU use, its progress.
+
+Times are seconds since the epoch; NaN stands for what is unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from dltools.notation.cpu_lists import parse_cpus
+
+PAUSED = "paused"
+
+
+class SeriesPoint(NamedTuple):
+    """A value and when it held."""
+
+    time: float
+    value: float
+
+
+Series = list[SeriesPoint]
+"""Points in order of time."""
+
+
+class ContainerSample(NamedTuple):
+    """A container at one sample of its host.
+
+    `host_cpus` and `cpu_limit` are cores; `cpu_limit` is the quota in force. `started`: when its
+    main process was last started. `cpu_seconds`: its counter. `cpu_weight`: Docker's default where
+    it is unknown.
+    """
+
+    time: float
+    host_cpus: float
+    state: str
+    started: float
+    cpu_seconds: float
+    cpu_limit: float
+    cpu_weight: float
+    cpuset: str
+    turn_s: float
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether its processes are frozen."""
+        return self.state == PAUSED
+
+    def allowed_cores(self) -> float:
+        """Return the cores that state, quota and CPU list allow, NaN where they are unknown."""
+        if self.is_paused:
+            return 0.0
+        listed = len(parse_cpus(self.cpuset))
+        return min(self.cpu_limit, float(listed)) if listed else self.cpu_limit
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """The CPU seconds that a container used between two of its samples."""
+
+    begin: ContainerSample
+    end: ContainerSample
+    seconds: float
+
+    @property
+    def span_s(self) -> float:
+        """Seconds between the samples."""
+        return self.end.time - self.begin.time
+
+    @property
+    def cores(self) -> float:
+        """Cores that it used in the mean, 0 where no time has passed."""
+        return self.seconds / self.span_s if self.span_s > 0 else 0.0
+
+
+@dataclass(slots=True)
+class ContainerRecord:
+    """One container of a recording.
+
+    `is_sampled` is false for a container of which nothing but progress is known, as of a saved log:
+    it has no samples. `threads` is the most that were alive at one time. `exit_code` is None unless
+    its last event was an exit with a code. `series` are its progress points by metric.
+    """
+
+    host: str
+    id: str
+    name: str
+    first_seen: float
+    last_seen: float
+    is_sampled: bool = True
+    started: float = math.nan
+    labels: dict[str, str] = field(default_factory=dict)
+    threads: int = 1
+    samples: list[ContainerSample] = field(default_factory=list)
+    series: dict[str, Series] = field(default_factory=dict)
+    exit_code: int | None = None
+
+    def counted_samples(self) -> list[ContainerSample]:
+        """Return the samples that know its CPU counter."""
+        return [sample for sample in self.samples if not math.isnan(sample.cpu_seconds)]
+
+    def cpu_uses(self) -> Iterator[CpuUse]:
+        """Yield what it used between the samples that know its counter.
+
+        The counter begins at 0 when the container is started again. Where no sample says when that
+        was, a counter that falls shows it.
+        """
+        for begin, end in pairwise(self.counted_samples()):
+            used = end.cpu_seconds - begin.cpu_seconds
+            yield CpuUse(begin, end, end.cpu_seconds if _restarted(begin, end) else max(0.0, used))
+
+    def cpu_seconds_since(self, begin: float) -> float:
+        """Return the CPU seconds that it used while it was recorded, those before its first sample
+        included if it was started after a time."""
+        first = next(iter(self.counted_samples()), None)
+        before = first.cpu_seconds if first is not None and first.started > begin else 0.0
+        return before + math.fsum(use.seconds for use in self.cpu_uses())
+
+
+@dataclass(slots=True)
+class HostRecord:
+    """One host of a recording: the most CPUs that it was seen to have (0: unknown), and the time of
+    its last sample."""
+
+    name: str
+    cpus: float = 0.0
+    last_sampled: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRecords:
+    """The hosts and containers of a recording."""
+
+    hosts: Sequence[HostRecord]
+    containers: Sequence[ContainerRecord]
+
+    @property
+    def last_sampled(self) -> float:
+        """Time of the last sample of all hosts, infinity where there is none."""
+        times = [host.last_sampled for host in self.hosts if not math.isnan(host.last_sampled)]
+        return max(times, default=math.inf)
+
+
+def _restarted(begin: ContainerSample, end: ContainerSample) -> bool:
+    if math.isnan(begin.started) or math.isnan(end.started):
+        return end.cpu_seconds < begin.cpu_seconds
+    return end.started > begin.started

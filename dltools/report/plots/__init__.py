@@ -1,0 +1,1 @@
+"""Runs as plots: each panel answers one question, and can be read without colour."""

@@ -1,0 +1,86 @@
+"""The Gantt chart: when each job waited and ran, and in which class it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dltools.observations.outcomes import JobResult
+from dltools.report.plots.axes import clock, legend, name_rows
+from dltools.report.plots.classes import ClassLooks, stretches
+from dltools.report.plots.panel import Panel, TimeFrame
+from dltools.report.run import Run, Timeline
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_BARS = 400
+_MARKS = {"^": "first target met", "*": "last target met", ">": "migrated"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Chart:
+    run: Run
+    jobs: Sequence[JobResult]
+    span_s: float
+    looks: ClassLooks = field(default_factory=ClassLooks)
+
+    def draw(self, ax: Axes) -> None:
+        end = self.run.end or max(job.arrival for job in self.jobs) + 1
+        for place, job in enumerate(self.jobs):
+            self._draw_job(ax, place, job, end)
+        name_rows(ax, [job.name for job in self.jobs])
+        ax.invert_yaxis()
+        clock(ax, self.span_s)
+        self._explain(ax)
+
+    def _draw_job(self, ax: Axes, place: int, job: JobResult, end: float) -> None:
+        timeline = self.run.timelines.get(job.name, Timeline())
+        start = job.start or 0.0
+        stop = next((time for time in (job.finish, timeline.ended) if time is not None), end)
+        if start > job.arrival:
+            ax.barh(place, start - job.arrival, 0.7, job.arrival, color="none",
+                    edgecolor="#999999", linewidth=0.6)  # fmt: skip
+        for one in stretches(timeline.classes, start, stop):
+            look = self.looks[one.job_class]
+            ax.barh(place, one.end - one.begin, 0.7, one.begin, color=look.fill, hatch=look.hatch,
+                    edgecolor="#444444", linewidth=0.4)  # fmt: skip
+        marks = [("^", job.first), ("*", job.final), *((">", time) for time in timeline.migrated)]
+        for shape, time in marks:
+            if time is not None:
+                ax.plot(time, place, shape, color="#ffffff", markeredgecolor="#000000",
+                        markersize=7)  # fmt: skip
+        if job.finish is None:
+            fate = "..." if job.exit_code is None else f"failed ({job.exit_code})"
+            ax.annotate(fate, (stop, place), (3, 0), textcoords="offset points", va="center")
+
+    def _explain(self, ax: Axes) -> None:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        handles: list[Any] = [
+            Patch(facecolor=look.fill, hatch=look.hatch, edgecolor="#444444", label=label)
+            for label, look in self.looks
+        ]
+        shapes = "^*" if any(job.first is not None for job in self.jobs) else ""
+        shapes += ">" if any(line.migrated for line in self.run.timelines.values()) else ""
+        handles += [
+            Line2D([], [], marker=shape, linestyle="", color="#ffffff", markeredgecolor="#000000",
+                   label=_MARKS[shape])
+            for shape in shapes
+        ]  # fmt: skip
+        if handles:
+            legend(ax, handles=handles)
+
+
+def panel(frame: TimeFrame) -> Panel | None:
+    """Return the chart of a run, None where no job has started."""
+    started = [job for job in frame.run.jobs if job.start is not None]
+    if not started:
+        return None
+    jobs = started[:_MOST_BARS]
+    left_out = f", the first {len(jobs)} of {len(started)}" if len(jobs) < len(started) else ""
+    height = 0.9 + min(10.0, max(0.6, 0.2 * len(jobs)))
+    draw = _Chart(frame.run, jobs, frame.span_s).draw
+    return Panel("gantt", frame.title(f"Jobs{left_out}"), height, draw)

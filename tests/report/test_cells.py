@@ -1,0 +1,17 @@
+"""Rows as cells of text."""
+
+from __future__ import annotations
+
+from dltools.report.cells import cells, markdown
+
+
+def test_cells_show_ratios_and_leave_out_what_is_empty() -> None:
+    rows = [
+        {"run": "a|b", "makespan": 10.0, "makespan_ratio": 1.0, "satisfied": None},
+        {"run": "c", "makespan": None, "makespan_ratio": None, "satisfied": None},
+    ]
+    found = cells(rows)
+    assert (found.headers, found.rows) == (
+        ("RUN", "MAKESPAN"), (("a|b", "10.0 s (1.00)"), ("c", "-")),
+    )  # fmt: skip
+    assert markdown(found).splitlines()[2] == "| a\\|b | 10.0 s (1.00) |"
