@@ -1,4 +1,4 @@
-"""Containers that an engine update could cut off their GPU.
+"""How containers got their GPUs: an engine update can cut some of them off.
 
 With the legacy hook (`--gpus`, or the nvidia runtime, without CDI) the GPU's device rules are not
 in the container's specification: an update lets the runtime rewrite them, and NVML answers
@@ -22,11 +22,11 @@ class Access(StrEnum):
 
     NONE = "none"
     SPECIFIED = "specified"  # CDI or --device: an update keeps it
-    HOOK = "hook"  # legacy: an update can cut it off
+    HOOK = "hook"  # the legacy hook: an update can cut it off
 
 
 def access(container: Container) -> Access:
-    """Tell how a container got its GPU, from its inspection."""
+    """Return how an inspected container got its GPU."""
     config = container.host_config
     requests = config.get("DeviceRequests") or []
     environment = container.raw.get("Config", {}).get("Env") or []
@@ -48,8 +48,8 @@ def _is_gpu(request: dict[str, object]) -> bool:
     return request.get("Driver") in ("nvidia", "cdi") or any("gpu" in g for g in groups if g)
 
 
-def usable(engine: Engine, container: Container) -> bool | None:
-    """Tell whether the container can open its GPU; None where that cannot be found out."""
+def is_usable(engine: Engine, container: Container) -> bool | None:
+    """Tell whether a container can open its GPU, None where it cannot be asked."""
     try:
         status = engine.run(container.id, _PROBE)
     except DltoolsError:

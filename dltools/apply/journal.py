@@ -1,7 +1,7 @@
-"""The settings that containers had before they were first changed: a file a container.
+"""The settings that containers had before dl-apply first changed them: a file for each container.
 
-An entry is on disk before the change is made, so that `dl-apply --undo` can always put things
-back, whatever ended the run that changed them.
+An entry is on disk before the change is made: `dl-apply --undo` can restore a container, however
+the run ended that changed it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,13 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One container as it was found: the engine's own fields, the settings in force, the texts of
-    the kernel's files ({} where these were out of sight), and its state, running or paused, once
-    that has been changed (None before); when that was (RFC 3339) and by which run, both empty in
-    entries of earlier versions."""
+    """One container as it was.
+
+    `fields` are the engine's, `settings` those in force, `kernel` the texts of the kernel's files,
+    {} where these were not visible. `state` is running or paused, and None while dl-apply has
+    changed only settings. `since` (RFC 3339) and `run` tell when and by which run the entry was
+    made; both are empty in entries of earlier versions.
+    """
 
     engine: str
     container_id: str
@@ -42,17 +46,14 @@ class Journal:
     """Entries under one directory."""
 
     def __init__(self, directory: Path) -> None:
-        """The directory is made when the first entry is."""
+        """The directory is created with the first entry."""
         self._directory = directory
 
-    @property
-    def directory(self) -> Path:
-        """Where the entries are."""
-        return self._directory
-
     def add(self, entry: Entry) -> bool:
-        """Record a container unless it is recorded already, and tell whether it was not; its state,
-        if it is given now and was not before. Raises `OutputError`."""
+        """Add the entry of a container that has none, and tell whether that was so.
+
+        An entry that has no state yet gets that of the new one. Raises `OutputError`.
+        """
         path = self._path(entry.container_id)
         new = not path.exists()
         if not new:
@@ -69,13 +70,13 @@ class Journal:
         return new
 
     def entries(self, engine: str) -> list[Entry]:
-        """Return the containers of one engine that are recorded, by name."""
+        """Return the entries of one engine's containers, by name. Raises `DataError`."""
         found = [self._load(path) for path in sorted(self._directory.glob("*.json"))]
         mine = [entry for entry in found if entry.engine == engine]
         return sorted(mine, key=lambda entry: (entry.container_name, entry.container_id))
 
     def remove(self, entry: Entry) -> None:
-        """Forget a container that is as it was again, or gone."""
+        """Remove the entry of a container that is as it was, or gone."""
         self._path(entry.container_id).unlink(missing_ok=True)
 
     def _path(self, container_id: str) -> Path:
@@ -85,17 +86,26 @@ class Journal:
         try:
             data = json.loads(path.read_bytes())
             if data.pop("v") != VERSION:
-                raise ValueError("of another version")
+                raise ValueError("it has another version")
             data["run"] = Run.read(data.get("run") or {})
             entry = Entry(**data)
-            texts = (entry.engine, entry.container_id, entry.container_name, entry.since)
-            tables = (entry.fields, entry.settings, entry.kernel)
-            if entry.state not in (None, "running", "paused"):
-                raise ValueError("a state is neither running nor paused")
-            if not all(isinstance(text, str) for text in texts) or not all(
-                isinstance(table, dict) for table in tables
-            ):
-                raise ValueError("a value is of the wrong type")
+            _check_types(entry)
             return entry
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(f"{path}: damaged journal entry: {error}") from error
+
+
+def _check_types(entry: Entry) -> None:
+    texts = (entry.engine, entry.container_id, entry.container_name, entry.since)
+    tables = (entry.fields, entry.settings, entry.kernel)
+    if entry.state not in (None, "running", "paused"):
+        raise ValueError("its state is neither running nor paused")
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(table, dict) for table in tables
+    ):
+        raise ValueError("a value has the wrong type")
+
+
+def timestamp() -> str:
+    """Return the time now as RFC 3339 in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,110 +1,129 @@
-"""A container as it was found, and how it is put back: the engine's record and the kernel's files.
+"""The original settings of containers: recorded before the first change, and restored.
 
-The two can differ. An engine notes a change before the kernel has taken it, and what the kernel
-then refuses stays on record: unseen until the container restarts, and in the way of every update.
+The engine's record and the kernel's files can differ. An engine records a change before the kernel
+has taken it, and what the kernel refuses stays on record: it is not seen until the container
+restarts, and it fails every update.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
-from datetime import UTC, datetime
 
-from dltools.apply import gpu, limits
+from dltools.apply import engine_fields, gpu, limit_files
 from dltools.apply.gpu import Access
-from dltools.apply.journal import Entry
-from dltools.apply.limits import Place
+from dltools.apply.journal import Entry, Journal, timestamp
+from dltools.apply.located import LocatedContainer
+from dltools.apply.settings import recorded_settings, settings_in_force
 from dltools.engine.containers import Engine, RefusedError
 from dltools.engine.pauses import Run
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import Settings
 
 
-def entry(engine: Engine, place: Place, run: Run, state: str | None = None) -> Entry:
-    """Return a container as it is now, for the journal."""
-    container = place.container
-    return Entry(
-        engine=engine.id,
-        container_id=container.id,
-        container_name=container.name,
-        fields={name: container.host_config.get(name) or 0 for name in limits.FIELDS},
-        settings=limits.in_force(place),
-        kernel=limits.exactly(place),
-        state=state,
-        since=stamp(),
-        run=run,
-    )
+class Originals:
+    """Records the containers that one run of dl-apply changes."""
+
+    def __init__(self, engine: Engine, journal: Journal, run: Run) -> None:
+        """Nothing is recorded yet. `run` may be replaced: entries name the latest one."""
+        self.run = run
+        self.changed: set[str] = set()
+        self._engine = engine
+        self._journal = journal
+
+    def describe(self, located: LocatedContainer, state: str | None = None) -> Entry:
+        """Return a container as it is now. `state` is given where the state is to be changed."""
+        container = located.container
+        return Entry(
+            engine=self._engine.id,
+            container_id=container.id,
+            container_name=container.name,
+            fields={name: container.host_config.get(name) or 0 for name in engine_fields.FIELDS},
+            settings=settings_in_force(located),
+            kernel=limit_files.read_files(located),
+            state=state,
+            since=timestamp(),
+            run=self.run,
+        )
+
+    def record(self, entry: Entry) -> bool:
+        """Record a container that is about to be changed, and tell whether it was not recorded yet:
+        the journal keeps the first entry."""
+        is_new = self._journal.add(entry)
+        self.changed.add(entry.container_id)
+        return is_new
+
+    def forget(self, entry: Entry) -> None:
+        """Forget a container whose change failed and was reverted."""
+        self._journal.remove(entry)
+        self.changed.discard(entry.container_id)
 
 
-def stamp() -> str:
-    """Return the time now, in UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def is_restored(located: LocatedContainer, entry: Entry) -> bool:
+    """Tell whether a container is as its entry says: the kernel's files where they were visible,
+    and the effect of the engine's record.
 
-
-def now(engine: Engine, place: Place) -> Settings:
-    """Return the settings in force now, from a fresh inspection where it takes one."""
-    if place.cgroup is not None and place.cgroup.exists:
-        return limits.in_force(place)
-    container = engine.inspect(place.container.id)
-    return limits.in_force(replace(place, container=container, cgroup=None))
-
-
-def is_back(place: Place, found: Entry) -> bool:
-    """Tell whether a container is as it was found: the kernel's files where they were seen then,
-    and by its effect the engine's record.
-
-    What was written past the engine does not outlive the container's processes.
+    What was written to the kernel's files alone is gone once the container's processes are.
     """
-    if gpu.access(place.container) is Access.HOOK and not place.container.pid:
+    container = located.container
+    if gpu.access(container) is Access.HOOK and not container.pid:
         return True
-    if found.kernel and not _same(limits.exactly(place), found.kernel):
+    if entry.kernel and not limit_files.are_same(limit_files.read_files(located), entry.kernel):
         return False
-    record, then = (limits.recorded(fields, place)
-                    for fields in (place.container.host_config, found.fields))  # fmt: skip
-    if limits.version(place) == 2:  # many shares stand for one weight there
-        record["cpu_weight"] = then["cpu_weight"]
-    return record == then
+    recorded = recorded_settings(container.host_config, located)
+    original = recorded_settings(entry.fields, located)
+    if located.cgroup_version == 2:  # many shares stand for one weight there
+        recorded["cpu_weight"] = original["cpu_weight"]
+    return recorded == original
 
 
-def put_back(engine: Engine, place: Place, found: Entry) -> None:
-    """Bring a container's CPU settings back to what was found.
+def restore(engine: Engine, located: LocatedContainer, entry: Entry) -> None:
+    """Restore the CPU settings that an entry holds.
 
     Raises `GoneError`, `RefusedError` or OSError.
     """
-    if gpu.access(place.container) is Access.HOOK:
-        limits.write_back(place, dict(found.kernel))
+    if gpu.access(located.container) is Access.HOOK:
+        limit_files.write_files(located, entry.kernel)
         return
-    cpu = limits.stuck_cpu_fields(place, found.fields, engine.cpus)
+    equivalent = engine_fields.equivalent_quota_fields(located, entry.fields, engine.cpus)
     try:
-        _update(engine, place, found, limits.original_cpu_fields(found.fields))
+        _update(engine, located, entry, engine_fields.original_quota_fields(entry.fields))
     except RefusedError:
-        if not cpu:
+        if not equivalent:
             raise
-        _update(engine, place, found, cpu)
-    current = limits.exactly(place)
-    if current and found.kernel and not _same(current, found.kernel):
-        texts = {name: text for name, text in found.kernel.items()
-                 if name != limits.CPUSET or current.get(name) != text}  # fmt: skip
-        with suppress(OSError):  # not ours to write: what is in force is read back after this
-            limits.write_back(place, texts)
+        _update(engine, located, entry, equivalent)
+    _restore_files(located, entry)
 
 
-def _update(engine: Engine, place: Place, found: Entry, cpu: Mapping[str, object]) -> None:
-    fields = dict(cpu)
-    if "cpuset" in found.settings:
-        cpuset = found.settings["cpuset"]
-        record = limits.recorded(place.container.host_config, place)
-        if {cpuset} != {limits.in_force(place).get("cpuset"), record["cpuset"]}:
-            fields |= limits.cpuset_fields(place, cpuset)
-    weight = found.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)
-    for candidate in limits.weight_fields(place, weight):
-        engine.update(place.container.id, fields | candidate)
-        current = limits.exactly(place)
-        if not found.kernel or not current or _same(current, found.kernel):
+def _update(
+    engine: Engine, located: LocatedContainer, entry: Entry, quota_fields: Mapping[str, object]
+) -> None:
+    """Send the original quota, CPU list and weight; of several weights, until the files agree."""
+    fields = {**quota_fields, **_cpuset_fields(located, entry)}
+    weight = entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)
+    for candidate in engine_fields.weight_candidates(located, weight):
+        engine.update(located.container.id, fields | candidate)
+        current = limit_files.read_files(located)
+        if not entry.kernel or not current or limit_files.are_same(current, entry.kernel):
             return
 
 
-def _same(current: Mapping[str, str], then: Mapping[str, str]) -> bool:
-    """Tell whether the kernel's files say what they said, as far as that was noted."""
-    return bool(current) and all(current.get(name) == text for name, text in then.items())
+def _cpuset_fields(located: LocatedContainer, entry: Entry) -> Mapping[str, object]:
+    """Return the field that restores the CPU list, {} where that is as it was."""
+    if "cpuset" not in entry.settings:
+        return {}
+    original = entry.settings["cpuset"]
+    recorded = recorded_settings(located.container.host_config, located)["cpuset"]
+    if settings_in_force(located).get("cpuset") == recorded == original:
+        return {}
+    return engine_fields.cpuset_fields(located, original)
+
+
+def _restore_files(located: LocatedContainer, entry: Entry) -> None:
+    """Write the files that the engine has left different, where we may."""
+    current = limit_files.read_files(located)
+    if not current or not entry.kernel or limit_files.are_same(current, entry.kernel):
+        return
+    texts = {name: text for name, text in entry.kernel.items()
+             if name != limit_files.CPUSET or current.get(name) != text}  # fmt: skip
+    with suppress(OSError):  # the caller reads back what is in force
+        limit_files.write_files(located, texts)

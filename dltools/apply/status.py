@@ -1,4 +1,4 @@
-"""What dl-apply holds: containers that it has changed and not yet put back."""
+"""Containers that dl-apply has changed and not yet restored."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools.apply import limits, original
 from dltools.apply.journal import Entry, Journal
-from dltools.engine import cgroup, pauses
+from dltools.apply.located import Locator
+from dltools.apply.settings import current_settings, settings_in_force
+from dltools.engine import pauses
 from dltools.engine.containers import Engine, GoneError
 from dltools.engine.pauses import Note, Run
 from dltools.errors import DataError
@@ -17,84 +18,115 @@ from dltools.plan.realisation.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A container that is held: the settings that it had and has (None: it is gone), since when
-    (RFC 3339, "" where that was not noted), by which run, and in which state directory it says."""
+class ChangedContainer:
+    """A container that dl-apply has changed.
+
+    `original` settings it had, `current` ones it has (None: it is gone). It was changed `since`
+    (RFC 3339, "" where that is unknown), by `run`; `state_directory` says so.
+    """
 
     container_id: str
     name: str
-    found: Settings
-    now: Settings | None
+    original: Settings
+    current: Settings | None
     since: str
     run: Run
-    place: Path
+    state_directory: Path
 
 
-def held(engine: Engine, places: Iterable[Path]) -> list[Held]:
-    """Return what is held of an engine's containers, by name. Raises as the engine does."""
-    mounts = cgroup.mounts()
-    found: dict[str, Held] = {}
-    for place in places:
-        turns = pauses.notes([place], engine.id)
-        entries = {entry.container_id: entry for entry in entries_in(engine, place)}
-        for key in {**entries, **turns}:
-            if key not in found:
-                found[key] = _held(engine, mounts, key, entries.get(key), turns.get(key), place)
-    return sorted(found.values(), key=lambda one: (one.name, one.container_id))
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a state directory says of a container: a journal entry, a note of its turns, or both."""
+
+    container_id: str
+    entry: Entry | None
+    note: Note | None
+    state_directory: Path
 
 
-def entries_in(engine: Engine, place: Path) -> list[Entry]:
-    """Return what a state directory's journal holds of an engine's containers; [] where that cannot
-    be read, since it may be somebody else's."""
+def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[ChangedContainer]:
+    """Return the changed containers of an engine, by name. Raises as the engine does."""
+    known: dict[str, _Known] = {}
+    for directory in directories:
+        notes = pauses.notes([directory], engine.id)
+        entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
+        for key in {**entries, **notes}:
+            known.setdefault(key, _Known(key, entries.get(key), notes.get(key), directory))
+    locator = Locator(engine)
+    found = [_changed_container(engine, locator, one) for one in known.values()]
+    return sorted(found, key=lambda one: (one.name, one.container_id))
+
+
+def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
+    """Return what a state directory's journal says of an engine's containers, [] where it cannot be
+    read: it may be another user's."""
     try:
-        return Journal(place / "journal").entries(engine.id)
+        return Journal(directory / "journal").entries(engine.id)
     except DataError:
         return []
 
 
-def _held(
-    engine: Engine,
-    mounts: list[cgroup.Mount],
-    key: str,
-    entry: Entry | None,
-    turn: Note | None,
-    place: Path,
-) -> Held:
-    then: Settings = dict(entry.settings) if entry else {}
-    now: Settings | None
-    try:
-        container = engine.inspect(key)
-        where = limits.locate(engine, container, mounts)
-        now = original.now(engine, where)
-        then = {k: v for k, v in then.items() if k in now} if entry else dict(now)
-        if turn is not None or (entry and entry.state):
-            then["state"] = (entry and entry.state) or "running"
-            now["state"] = container.state
-        if turn is not None and turn.seconds and turn.run.alive:
-            now |= {"group": turn.group, "turn_s": turn.seconds}
-    except GoneError:
-        now = None
-    noted = entry or turn
+def _changed_container(engine: Engine, locator: Locator, known: _Known) -> ChangedContainer:
+    entry, note = known.entry, known.note
+    noted = entry or note
     assert noted is not None
-    name = entry.container_name if entry else turn.name if turn else ""
-    latest = turn.run if turn and (turn.run.alive or not entry) else noted.run
-    return Held(key, name, then, now, noted.since, latest, place)
+    try:
+        current: Settings | None = _current(engine, locator, known)
+    except GoneError:
+        current = None
+    return ChangedContainer(
+        container_id=known.container_id,
+        name=entry.container_name if entry else note.name if note else "",
+        original=_original(known, current),
+        current=current,
+        since=noted.since,
+        run=note.run if note and (note.run.alive or not entry) else noted.run,
+        state_directory=known.state_directory,
+    )
 
 
-def unusual(engine: Engine) -> Mapping[str, Settings]:
-    """Return the running containers, by name, whose CPU settings are not the engine's defaults, or
-    that are paused: those settings alone."""
-    mounts = cgroup.mounts()
+def _current(engine: Engine, locator: Locator, known: _Known) -> Settings:
+    """Return the settings that a container has now, with its state and turn where these may have
+    been changed."""
+    located = locator.find(known.container_id)
+    current = current_settings(engine, located)
+    if known.note or (known.entry and known.entry.state):
+        current["state"] = located.container.state
+    if known.note and known.note.seconds and known.note.run.alive:
+        current |= {"group": known.note.group, "turn_s": known.note.seconds}
+    return current
+
+
+def _original(known: _Known, current: Settings | None) -> Settings:
+    """Return the settings that a container had; a turn changes none but its state."""
+    entry = known.entry
+    if current is None:
+        return dict(entry.settings) if entry else {}
+    settings = entry.settings if entry else current
+    original = {name: settings[name] for name in settings if name in current}
+    original = {name: value for name, value in original.items() if name not in _OF_TURNS}
+    if "state" in current:
+        original["state"] = (entry and entry.state) or "running"
+    return original
+
+
+_OF_TURNS = ("state", "group", "turn_s")
+
+
+def unusual_settings(engine: Engine) -> Mapping[str, Settings]:
+    """Return the settings of running containers that are not the engine's defaults, by container
+    name: a quota, weight or CPU list, or the state paused."""
+    locator = Locator(engine)
     found: dict[str, Settings] = {}
     for listed in engine.containers():
         try:
-            container = engine.inspect(listed["Id"])
-            settings = limits.in_force(limits.locate(engine, container, mounts))
+            located = locator.find(listed["Id"])
         except GoneError:
             continue
-        odd = {k: v for k, v in settings.items() if v not in (None, DEFAULT_CPU_WEIGHT)}
-        if container.state == "paused":
-            odd["state"] = "paused"
-        if odd:
-            found[container.name] = odd
+        unusual = {name: value for name, value in settings_in_force(located).items()
+                   if value not in (None, DEFAULT_CPU_WEIGHT)}  # fmt: skip
+        if located.container.state == "paused":
+            unusual["state"] = "paused"
+        if unusual:
+            found[located.container.name] = unusual
     return found

@@ -126,9 +126,17 @@ def notes(places: Iterable[Path], engine: str | None) -> dict[str, Note]:
     return found
 
 
-def still_paused(names: Sequence[str], *, sure: bool = True) -> str:
-    """Say who is paused, or may be where that is not `sure`, and how to free them."""
-    shown = " ".join(names[:_NAMED])
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    verb = "may stay" if not sure else "stays" if len(names) == 1 else "stay"
-    return f"{shown}{more} {verb} paused until dl-apply --undo, or docker unpause {shown}"
+    return ", ".join(names[:_NAMED]) + more
+
+
+def left_paused(names: Sequence[str]) -> str:
+    """Say that a run was killed and left containers paused, and how to unpause them."""
+    return f"a killed dl-apply has left {listed(names)} paused; {how_to_unpause(names)}"
+
+
+def how_to_unpause(names: Sequence[str]) -> str:
+    """Say how to unpause containers."""
+    return f"run dl-apply --undo, or docker unpause {' '.join(names[:_NAMED])}"

@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.located import located, on_version_1
 
-from dltools.apply.bounds import out_of_bounds
-from dltools.apply.limits import Place, attainable
-from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container
-
-JOB = Container("c" * 64, "job", "", "running", 1, None, False, {}, {}, {})
+from dltools.apply import threads
+from dltools.apply.bounds import out_of_bounds, unfit_cpu_list
 
 
 @pytest.mark.parametrize("cpus", [None, 0.01, 0.5, 1, 2.0, 1e6])
@@ -47,17 +44,37 @@ def test_nothing_is_within_bounds() -> None:
     assert out_of_bounds({"cpuset": "0"}) is None
 
 
-@pytest.mark.parametrize(
-    ("weight", "held"), [(2, 10.24), (10, 10.24), (1024, 1024), (300, 296.96), (262_144, 102_400)]
-)
-def test_version_2_holds_the_nearest_step(tmp_path: Path, weight: float, held: float) -> None:
-    """10 is met by its step: it is neither a failure nor something to be set again."""
-    place = Place(JOB, Cgroup({}, tmp_path), 4.0, "0-3")
-    assert attainable(place, {"cpu_weight": weight}) == {"cpu_weight": pytest.approx(held)}
+# CPU lists
 
 
-def test_version_1_holds_what_it_is_told(tmp_path: Path) -> None:
-    place = Place(JOB, Cgroup({"cpu": tmp_path}, None), 4.0, "0-3")
-    wanted = {"cpus": 1.5, "cpu_weight": 10, "cpuset": "0"}
-    assert attainable(place, wanted) == wanted
-    assert attainable(place, {"cpus": 4.0}) == attainable(place, {"cpus": 99}) == {"cpus": None}
+@pytest.mark.parametrize("cpuset", ["", "x", "3-1", 7, ["0"]], ids=repr)
+def test_what_is_no_cpu_list(cpuset: Any) -> None:
+    reason = unfit_cpu_list(located(), {"cpuset": cpuset}, {"cpuset": None})
+    assert reason is None if cpuset == "" else "is not a list of CPUs" in str(reason)
+
+
+@pytest.mark.parametrize("cpuset", ["4", "0-900"])
+def test_cpus_that_are_not_there(cpuset: str) -> None:
+    reason = unfit_cpu_list(located(), {"cpuset": cpuset}, {"cpuset": None})
+    assert reason == f"cpuset {cpuset}: containers can use only CPUs 0-3 here"
+
+
+def test_a_list_that_only_grows_is_fit() -> None:
+    assert unfit_cpu_list(located(), {"cpuset": "0-2"}, {"cpuset": "1"}) is None
+    assert unfit_cpu_list(located(), {"cpuset": None}, {"cpuset": "1"}) is None
+    assert unfit_cpu_list(located(), {"cpu_weight": 10}, {}) is None
+
+
+def test_fewer_cpus_need_threads_that_are_visible() -> None:
+    reason = unfit_cpu_list(located(), {"cpuset": "0-1"}, {"cpuset": None})
+    assert "threads are not visible" in str(reason)
+
+
+@pytest.mark.parametrize(("busy", "is_fit"), [(0, True), (2, True), (3, False)])
+def test_fewer_cpus_than_busy_threads_are_unfit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: int, is_fit: bool
+) -> None:
+    monkeypatch.setattr(threads, "count_busy", lambda _: busy)
+    reason = unfit_cpu_list(on_version_1(tmp_path), {"cpuset": "0-1"}, {"cpuset": None})
+    assert (reason is None) == is_fit
+    assert is_fit or f"{busy} busy threads" in str(reason)

@@ -160,7 +160,7 @@ def test_a_container_that_is_gone_is_stale(run: Containers, apply: Any) -> None:
     plan = plan_for(job, {"cpus": 0.4})
     job.remove()
     result = apply(plan, code=75)
-    assert (result["status"], result["error"]) == ("stale", "gone")
+    assert (result["status"], result["error"]) == ("stale", "the container no longer exists")
 
 
 def test_a_replaced_container_is_stale(run: Containers, apply: Any) -> None:

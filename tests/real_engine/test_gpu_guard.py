@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.containers import Containers, Job, api
 
-from dltools.apply import gpu, limits
+from dltools.apply import gpu, limit_files
 from dltools.apply.actuator import Actuator
 from dltools.apply.gpu import Access
 from dltools.apply.journal import Journal
@@ -106,7 +106,7 @@ def test_what_cannot_be_written_is_skipped_with_the_reason(
 
     job = run()
     files = job.kernel()
-    monkeypatch.setattr(limits, "write_directly", refuse)
+    monkeypatch.setattr(limit_files, "write_settings", refuse)
     (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
     assert result.status is Status.SKIPPED
     assert "GPU" in str(result.error)
@@ -118,7 +118,7 @@ def test_a_gpu_that_is_lost_is_a_failure(
     actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
-    monkeypatch.setattr(gpu, "usable", lambda *_: next(answers))
+    monkeypatch.setattr(gpu, "is_usable", lambda *_: next(answers))
     (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))
     assert result.status is Status.FAILED
     assert "GPU" in str(result.error)
@@ -127,17 +127,17 @@ def test_a_gpu_that_is_lost_is_a_failure(
 def test_a_gpu_that_was_lost_before_is_no_failure(
     actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu, "usable", lambda *_: False)
+    monkeypatch.setattr(gpu, "is_usable", lambda *_: False)
     (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))
     assert result.status is Status.APPLIED
 
 
 def test_a_container_without_the_device_has_no_usable_gpu(engine: Engine, run: Containers) -> None:
-    assert gpu.usable(engine, run().inspect()) is False
+    assert gpu.is_usable(engine, run().inspect()) is False
 
 
 def test_a_paused_container_cannot_be_asked(engine: Engine, run: Containers) -> None:
     job = run()
     api().pause(job.id)
-    assert gpu.usable(engine, job.inspect()) is None
+    assert gpu.is_usable(engine, job.inspect()) is None
     api().unpause(job.id)

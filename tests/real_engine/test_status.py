@@ -71,7 +71,9 @@ def test_status_changes_nothing_and_needs_no_lock(run: Containers, tool: Tools) 
         process.communicate()
     paused = [job.name for job in jobs if state(job) == "paused"]
     done = tool("dl-apply", "--status")
-    assert f"{paused[0]} stays paused until" in complaint(done.stderr)
+    assert f"a killed dl-apply has left {paused[0]} paused; run dl-apply --undo" in complaint(
+        done.stderr
+    )
     assert [state(job) for job in jobs].count("paused") == 1
     tool("dl-apply", "--undo")
 
@@ -145,7 +147,7 @@ def test_root_s_journal_at_home_is_brought_along(
     done = subprocess.run([sys.executable, "-c", ADOPTING, str(system), "--undo"],
                           capture_output=True, env=env)  # fmt: skip
     assert [result["status"] for result in records(done.stdout)] == ["applied"]
-    assert f"1 entries brought from {old} to {system}" in complaint(done.stderr)
+    assert f"moved 1 entries from {old} to {system}" in complaint(done.stderr)
     assert job.kernel_weight == 1024
 
 

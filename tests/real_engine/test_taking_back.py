@@ -11,11 +11,13 @@ from helpers.containers import Containers, Job, plan_for
 from helpers.tools import Tools, records
 from real_engine.test_applying import STARTS
 
-from dltools.apply import limits
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
+from dltools.apply.located import Locator
+from dltools.apply.original import Originals
 from dltools.apply.turns import Rotation
 from dltools.engine.containers import Engine, RefusedError
+from dltools.engine.pauses import Run
 from dltools.plan.reading import load_plans
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Status
@@ -101,7 +103,7 @@ def apply(actuator: Actuator, job: Job, wanted: Settings) -> Any:
 @pytest.fixture
 def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send what no kernel takes, as a bug or an older kernel's bounds would."""
-    monkeypatch.setattr("dltools.apply.bounds.out_of_bounds", lambda _: None)
+    monkeypatch.setattr("dltools.apply.comparison.out_of_bounds", lambda _: None)
 
 
 @pytest.mark.usefixtures("unbounded")
@@ -157,14 +159,11 @@ def test_an_update_that_breaks_off_half_way_is_taken_back(
     assert entries(state) == []
 
 
-def damaged(actuator: Actuator, job: Job, **record: int) -> None:
+def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
     """Leave an entry in the journal and a record that an earlier version would have left."""
-    mounts = limits.cgroup.mounts()
-    from dltools.apply import original
-    from dltools.engine.pauses import Run
-
-    place = limits.locate(actuator.engine, job.inspect(), mounts)
-    actuator.journal.add(original.entry(actuator.engine, place, Run()))
+    engine = actuator.engine
+    originals = Originals(engine, Journal(state / "journal"), Run())
+    originals.record(originals.describe(Locator(engine).find(job.id)))
     job.engine.update(job.id, record)
 
 
@@ -177,7 +176,7 @@ def test_a_record_that_was_damaged_before_is_healed(
     """NanoCpus 1: the kernel never had it, and the engine refuses every CpuQuota beside it."""
     job = run(**start)
     before, kernel = by_effect(job), job.kernel()
-    damaged(actuator, job, NanoCpus=1)
+    damaged(actuator, job, state, NanoCpus=1)
     assert record(job)["NanoCpus"] == 1
     done = tool("dl-apply", "--undo")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -194,7 +193,7 @@ def test_a_damaged_entry_of_an_earlier_version_is_read(
     actuator: Actuator, run: Containers, state: Path
 ) -> None:
     job = run(nano_cpus=500_000_000)
-    damaged(actuator, job, NanoCpus=1)
+    damaged(actuator, job, state, NanoCpus=1)
     (path,) = entries(state)
     data = json.loads(path.read_text())
     del data["since"], data["run"]

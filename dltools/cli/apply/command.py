@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from dltools.cli import options
-from dltools.cli.apply.place import Place
+from dltools.cli.apply.context import ApplyContext
 from dltools.cli.console import make_console
 from dltools.cli.data import for_screen
 from dltools.cli.exits import Exit, complain, guarded, run
@@ -25,8 +25,7 @@ from dltools.cli.options import Input, Patience, StateDir, Verbose, Version
 from dltools.inputs import InputLines, read_lines
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuator
-    from dltools.apply.undo import Tell
+    from dltools.apply.actuator import Actuator, OnResult
     from dltools.plan.records import Result
 
 
@@ -102,33 +101,33 @@ def apply(
         raise typer.BadParameter(f"{input_}: --undo takes no plan")
     if undo + restore + status > 1:
         raise typer.BadParameter("--undo, --restore and --status exclude each other")
-    place = Place(state_dir, patience)
+    context_ = ApplyContext(state_dir, patience)
     printer = _Printer(format_)
     if status:
-        from dltools.cli.apply.held import show
+        from dltools.cli.apply.status import show_status
 
-        show(place.connected(), place.every(), table=printer.as_table)
+        show_status(context_.connect(), context_.state_directories(), table=printer.as_table)
         return
     if undo:
-        with place.actuator(dry_run) as actuator:
-            results = printer.show(lambda tell: actuator.undo(tell=tell))
-            if not results and not place.mended:
-                from dltools.cli.apply.held import nothing_to_undo
+        with context_.actuator(dry_run) as actuator:
+            results = printer.show(partial(actuator.undo, None))
+            if not results and not context_.has_unpaused:
+                from dltools.cli.apply.status import nothing_to_undo
 
-                complain(nothing_to_undo(actuator.engine, place.every()))
+                complain(nothing_to_undo(actuator.engine, context_.state_directories()))
             _finish(results)
         return
     stream, name = open_input(input_, context)
     if offline:
-        from dltools.apply.actuator import offline as as_planned
+        from dltools.apply.actuator import check_offline
         from dltools.plan.reading import load_plans
 
         planned: list[Result] = []
         for plan in load_plans(read_lines(stream, name), name, complain):
-            planned += printer.show(partial(as_planned, plan))
+            planned += printer.show(partial(check_offline, plan))
         _finish(planned)
         return
-    with place.actuator(dry_run) as actuator:
+    with context_.actuator(dry_run) as actuator:
         run = _Run(actuator, printer, hold, restore=restore, verbose=verbose)
         run.follow(stream, name)
     _finish([*run.failed, *run.last])
@@ -170,7 +169,7 @@ class _Run:
         finally:  # a signal that came between the two lines above has been spent by now
             signals.ignore()
             try:
-                self._actuator.rotation.release()
+                self._actuator.rotation.end()
             finally:
                 if self._restore:
                     self._put_back()
@@ -181,7 +180,7 @@ class _Run:
 
         on_its_way = isinstance(sys.exc_info()[1], DltoolsError)
         try:
-            self._printer.show(partial(self._actuator.undo, self._actuator.touched))
+            self._printer.show(partial(self._actuator.undo, self._actuator.changed))
         except DltoolsError as error:
             if not on_its_way:
                 raise type(error)(
@@ -201,8 +200,8 @@ class _Run:
         """Yield lines as they come; while none comes, keep the turns going."""
         found = InputLines(name)
         while True:
-            self._actuator.rotation.tick()
-            if not select.select([stream], [], [], self._actuator.rotation.wait_s())[0]:
+            self._actuator.rotation.advance()
+            if not select.select([stream], [], [], self._actuator.rotation.seconds_until_due())[0]:
                 continue
             data = os.read(stream.fileno(), 1 << 16)
             yield from found.feed(data)
@@ -213,13 +212,13 @@ class _Run:
     def _hold_on(self) -> None:
         """Keep the turns going after the last plan: until nobody waits, or the time is up."""
         until = None if self._hold is None else time.monotonic() + self._hold
-        while self._actuator.rotation.active:
-            wait = self._actuator.rotation.wait_s() or 0.0
+        while self._actuator.rotation.has_turns:
+            wait = self._actuator.rotation.seconds_until_due() or 0.0
             left = math.inf if until is None else until - time.monotonic()
             if left <= 0:
                 return
             time.sleep(min(wait, left))
-            self._actuator.rotation.tick()
+            self._actuator.rotation.advance()
 
 
 class _FirstSignal:
@@ -259,7 +258,7 @@ class _Printer:
         self._format = auto if format_ is Output.AUTO else format_
         self.as_table = self._format is Output.TABLE
 
-    def show(self, work: Callable[[Tell], object]) -> list[Result]:
+    def show(self, work: Callable[[OnResult], object]) -> list[Result]:
         """Do a piece of work and print each result as it tells of it; a table at its end."""
         shown: list[Result] = []
 

@@ -11,7 +11,7 @@ from dltools.cli.tables import FittedTable
 from dltools.cli.words import changed, described
 
 if TYPE_CHECKING:
-    from dltools.apply.status import Held
+    from dltools.apply.status import ChangedContainer
     from dltools.plan.records import Result
 
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
@@ -36,19 +36,21 @@ def results_table(results: Iterable[Result]) -> Table:
     return table
 
 
-def held_table(rows: Iterable[Held]) -> Table:
-    """Return a row per container that is held: how it was found, how it is now, since when and by
-    which run."""
+def changed_table(rows: Iterable[ChangedContainer]) -> Table:
+    """Return a row per changed container: its settings before and now, since when and by which
+    run."""
     table = FittedTable(
-        ("CONTAINER", "left"), ("FOUND", "left"), ("NOW", "left"), ("SINCE", "left"),
+        ("CONTAINER", "left"), ("BEFORE", "left"), ("NOW", "left"), ("SINCE", "left"),
         ("BY", "wrap"),
     )  # fmt: skip
     for one in rows:
-        found, now = changed(one.found, {"state": "gone"} if one.now is None else one.now)
+        before, now = changed(
+            one.original, {"state": "gone"} if one.current is None else one.current
+        )
         run, ended = one.run, "" if one.run.alive else " (ended)"
         table.add_row(
             one.name,
-            described(one.found) if found == "-" else found,
+            described(one.original) if before == "-" else before,
             now,
             f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-",
             f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",

@@ -337,12 +337,12 @@ def _sampled(sampler: Sampler, patience: float) -> list[Row]:
 
 def _tell_of_paused(sampler: Sampler, told: set[str]) -> None:
     """Say once of each container that it is left paused by a dl-apply that is gone."""
-    from dltools.engine.pauses import still_paused
+    from dltools.engine.pauses import left_paused
 
     names = [name for name in sampler.left_paused() if name not in told]
     told.update(names)
     if names:
-        complain(f"the dl-apply that paused them is gone: {still_paused(names)}")
+        complain(left_paused(names))
 
 
 def _write(writer: Writer, rows: list[Row], verbose: bool) -> None:

@@ -6,13 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from helpers.located import located, on_version_1, on_version_2
 
-from dltools.apply.limits import Place, write_directly
-from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container
+from dltools.apply.limit_files import write_settings
+from dltools.apply.located import LocatedContainer
 from dltools.plan.realisation.settings import Settings
-
-JOB = Container("c" * 64, "job", "", "running", 1, None, False, {}, {}, {})
 
 
 def files(directory: Path, **texts: str) -> dict[str, Path]:
@@ -26,15 +24,15 @@ def files(directory: Path, **texts: str) -> dict[str, Path]:
 
 
 @pytest.fixture
-def v1(tmp_path: Path) -> Place:
+def v1(tmp_path: Path) -> LocatedContainer:
     files(tmp_path, cpu_cfs_quota_us="-1\n", cpu_cfs_period_us="50000\n", cpu_shares="1024\n")
-    return Place(JOB, Cgroup({"cpu": tmp_path}, None), 4.0, "0-3")
+    return on_version_1(tmp_path)
 
 
 @pytest.fixture
-def v2(tmp_path: Path) -> Place:
+def v2(tmp_path: Path) -> LocatedContainer:
     files(tmp_path, cpu_max="max 50000\n", cpu_max_burst="0\n", cpu_weight="100\n")
-    return Place(JOB, Cgroup({}, tmp_path), 4.0, "0-3")
+    return on_version_2(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +46,10 @@ def v2(tmp_path: Path) -> Place:
         ({"cpus": 2.0, "cpu_weight": 2048.0}, "100000", "2048"),
     ],
 )
-def test_version_1(v1: Place, tmp_path: Path, wanted: Settings, quota: str, shares: str) -> None:
-    write_directly(v1, wanted)
+def test_version_1(
+    v1: LocatedContainer, tmp_path: Path, wanted: Settings, quota: str, shares: str
+) -> None:
+    write_settings(v1, wanted)
     assert (tmp_path / "cpu.cfs_quota_us").read_text() == quota
     assert (tmp_path / "cpu.cfs_period_us").read_text() == "50000\n"
     assert (tmp_path / "cpu.shares").read_text() == shares
@@ -67,14 +67,16 @@ def test_version_1(v1: Place, tmp_path: Path, wanted: Settings, quota: str, shar
         ({"cpus": 2.0, "cpu_weight": 2048.0}, "100000 50000", "200"),
     ],
 )
-def test_version_2(v2: Place, tmp_path: Path, wanted: Settings, most: str, weight: str) -> None:
-    write_directly(v2, wanted)
+def test_version_2(
+    v2: LocatedContainer, tmp_path: Path, wanted: Settings, most: str, weight: str
+) -> None:
+    write_settings(v2, wanted)
     assert (tmp_path / "cpu.max").read_text() == most
     assert (tmp_path / "cpu.weight").read_text() == weight
 
 
 def test_a_burst_above_the_new_quota_is_lowered_first(
-    v2: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    v2: LocatedContainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The kernel refuses a quota below the burst."""
     order = []
@@ -86,31 +88,31 @@ def test_a_burst_above_the_new_quota_is_lowered_first(
 
     (tmp_path / "cpu.max.burst").write_text("40000\n")
     monkeypatch.setattr(Path, "write_text", noted)
-    write_directly(v2, {"cpus": 0.5})
+    write_settings(v2, {"cpus": 0.5})
     assert order == ["cpu.max.burst", "cpu.max"]
     assert (tmp_path / "cpu.max.burst").read_text() == "25000"
 
 
-def test_a_burst_within_the_new_quota_is_kept(v2: Place, tmp_path: Path) -> None:
+def test_a_burst_within_the_new_quota_is_kept(v2: LocatedContainer, tmp_path: Path) -> None:
     (tmp_path / "cpu.max.burst").write_text("10000\n")
-    write_directly(v2, {"cpus": 0.5})
+    write_settings(v2, {"cpus": 0.5})
     assert (tmp_path / "cpu.max.burst").read_text() == "10000\n"
 
 
-def test_a_kernel_without_bursts(v2: Place, tmp_path: Path) -> None:
+def test_a_kernel_without_bursts(v2: LocatedContainer, tmp_path: Path) -> None:
     (tmp_path / "cpu.max.burst").unlink()
-    write_directly(v2, {"cpus": 0.5})
+    write_settings(v2, {"cpus": 0.5})
     assert not (tmp_path / "cpu.max.burst").exists()
     assert (tmp_path / "cpu.max").read_text() == "25000 50000"
 
 
-def test_a_cgroup_out_of_sight_is_an_error() -> None:
+def test_a_cgroup_that_is_not_visible_is_an_error() -> None:
     with pytest.raises(OSError, match="not visible"):
-        write_directly(Place(JOB, None, 4.0, "0-3"), {"cpus": 0.5})
+        write_settings(located(), {"cpus": 0.5})
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
-def test_a_file_that_may_not_be_written_is_an_error(v1: Place, tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_written_is_an_error(v1: LocatedContainer, tmp_path: Path) -> None:
     (tmp_path / "cpu.cfs_quota_us").chmod(0o400)
     with pytest.raises(PermissionError):
-        write_directly(v1, {"cpus": 0.5})
+        write_settings(v1, {"cpus": 0.5})

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from dltools.apply import turns as module
-from dltools.apply.turns import Rotation, Turn
+from dltools.apply import turn_pauser
+from dltools.apply.turn import Turn
+from dltools.apply.turn_notes import Unpaused, unpause_all_noted
+from dltools.apply.turns import Rotation
 from dltools.engine.containers import RefusedError
 from dltools.engine.pauses import Run, load
 from dltools.errors import UnavailableError
@@ -49,7 +51,7 @@ def engine() -> Engine:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    monkeypatch.setattr(turn_pauser.time, "sleep", lambda _: None)
 
 
 class Clock:
@@ -78,90 +80,92 @@ def noted(tmp_path: Path) -> set[str]:
     return {path.stem for path in (tmp_path / "rotation").glob("*.json")}
 
 
-def test_everybody_who_takes_turns_is_noted_with_the_run(
+def test_a_file_names_each_container_that_takes_turns_and_the_run(
     rotation: Rotation, tmp_path: Path
 ) -> None:
-    rotation.follow(turns("a", "b"))
+    rotation.set_turns(turns("a", "b"))
     assert noted(tmp_path) == {"a", "b"}
     note = load(tmp_path / "rotation" / "b.json")
     assert (note.group, note.seconds, note.run.command) == (1, 2.0, "dl-apply --restore")
     assert note.run.alive
     since = note.since
-    rotation.follow([*turns("a"), Turn("b", "b", 1, 3.0)])
+    rotation.set_turns([*turns("a"), Turn("b", "b", 1, 3.0)])
     note = load(tmp_path / "rotation" / "b.json")
     assert (note.seconds, note.since) == (3.0, since)
-    rotation.release()
+    rotation.end()
     assert noted(tmp_path) == set()
 
 
-def test_a_refusal_for_a_while_keeps_nobody_paused(
+def test_an_engine_that_refuses_for_a_while_is_asked_again(
     rotation: Rotation, engine: Engine, tmp_path: Path
 ) -> None:
-    rotation.follow(turns("a", "b", "c"))
+    rotation.set_turns(turns("a", "b", "c"))
     engine.refusals = {"b": 3}
-    rotation.release()
+    rotation.end()
     assert set(engine.states.values()) == {"running"}
     assert noted(tmp_path) == set()
 
 
-def test_a_refusal_for_good_keeps_the_note_and_names_who_and_how(
+def test_a_container_that_stays_paused_keeps_its_note_and_is_named(
     rotation: Rotation, engine: Engine, tmp_path: Path
 ) -> None:
-    rotation.follow(turns("a", "b", "c"))
+    rotation.set_turns(turns("a", "b", "c"))
     engine.refusals = {"b": 10**6}
-    with pytest.raises(UnavailableError, match=r"^b stays paused until .*docker unpause b: cont"):
-        rotation.release()
+    with pytest.raises(
+        UnavailableError, match=r"^cannot unpause b: containerd .*; run .*docker unpause b$"
+    ):
+        rotation.end()
     assert engine.states == {"a": "running", "b": "paused", "c": "running"}
     assert noted(tmp_path) == {"b"}
     engine.refusals.clear()
-    assert list(rotation.mend()) == [("b", "")]
+    assert list(unpause_all_noted(engine, tmp_path / "rotation")) == [Unpaused("b")]  # type: ignore[arg-type]
     assert engine.states["b"] == "running"
 
 
-def test_who_is_refused_its_turn_gets_it_at_the_next_look(
+def test_a_turn_that_was_refused_is_tried_again(
     rotation: Rotation, engine: Engine, clock: Clock
 ) -> None:
     del engine.states["c"]
-    rotation.follow(turns("a", "b"))
+    rotation.set_turns(turns("a", "b"))
     engine.refusals = {"b": 2}
     clock.now += 2.0
-    rotation.tick()
+    rotation.advance()
     assert engine.states == {"a": "paused", "b": "paused"}
     for _ in range(2):
         clock.now += 0.3
-        rotation.tick()
+        rotation.advance()
     assert engine.states == {"a": "paused", "b": "running"}
 
 
-def test_who_drops_out_and_is_refused_is_tried_again(
+def test_a_container_that_leaves_and_was_refused_is_tried_again(
     rotation: Rotation, engine: Engine, clock: Clock, tmp_path: Path
 ) -> None:
-    rotation.follow(turns("a", "b", "c"))
+    rotation.set_turns(turns("a", "b", "c"))
     engine.refusals = {"c": 1}
-    rotation.follow(turns("a", "b"))
+    rotation.set_turns(turns("a", "b"))
     assert engine.states["c"] == "paused"
     assert noted(tmp_path) == {"a", "b", "c"}
     clock.now += 0.3
-    rotation.tick()
+    rotation.advance()
     assert engine.states["c"] == "running"
     assert noted(tmp_path) == {"a", "b"}
 
 
-def test_one_that_cannot_be_mended_keeps_no_other_paused(
+def test_one_that_stays_paused_keeps_no_other_paused(
     rotation: Rotation, engine: Engine, tmp_path: Path
 ) -> None:
-    rotation.follow(turns("a", "b", "c"))
-    again = Rotation(engine, tmp_path / "rotation")  # type: ignore[arg-type]
+    rotation.set_turns(turns("a", "b", "c"))
     engine.refusals = {"b": 10**6}
-    assert list(again.mend()) == [("b", "containerd is stopping"), ("c", "")]
+    found = list(unpause_all_noted(engine, tmp_path / "rotation"))  # type: ignore[arg-type]
+    assert found == [Unpaused("b", "containerd is stopping"), Unpaused("c")]
     assert engine.states["c"] == "running"
     assert noted(tmp_path) == {"b"}
 
 
-def test_many_names_are_not_all_told(engine: Engine, tmp_path: Path) -> None:
+def test_an_error_names_a_few_containers(engine: Engine, tmp_path: Path) -> None:
     engine.states = {f"job{n}": "running" for n in range(9)}
     rotation = Rotation(engine, tmp_path / "rotation")  # type: ignore[arg-type]
-    rotation.follow(turns(*engine.states))
+    rotation.set_turns(turns(*engine.states))
     engine.refusals = dict.fromkeys(engine.states, 10**6)
-    with pytest.raises(UnavailableError, match="and 3 more stay paused"):
-        rotation.release()
+    with pytest.raises(UnavailableError, match="and 3 more: containerd is stopping"):
+        rotation.end()

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
+from helpers.located import CPUS, EVERY_CPU, located, on_version_1, on_version_2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.apply.limits import Place, cpu_fields, in_force, original_cpu_fields, weight_fields
-from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container
-
-CPUS = 4
-
-
-def place(cgroup: Cgroup | None = None, **host_config: Any) -> Place:
-    container = Container(
-        id="c" * 64, name="job", image="", state="running", pid=0, started=None, tty=False,
-        labels={}, host_config=host_config, raw={},
-    )  # fmt: skip
-    return Place(container, cgroup, float(CPUS), f"0-{CPUS - 1}")
-
+from dltools.apply.engine_fields import (
+    cpuset_fields,
+    equivalent_quota_fields,
+    original_quota_fields,
+    quota_fields,
+    weight_candidates,
+)
 
 # Quotas
 
@@ -45,7 +38,7 @@ def place(cgroup: Cgroup | None = None, **host_config: Any) -> Place:
 def test_a_quota_goes_into_the_field_that_the_start_left_open(
     started: dict[str, int], fields: dict[str, int]
 ) -> None:
-    assert cpu_fields(place(**started), 1.5, CPUS) == fields
+    assert quota_fields(started, 1.5, CPUS) == fields
 
 
 @pytest.mark.parametrize(
@@ -57,7 +50,7 @@ def test_a_quota_goes_into_the_field_that_the_start_left_open(
     ],
 )
 def test_no_quota_has_a_neutral_value(started: dict[str, int], fields: dict[str, int]) -> None:
-    assert cpu_fields(place(**started), None, CPUS) == fields
+    assert quota_fields(started, None, CPUS) == fields
 
 
 @given(
@@ -67,7 +60,7 @@ def test_no_quota_has_a_neutral_value(started: dict[str, int], fields: dict[str,
 def test_any_quota_is_met_with_any_period_and_within_the_kernel_s_bounds(
     cpus: float, period: int
 ) -> None:
-    fields = cpu_fields(place(CpuPeriod=period, CpuQuota=period), cpus, CPUS)
+    fields = quota_fields({"CpuPeriod": period, "CpuQuota": period}, cpus, CPUS)
     assert fields["CpuQuota"] >= 1000
     assert 1000 <= fields["CpuPeriod"] <= 1_000_000
     met = fields["CpuQuota"] / fields["CpuPeriod"]
@@ -89,14 +82,10 @@ def test_the_original_fields_never_say_unchanged(
     started: dict[str, int], fields: dict[str, int]
 ) -> None:
     """The engine takes 0 for "as it is": it would reset nothing."""
-    assert original_cpu_fields(started) == fields
+    assert original_quota_fields(started) == fields
 
 
 # Weights
-
-
-def of_version_2(tmp_path: Path) -> Place:
-    return place(Cgroup({}, tmp_path))
 
 
 def linear(shares: int) -> int:
@@ -115,50 +104,46 @@ def quadratic(shares: int) -> int:
 
 
 def test_every_kernel_weight_is_met_by_one_candidate_for_each_formula(tmp_path: Path) -> None:
-    there = of_version_2(tmp_path)
+    there = on_version_2(tmp_path)
     for wanted in range(1, 10_001):
-        first, second = weight_fields(there, wanted * 10.24)
+        first, second = weight_candidates(there, wanted * 10.24)
         assert linear(first["CpuShares"]) == wanted
         assert quadratic(second["CpuShares"]) == wanted
         assert all(2 <= f["CpuShares"] <= 262_144 for f in (first, second))
 
 
 def test_the_default_weight_is_the_engine_s_own_default(tmp_path: Path) -> None:
-    _, second = weight_fields(of_version_2(tmp_path), 1024)
+    _, second = weight_candidates(on_version_2(tmp_path), 1024)
     assert second == {"CpuShares": 1024}
 
 
 @pytest.mark.parametrize(("weight", "shares"), [(1024.0, 1024), (300.4, 300), (1.0, 2), (0.1, 2)])
 def test_version_1_takes_shares_as_they_are(tmp_path: Path, weight: float, shares: int) -> None:
-    there = place(Cgroup({"cpu": tmp_path}, None))
-    assert weight_fields(there, weight) == [{"CpuShares": shares}]
+    there = on_version_1(tmp_path)
+    assert weight_candidates(there, weight) == [{"CpuShares": shares}]
 
 
-# What is in force where no cgroup is in sight
+# Quotas in other fields
 
 
 @pytest.mark.parametrize(
-    ("started", "cpus"),
+    ("original", "recorded", "fields"),
     [
-        ({}, None),
-        ({"NanoCpus": 500_000_000}, 0.5),
-        ({"NanoCpus": CPUS * 1_000_000_000}, None),
-        ({"CpuQuota": 50_000}, 0.5),
-        ({"CpuQuota": 10_000, "CpuPeriod": 20_000}, 0.5),
-        ({"CpuQuota": -1, "CpuPeriod": 100_000}, None),
+        ({"CpuQuota": 150_000}, {"NanoCpus": 1}, {"NanoCpus": 1_500_000_000}),
+        ({}, {"NanoCpus": 1}, {"NanoCpus": CPUS * 1_000_000_000}),
+        ({"NanoCpus": 500_000_000}, {"NanoCpus": 1}, {}),
+        ({"CpuQuota": 150_000}, {"CpuQuota": 50_000}, {}),
     ],
 )
-def test_the_inspection_tells_the_quota(started: dict[str, int], cpus: float | None) -> None:
-    assert in_force(place(**started)) == {"cpus": cpus, "cpu_weight": 1024.0, "cpuset": None}
+def test_nano_cpus_on_record_are_met_by_their_equivalent(
+    original: dict[str, int], recorded: dict[str, int], fields: dict[str, int]
+) -> None:
+    assert equivalent_quota_fields(located(**recorded), original, CPUS) == fields
 
 
-@pytest.mark.parametrize(
-    ("started", "cpuset"), [("", None), ("0", "0"), (f"0-{CPUS - 1}", None), ("1,0", "0-1")]
-)
-def test_the_inspection_tells_the_cpus(started: str, cpuset: str | None) -> None:
-    expected = None if cpuset == f"0-{CPUS - 1}" else cpuset
-    assert in_force(place(CpusetCpus=started))["cpuset"] == expected
+# CPU lists
 
 
-def test_the_inspection_tells_the_weight() -> None:
-    assert in_force(place(CpuShares=512))["cpu_weight"] == 512
+def test_all_cpus_are_named() -> None:
+    assert cpuset_fields(located(), "0,2") == {"CpusetCpus": "0,2"}
+    assert cpuset_fields(located(), None) == {"CpusetCpus": EVERY_CPU}

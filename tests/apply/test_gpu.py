@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dltools.apply.gpu import Access, access, usable
+from dltools.apply.gpu import Access, access, is_usable
 from dltools.engine.containers import Container, RefusedError
 from dltools.errors import UnavailableError
 
@@ -73,5 +73,5 @@ class Answering:
         (UnavailableError("no engine"), None),
     ],
 )
-def test_usable(answer: int | Exception, expected: bool | None) -> None:
-    assert usable(Answering(answer), container()) is expected  # type: ignore[arg-type]
+def test_is_usable(answer: int | Exception, expected: bool | None) -> None:
+    assert is_usable(Answering(answer), container()) is expected  # type: ignore[arg-type]

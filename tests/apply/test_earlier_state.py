@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dltools.apply.adoption import adopt
+from dltools.apply.earlier_state import move_state
 from dltools.errors import RetryError
 from dltools.files import locked
 
@@ -20,17 +20,17 @@ def old(tmp_path: Path) -> Path:
     return tmp_path / "old"
 
 
-def test_all_entries_are_brought(old: Path, tmp_path: Path) -> None:
-    assert adopt(tmp_path / "new", old) == 2
+def test_all_entries_are_moved(old: Path, tmp_path: Path) -> None:
+    assert move_state(old, tmp_path / "new") == 2
     for folder in ("journal", "rotation"):
         assert (tmp_path / "new" / folder / "a.json").read_text() == f"old {folder}"
         assert list((old / folder).iterdir()) == []
-    assert adopt(tmp_path / "new", old) == 0
+    assert move_state(old, tmp_path / "new") == 0
 
 
-def test_nothing_to_bring_makes_nothing(tmp_path: Path) -> None:
+def test_without_entries_nothing_is_created(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
-    assert adopt(tmp_path / "new", tmp_path / "old") == 0
+    assert move_state(tmp_path / "old", tmp_path / "new") == 0
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
     assert list((tmp_path / "old").iterdir()) == []
 
@@ -42,12 +42,12 @@ def test_of_two_entries_the_older_one_stays(old: Path, tmp_path: Path, newer: st
     there.write_text("new journal")
     os.utime(old / "journal" / "a.json", (1e9, 1e9 + (newer == "old")))
     os.utime(there, (1e9, 1e9 + (newer == "new")))
-    adopt(tmp_path / "new", old)
+    move_state(old, tmp_path / "new")
     assert there.read_text() == ("new journal" if newer == "old" else "old journal")
     assert list((old / "journal").iterdir()) == []
 
 
-def test_what_a_run_of_the_earlier_version_holds_stays(old: Path, tmp_path: Path) -> None:
+def test_entries_of_a_run_that_goes_on_stay(old: Path, tmp_path: Path) -> None:
     with locked(old / "apply.lock", "dl-apply"), pytest.raises(RetryError):
-        adopt(tmp_path / "new", old)
+        move_state(old, tmp_path / "new")
     assert (old / "journal" / "a.json").exists()

@@ -1,0 +1,36 @@
+"""Comparing an action with the settings that its container has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from dltools.apply.bounds import out_of_bounds, unfit_cpu_list
+from dltools.apply.located import LocatedContainer
+from dltools.apply.reasons import refusal
+from dltools.apply.settings import attainable_settings, settings_in_force
+from dltools.plan.realisation.settings import differs
+from dltools.plan.records import Action, Result, Status
+
+
+def compare(
+    action: Action, found: Result, located: LocatedContainer, planned_at: datetime | None
+) -> Result:
+    """Return what becomes of an update: PLANNED with the settings that it brings about, or why the
+    container is left alone. `found` names the action and its container."""
+    present = settings_in_force(located)
+    before = {name: value for name, value in present.items() if name in action.set}
+    found = replace(found, before=before, after=before)
+    if refused := refusal(found, located.container, planned_at):
+        return refused
+    if reason := out_of_bounds(action.set):
+        return replace(found, status=Status.FAILED, error=reason)
+    wanted = attainable_settings(located, action.set)
+    if not differs(wanted, before, located.usable_cpus):
+        return replace(found, status=Status.UNCHANGED)
+    if differs(action.expect, present, located.usable_cpus):
+        reason = "its settings have changed since the plan was made"
+        return replace(found, status=Status.STALE, error=reason)
+    if reason := unfit_cpu_list(located, wanted, present):
+        return replace(found, status=Status.SKIPPED, error=reason)
+    return replace(found, status=Status.PLANNED, after={**before, **wanted})

@@ -1,0 +1,58 @@
+"""Why an action is not carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from dltools.engine.containers import Container, Engine
+from dltools.errors import DltoolsError
+from dltools.labels import PROTECT, is_true
+from dltools.plan.records import Action, Op, Result, Status
+
+GONE = "the container no longer exists"
+
+_OPS = (Op.UPDATE, Op.PAUSE, Op.UNPAUSE, Op.ROTATE)
+_SETTINGS = ("cpus", "cpu_weight", "cpuset")
+_WITH_PROCESSES = ("running", "paused")
+
+
+def has_processes(container: Container) -> bool:
+    """Tell whether a container runs or is paused."""
+    return container.state in _WITH_PROCESSES
+
+
+def unsupported(action: Action, host: str) -> str | None:
+    """Return why this engine's dl-apply cannot carry out an action, None where it can."""
+    if action.host != host:
+        return f"the action is for host {action.host}, and this engine is on host {host}"
+    if action.op not in _OPS:
+        return f"dl-apply cannot carry out {action.op} actions"
+    unknown = [name for name in action.set if name not in _SETTINGS]
+    if action.op is Op.UPDATE and unknown:
+        return f"dl-apply cannot set {', '.join(unknown)}"
+    return None
+
+
+def missing(engine: Engine, action: Action) -> str:
+    """Return why an action's container is not there: it is gone, or was replaced by another."""
+    try:
+        other = engine.inspect(action.container_name)
+    except DltoolsError:
+        return GONE
+    if other.name == action.container_name and other.id != action.container_id:
+        return f"container {other.id[:12]} has replaced it since the plan was made"
+    return GONE
+
+
+def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:
+    """Return the result of an action on a protected container, or on one that has stopped or
+    restarted since the plan; None where the container may be changed."""
+    if is_true(container.labels.get(PROTECT)):
+        return replace(found, status=Status.SKIPPED, error=f"protected by its label {PROTECT}")
+    if not has_processes(container):
+        return replace(found, status=Status.STALE, error=f"the container is {container.state}")
+    if planned_at and container.started and container.started > planned_at:
+        reason = "the container has restarted since the plan was made"
+        return replace(found, status=Status.STALE, error=reason)
+    return None

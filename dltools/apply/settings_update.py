@@ -1,0 +1,122 @@
+"""Changing the settings of a container: record the original ones, change, read back.
+
+A change that fails is reverted at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dltools.apply import engine_fields, gpu, limit_files
+from dltools.apply.gpu import Access
+from dltools.apply.journal import Entry
+from dltools.apply.located import LocatedContainer, Locator
+from dltools.apply.original import Originals, is_restored, restore
+from dltools.apply.reasons import GONE
+from dltools.apply.settings import current_settings
+from dltools.engine.containers import Engine, GoneError, RefusedError
+from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.records import Result, Status
+
+
+class SettingsUpdate:
+    """Changes containers of one engine, after their entries are in the journal."""
+
+    def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
+        """Nothing is changed yet."""
+        self._engine = engine
+        self._locator = locator
+        self._originals = originals
+
+    def apply(self, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
+        """Apply settings to a container and return what became of it."""
+        before = self._originals.describe(located)
+        is_new = self._originals.record(before)
+        container = located.container
+        had_gpu = gpu.access(container) is not Access.NONE and gpu.is_usable(
+            self._engine, container
+        )
+        result = self._try(found, located, wanted)
+        if result.status is not Status.APPLIED:
+            return self._revert(result, before, is_new)
+        if had_gpu and gpu.is_usable(self._engine, container) is False:
+            reason = "the update has cut off its GPU: restart the container"
+            return replace(result, status=Status.FAILED, error=reason)
+        return result
+
+    def _try(self, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
+        try:
+            if gpu.access(located.container) is Access.HOOK:
+                limit_files.write_settings(located, wanted)
+            else:
+                self._send(located, wanted)
+            return read_back(self._engine, found, located, wanted)
+        except GoneError:
+            return replace(found, status=Status.STALE, error=GONE)
+        except RefusedError as error:
+            return replace(found, status=Status.FAILED, error=str(error))
+        except OSError as error:
+            return replace(found, error="an engine update could cut off its GPU, and its cgroup "
+                           f"files cannot be written: {error.strerror or error}")  # fmt: skip
+
+    def _send(self, located: LocatedContainer, wanted: Settings) -> None:
+        """Send settings to the engine; of several fields for a weight, until one is in force."""
+        container, fields = located.container, dict[str, Any]()
+        if "cpus" in wanted:
+            fields |= engine_fields.quota_fields(
+                container.host_config, wanted["cpus"], self._engine.cpus
+            )
+        if "cpuset" in wanted:
+            fields |= engine_fields.cpuset_fields(located, wanted["cpuset"])
+        if "cpu_weight" not in wanted:
+            self._engine.update(container.id, fields)
+            return
+        for candidate in engine_fields.weight_candidates(located, wanted["cpu_weight"]):
+            self._engine.update(container.id, fields | candidate)
+            current = current_settings(self._engine, located)
+            if not differs(wanted, current, located.usable_cpus):
+                return
+
+    def _revert(self, result: Result, before: Entry, is_new: bool) -> Result:
+        """Restore what was in force before a change that failed, on the engine's record and in the
+        kernel's files. Return the result with what is in force now."""
+        try:
+            located = self._restored(before)
+            current = current_settings(self._engine, located)
+        except GoneError:
+            self._forget(before, is_new)
+            return replace(result, status=Status.STALE, error=GONE)
+        except (RefusedError, OSError) as error:
+            reason = f"{result.error}; the change could not be reverted: {error}"
+            return replace(result, error=reason)
+        after = {name: current[name] for name in result.before if name in current}
+        if differs(before.settings, current, located.usable_cpus):
+            reason = f"{result.error}; some settings could not be reverted"
+            return replace(result, after=after, error=reason)
+        self._forget(before, is_new)
+        return replace(result, after=after)
+
+    def _restored(self, before: Entry) -> LocatedContainer:
+        located = self._locator.find(before.container_id)
+        if is_restored(located, before):
+            return located
+        restore(self._engine, located, before)
+        return self._locator.find(before.container_id)
+
+    def _forget(self, before: Entry, is_new: bool) -> None:
+        if is_new:
+            self._originals.forget(before)
+
+
+def read_back(engine: Engine, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
+    """Return a result with the settings that are in force now, and whether they are as wanted."""
+    try:
+        current = current_settings(engine, located)
+    except GoneError:
+        return replace(found, status=Status.STALE, error=GONE)
+    after = {name: value for name, value in current.items() if name in wanted}
+    if differs(wanted, after, located.usable_cpus):
+        reason = "the engine accepted the change, but other settings are in force"
+        return replace(found, status=Status.FAILED, after=after, error=reason)
+    return replace(found, status=Status.APPLIED, after=after)

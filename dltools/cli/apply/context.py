@@ -1,0 +1,113 @@
+"""The engine and the state of a run of dl-apply, and what earlier runs have left there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dltools.cli.exits import complain
+
+if TYPE_CHECKING:
+    from dltools.apply.actuator import Actuator
+    from dltools.apply.turns import Rotation
+    from dltools.engine.containers import Engine
+    from dltools.errors import UnavailableError
+
+
+class ApplyContext:
+    """The engine and the state directory that a run works with."""
+
+    def __init__(self, state_directory: Path | None, patience: float) -> None:
+        """`state_directory` is the one asked for, None for the default; `patience`, the longest
+        wait for an engine that restarts (s)."""
+        self._state_directory = state_directory
+        self._patience = patience
+        self._rotation: Rotation | None = None
+        self.has_unpaused = False  # whether an earlier run had left containers paused
+
+    def state_directories(self) -> list[Path]:
+        """Return the state directories to look into, the one in use first."""
+        from dltools.engine import state_directory
+
+        return state_directory.places(self._state_directory)
+
+    def connect(self) -> Engine:
+        """Connect to the engine.
+
+        Raises `UnavailableError` with the names of containers that a killed run has left paused.
+        """
+        from dltools.engine import pauses
+        from dltools.engine.connect import connect
+        from dltools.engine.containers import Engine
+        from dltools.engine.patience import Patient
+        from dltools.errors import UnavailableError
+
+        try:
+            return Engine(Patient(connect(), self._patience, self._report_waiting))
+        except UnavailableError as error:
+            notes = pauses.notes(self.state_directories(), None).values()
+            names = [note.name for note in notes if not note.run.alive]
+            if not names:
+                raise
+            raise UnavailableError(
+                f"{error} {pauses.listed(names)} may be paused; {pauses.how_to_unpause(names)}"
+            ) from error
+
+    def _report_waiting(self, error: UnavailableError) -> None:
+        from dltools.engine.pauses import listed
+
+        names = self._rotation.paused_names() if self._rotation else []
+        verb = "is" if len(names) == 1 else "are"
+        paused = f"{listed(names)} {verb} paused; " if names else ""
+        complain(f"{error} {paused}asking again for {self._patience:g} s")
+
+    @contextmanager
+    def actuator(self, dry_run: bool) -> Iterator[Actuator]:
+        """Connect, and lock the state until the block ends: no other dl-apply writes meanwhile.
+
+        Containers that a killed run has left paused are unpaused first.
+        """
+        from dltools.apply.actuator import Actuator
+        from dltools.apply.journal import Journal
+        from dltools.apply.turns import Rotation
+        from dltools.engine import state_directory
+        from dltools.engine.pauses import Run
+        from dltools.files import locked
+
+        home = state_directory.directory(self._state_directory)
+        with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
+            if not dry_run and (earlier := state_directory.earlier(self._state_directory)):
+                _move_state(earlier, home)
+            engine = self.connect()
+            if dry_run:
+                self._report_left_paused(engine)
+            else:
+                self._unpause_left_paused(engine, home / "rotation")
+            run = Run.this(" ".join(["dl-apply", *sys.argv[1:]]))
+            self._rotation = Rotation(engine, home / "rotation", run)
+            yield Actuator(engine, Journal(home / "journal"), self._rotation, dry_run=dry_run)
+
+    def _report_left_paused(self, engine: Engine) -> None:
+        from dltools.cli.apply.status import left_paused_message
+
+        if message := left_paused_message(engine, self.state_directories()):
+            complain(message)
+
+    def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
+        from dltools.apply.turn_notes import unpause_all_noted
+
+        for one in unpause_all_noted(engine, notes):
+            self.has_unpaused = True
+            failure = f"the engine refuses to unpause it: {one.refusal}"
+            became = failure if one.refusal else "it is unpaused now"
+            complain(f"{one.name}: a killed dl-apply had left it paused; {became}")
+
+
+def _move_state(source: Path, target: Path) -> None:
+    from dltools.apply.earlier_state import move_state
+
+    if count := move_state(source, target):
+        complain(f"moved {count} entries from {source} to {target}, where state is kept now")

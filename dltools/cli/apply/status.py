@@ -1,0 +1,84 @@
+"""Printing the containers that dl-apply has changed and not yet restored."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dltools.cli.console import make_console
+from dltools.cli.exits import complain
+from dltools.cli.words import described
+
+if TYPE_CHECKING:
+    from dltools.apply.status import ChangedContainer
+    from dltools.engine.containers import Engine
+
+_NAMED = 4
+"""How many containers a line names."""
+
+
+def show_status(engine: Engine, directories: Sequence[Path], *, table: bool) -> None:
+    """Print the changed containers of an engine: a table, or a JSON line each."""
+    from dltools.apply.status import changed_containers
+
+    found = changed_containers(engine, directories)
+    if not found:
+        complain(nothing_to_undo(engine, directories))
+    elif table:
+        from dltools.cli.apply.tables import changed_table
+
+        console = make_console()
+        console.print(changed_table(found))
+        for directory in dict.fromkeys(one.state_directory for one in found):
+            line = f"state in {directory}; dl-apply --undo restores the settings before"
+            console.print(line, soft_wrap=True)
+    else:
+        sys.stdout.write("".join(json.dumps(_record(one)) + "\n" for one in found))
+    if message := left_paused_message(engine, directories):
+        complain(message)
+
+
+def _record(one: ChangedContainer) -> Mapping[str, Any]:
+    run = one.run
+    return {
+        "kind": "held",
+        "container": {"id": one.container_id, "name": one.name},
+        "found": one.original,
+        "now": one.current,
+        "since": one.since or None,
+        "run": {"pid": run.pid, "alive": run.alive, "policy": run.policy, "command": run.command},
+        "state_dir": str(one.state_directory),
+    }
+
+
+def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
+    """Say which containers a killed run has left paused, "" where there are none."""
+    from dltools.engine import pauses
+
+    noted = {key: note for key, note in pauses.notes(directories, engine.id).items()
+             if not note.run.alive}  # fmt: skip
+    if not noted:
+        return ""
+    paused = {one["Id"] for one in engine.containers() if one.get("State") == "paused"}
+    names = [note.name for key, note in noted.items() if key in paused]
+    return pauses.left_paused(names) if names else ""
+
+
+def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
+    """Say that the journal is empty. Name other journals, and containers whose settings dl-apply
+    may have changed."""
+    from dltools.apply.status import journal_entries, unusual_settings
+
+    line = f"nothing to undo: no entry of this engine in {directories[0] / 'journal'}"
+    for directory in directories[1:]:
+        if count := len(journal_entries(engine, directory)):
+            line += f"; {count} in {directory}: --state-dir {directory}"
+    if unusual := unusual_settings(engine):
+        shown = [f"{name} ({described(settings)})" for name, settings in unusual.items()]
+        more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
+        line += (f". Containers with other settings than the default: {', '.join(shown[:_NAMED])}"
+                 f"{more}; if dl-apply set them, name its journal by --state-dir")  # fmt: skip
+    return line

@@ -1,0 +1,98 @@
+"""The settings of a container: in force, recorded, and attainable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.located import CPUS, EVERY_CPU, located, on_version_1, on_version_2
+
+from dltools.apply.settings import attainable_settings, recorded_settings, settings_in_force
+
+# Where the kernel's files are visible
+
+
+def test_version_1_shows_the_settings_in_force(tmp_path: Path) -> None:
+    for name, text in {"cpu.cfs_quota_us": "25000", "cpu.cfs_period_us": "50000",
+                       "cpu.shares": "300", "cpuset.effective_cpus": "1-2"}.items():  # fmt: skip
+        (tmp_path / name).write_text(text + "\n")
+    there = on_version_1(tmp_path, NanoCpus=3_000_000_000, CpuShares=5)
+    assert settings_in_force(there) == {"cpus": 0.5, "cpu_weight": 300.0, "cpuset": "1-2"}
+
+
+def test_version_2_shows_the_settings_in_force(tmp_path: Path) -> None:
+    for name, text in {"cpu.max": "25000 50000", "cpu.weight": "50",
+                       "cpuset.cpus.effective": EVERY_CPU}.items():  # fmt: skip
+        (tmp_path / name).write_text(text + "\n")
+    there = on_version_2(tmp_path)
+    assert settings_in_force(there) == {"cpus": 0.5, "cpu_weight": 512.0, "cpuset": None}
+
+
+def test_a_quota_of_all_cpus_is_no_quota(tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text(f"{CPUS * 100_000} 100000\n")
+    assert settings_in_force(on_version_2(tmp_path))["cpus"] is None
+
+
+def test_the_record_may_differ_from_what_is_in_force(tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text("25000 50000\n")
+    there = on_version_2(tmp_path, NanoCpus=1_500_000_000, CpuShares=512, CpusetCpus="2")
+    assert recorded_settings(there.container.host_config, there) == {
+        "cpus": 1.5, "cpu_weight": 512.0, "cpuset": "2",
+    }  # fmt: skip
+
+
+# Where no cgroup is visible
+
+
+@pytest.mark.parametrize(
+    ("started", "cpus"),
+    [
+        ({}, None),
+        ({"NanoCpus": 500_000_000}, 0.5),
+        ({"NanoCpus": CPUS * 1_000_000_000}, None),
+        ({"CpuQuota": 50_000}, 0.5),
+        ({"CpuQuota": 10_000, "CpuPeriod": 20_000}, 0.5),
+        ({"CpuQuota": -1, "CpuPeriod": 100_000}, None),
+    ],
+)
+def test_the_inspection_tells_the_quota(started: dict[str, int], cpus: float | None) -> None:
+    assert settings_in_force(located(**started)) == {
+        "cpus": cpus,
+        "cpu_weight": 1024.0,
+        "cpuset": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("started", "cpuset"), [("", None), ("0", "0"), (f"0-{CPUS - 1}", None), ("1,0", "0-1")]
+)
+def test_the_inspection_tells_the_cpus(started: str, cpuset: str | None) -> None:
+    expected = None if cpuset == f"0-{CPUS - 1}" else cpuset
+    assert settings_in_force(located(CpusetCpus=started))["cpuset"] == expected
+
+
+def test_the_inspection_tells_the_weight() -> None:
+    assert settings_in_force(located(CpuShares=512))["cpu_weight"] == 512
+
+
+# What the kernel can hold
+
+
+@pytest.mark.parametrize(
+    ("weight", "held"), [(2, 10.24), (10, 10.24), (1024, 1024), (300, 296.96), (262_144, 102_400)]
+)
+def test_version_2_holds_the_nearest_step(tmp_path: Path, weight: float, held: float) -> None:
+    """10 is met by its step: it is neither a failure nor something to be set again."""
+    there = on_version_2(tmp_path)
+    assert attainable_settings(there, {"cpu_weight": weight}) == {"cpu_weight": pytest.approx(held)}
+
+
+def test_version_1_holds_what_it_is_told(tmp_path: Path) -> None:
+    there = on_version_1(tmp_path)
+    wanted = {"cpus": 1.5, "cpu_weight": 10, "cpuset": "0"}
+    assert attainable_settings(there, wanted) == wanted
+    assert (
+        attainable_settings(there, {"cpus": 4.0})
+        == attainable_settings(there, {"cpus": 99})
+        == {"cpus": None}
+    )
