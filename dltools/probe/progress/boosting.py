@@ -1,5 +1,8 @@
-"""Boosted trees: XGBoost `[0]\tvalidation_0-logloss:0.6`, LightGBM `[20]\tvalid's auc: 0.9`,
-CatBoost `0:\tlearn: 0.6920\ttest: 0.6921\tbest: 0.6921 (0)\ttotal: 65ms\tremaining: 1m 5s`."""
+"""Boosted trees of XGBoost, LightGBM and CatBoost.
+
+XGBoost prints `[0]\tvalidation_0-logloss:0.6`, LightGBM `[20]\tvalid's auc: 0.9`,
+CatBoost `0:\tlearn: 0.6920\ttest: 0.6921\tbest: 0.6921 (0)\ttotal: 65ms\tremaining: 1m 5s`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Caffe: glog lines `Iteration 100, loss = 7.39`, `Train net output #0: loss = 87.3365 (...)`.
+"""Caffe: `Iteration 100, loss = 7.39`, `Train net output #0: loss = 87.3365 (...)`.
 
 `loss` is Caffe's smoothed loss; the nets' outputs are `train_` and `test_`, with the iteration of
 the line above. 87.3365, which is -log of the smallest float, is how Caffe prints divergence.

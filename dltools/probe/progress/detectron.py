@@ -1,4 +1,4 @@
-"""Detectron2, maskrcnn-benchmark, and the MetricLogger of torchvision, DETR and DeiT.
+"""Detectron2, maskrcnn-benchmark, COCO's summary; MetricLogger of torchvision, DETR and DeiT.
 
 `eta: 0:14:15  iter: 19  total_loss: 3.505  loss_cls: 1.285`; `loss: 1.27 (1.46)` is the value and,
 in parentheses, the mean so far; `Epoch: [0]  [ 0/65]  eta: ...  loss: 7.6 (7.6)`. COCO's summary,

@@ -1,5 +1,6 @@
-"""fairseq: `| epoch 004 | loss 4.640 | ...`, and JSON after `train_inner`, `train` or `valid`.
+"""fairseq: simple lines, bars, JSON, hydra.
 
+It prints `| epoch 004 | loss 4.640 | ...`, and JSON after `train_inner`, `train` or `valid`.
 A subset of validation gives its own name in place of `valid` (`dev_other`), before each metric too.
 """
 

@@ -1,4 +1,4 @@
-"""fastai's table: a header `epoch  train_loss  valid_loss  accuracy  time`, then a row an epoch."""
+"""fastai's table: `epoch  train_loss  valid_loss  accuracy  time`, then one row per epoch."""
 
 from __future__ import annotations
 

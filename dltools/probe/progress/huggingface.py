@@ -1,4 +1,4 @@
-"""Hugging Face Trainer: dicts between redrawn bars, `{'loss': 1.56, 'grad_norm': 1.2, ...}`.
+"""Hugging Face Trainer and TRL: `{'loss': 1.56, 'grad_norm': 1.2, ...}` between redrawn bars.
 
 The step is that of the bar drawn last. The dict at the end of a run (`train_runtime`) repeats the
 mean of all: it gives no point.

@@ -1,4 +1,6 @@
-"""Keras 2 and 3: `Epoch 3/10`, then bars `100/500 [====>....] - ETA: 1s - loss: 0.25 - acc: 0.9`.
+"""Keras 2 and 3, bars and lines.
+
+It prints `Epoch 3/10`, then bars `100/500 [====>....] - ETA: 1s - loss: 0.25 - acc: 0.9`.
 
 Also one line an epoch (verbose=2), and evaluations after training, whose metrics get `test_`.
 """

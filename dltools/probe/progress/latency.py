@@ -1,4 +1,4 @@
-"""Response times of serving containers: a word for latency next to a number and its unit of time.
+"""Response times with their unit, a word for latency beside them.
 
 `latency: 12.3 ms`, `inference time: 8.2ms`, `p99 latency = 35 ms`, `request_time=0.012`,
 `"latency_ms": 12.1`, TorchServe's `PredictionTime.Milliseconds:12.3`, Gin's access lines. Values

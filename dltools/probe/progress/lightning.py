@@ -1,4 +1,4 @@
-"""PyTorch Lightning: tqdm bars with `v_num=`, checkpoint messages, the table of a test run."""
+"""PyTorch Lightning: bars, checkpoint messages, the table of a test run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""logfmt: `level=info step=10 loss=0.5 msg="..."`, two pairs at least, one a well-known metric."""
+"""logfmt lines with a well-known metric: `level=info step=10 loss=0.5 msg="..."`.
+
+A line has two pairs at least.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""MLPerf's marks: `:::MLL 1558421081.652 eval_accuracy: {"value": 0.29, "metadata": {...}}`.
+"""MLPerf's marks, beside the lines of any other family.
+
+An example: `:::MLL 1558421081.652 eval_accuracy: {"value": 0.29, "metadata": {...}}`.
 
 Also `:::MLLOG {...}` and v0.5's `:::MLPv0.5.0 ...`. They come beside the framework's own lines.
 """

@@ -1,4 +1,4 @@
-"""nanoGPT and its relatives: modded-nanogpt, llm.c, LitGPT, torchtitan, torchtune."""
+"""nanoGPT, modded-nanogpt, llm.c, LitGPT, torchtitan, torchtune."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The PyTorch examples, which half the world started from: MNIST, ImageNet, word language model."""
+"""The PyTorch examples: MNIST, ImageNet, word language model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ultralytics YOLO (v5, v8 and later): the names stand in a header row, the values in bars.
+"""Ultralytics YOLO (v5, v8 and later): names in a header row, values in bars.
 
 `      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size`, then
 `      1/10      5.22G      1.721      3.791      5.175         30        640: 100% 9/9 [...]`.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from importlib import import_module
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +15,7 @@ from dltools.observations.schema import COLUMNS, Column
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import Policy
 from dltools.plan.policy.parameters import describe
+from dltools.probe.progress import FAMILIES
 
 
 def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
@@ -20,6 +23,7 @@ def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
     found = {f"man/{tool.name}.1": _of_tool(tool) for tool in tools}
     policies = registry.policies([])
     found["man/dl-plan.1"]["policies"] = _policies(policies.values())
+    found["man/dl-probe.1"]["families"] = "\n".join(map(_family, FAMILIES))
     found["man/dltools-observations.5"] = {"columns": "\n".join(map(_column, COLUMNS))}
     found["man/dltools-policies.7"] = {
         f"parameters of {name}": _parameters(policy) for name, policy in policies.items()
@@ -89,6 +93,12 @@ def _column(column: Column) -> str:
 
 def _policies(policies: Iterable[Policy]) -> str:
     return "\n".join(f".It Cm {policy.name}\n{escaped(policy.help)}" for policy in policies)
+
+
+def _family(name: str) -> str:
+    """Return what the docstring of a family says, up to its first sentence or example."""
+    text = import_module(f"dltools.probe.progress.{name}").__doc__ or ""
+    return f".It {name}\n{escaped(re.split(r': `|[.](?: |$)', text, maxsplit=1, flags=re.M)[0])}"
 
 
 def _parameters(policy: Policy) -> str:
