@@ -38,6 +38,14 @@ class JobDecision:
         return self.allocation.job_class
 
 
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The decisions, and what the plan is expected to bring, a line for each host."""
+
+    decisions: list[JobDecision]
+    lines: list[str]
+
+
 def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobDecision]:
     """Yield the decision for each container of each host, by name."""
     for host in hosts:

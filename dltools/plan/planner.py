@@ -21,7 +21,7 @@ from dltools import labels as label_texts
 from dltools.notation.times import format_time, from_micros
 from dltools.observations.sample_reader import chunks, newest_time, samples_by_host
 from dltools.plan import decisions, state
-from dltools.plan.decisions import JobDecision
+from dltools.plan.decisions import Explanation
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Policy
 from dltools.plan.realisation.base import Realisation
@@ -103,9 +103,8 @@ class Planner:
             classes=decisions.classes(hosts),
         )
 
-    def explain(self, *, pending: bool = True) -> tuple[list[JobDecision], list[str]]:
-        """Return what was decided for each container and why, and what the plan is expected to
-        bring, a line per host: for people."""
+    def explain(self, *, pending: bool = True) -> Explanation:
+        """Return the newest decisions for people."""
         outcome = self._outcome() if pending else self
         hosts, realised = outcome._histories(), outcome._realised()
         gain = decisions.gain(hosts)
@@ -114,7 +113,7 @@ class Planner:
             if found.settings:
                 host = f"{name}: " if len(realised) > 1 else ""
                 lines.append(f"{host}{found.mode.value}, {found.why}; {found.note}")
-        return list(decisions.decisions(hosts, realised)), lines
+        return Explanation(list(decisions.decisions(hosts, realised)), lines)
 
     def _at(self, *, pending: bool) -> str:
         """Return the newest time that was decided on."""

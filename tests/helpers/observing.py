@@ -57,7 +57,7 @@ def fold(
 
 
 def verdicts(made: Planner) -> Mapping[str, JobDecision]:
-    return {verdict.name: verdict for verdict in made.explain()[0]}
+    return {verdict.name: verdict for verdict in made.explain().decisions}
 
 
 def reread(plan: Plan) -> Plan:

@@ -184,7 +184,7 @@ def test_settings_are_within_bounds_and_no_serving_container_is_paused(
     by_host: dict[str, list[float]] = {}
     made = begin(name, mode=mode)
     made.add(to_table(rows))
-    for verdict in made.explain()[0]:
+    for verdict in made.explain().decisions:
         if verdict.allocation.share is not None:
             assert 0 < verdict.allocation.share <= 1
             by_host.setdefault(verdict.host, []).append(verdict.allocation.share)

@@ -60,9 +60,9 @@ def _show_table(fold: Planner, *, pending: bool) -> None:
     from dltools.cli.plan.tables import verdicts_table
 
     console = make_console()
-    verdicts, lines = fold.explain(pending=pending)
-    console.print(verdicts_table(verdicts, wide=console.width >= _WIDE))
-    for line in lines:
+    explanation = fold.explain(pending=pending)
+    console.print(verdicts_table(explanation.decisions, wide=console.width >= _WIDE))
+    for line in explanation.lines:
         console.print(line, soft_wrap=False)
 
 

@@ -24,6 +24,15 @@ Voter = tuple[int, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
+class Asymptote:
+    """The value that a curve tends to, and the least and the greatest that any voter has."""
+
+    value: float
+    least: float
+    greatest: float
+
+
+@dataclass(frozen=True, slots=True)
 class Curve:
     """A fitted curve.
 
@@ -72,12 +81,11 @@ class Curve:
                 votes.append((max(0.0, u - 1.0) * (self.last - self.first), weight))
         return _median(votes)
 
-    def asymptote(self) -> tuple[float, float, float] | None:
-        """Return the value that the curve tends to, and the least and greatest that any voter has;
-        None where the voters with most weight know no end."""
+    def asymptote(self) -> Asymptote | None:
+        """Return where the curve ends; None where the voters with most weight know no end."""
         if "end" not in self._known:
             self._known["end"] = self._asymptote()
-        found: tuple[float, float, float] | None = self._known["end"]
+        found: Asymptote | None = self._known["end"]
         return found
 
     def convergence(self, left: float) -> float:
@@ -86,8 +94,8 @@ class Curve:
         key = ("left", left)
         if key not in self._known:
             end = self.asymptote()
-            way = 0.0 if end is None else self.value_at(self.first) - end[0]
-            self._known[key] = math.inf if end is None else self.work_to(end[0] + left * way)
+            way = 0.0 if end is None else self.value_at(self.first) - end.value
+            self._known[key] = math.inf if end is None else self.work_to(end.value + left * way)
         found: float = self._known[key]
         return found
 
@@ -100,12 +108,12 @@ class Curve:
         found: bool = self._known["flat"]
         return found
 
-    def _asymptote(self) -> tuple[float, float, float] | None:
+    def _asymptote(self) -> Asymptote | None:
         ends = [(a, weight) for k, a, _, weight in self.voters if SHAPES[k].kind.has_asymptote]
         if sum(weight for _, weight in ends) < 0.5 * sum(voter[3] for voter in self.voters):
             return None
         values = [value for value, _ in ends]
-        return _median(ends), min(values), max(values)
+        return Asymptote(_median(ends), min(values), max(values))
 
     def _position(self, work: float) -> float:
         return max(0.0, (work - self.first) / (self.last - self.first))

@@ -116,7 +116,8 @@ class Dqoes:
         host = cluster.host
         models = _models(host, cluster.now, cluster.interval_s, parameters)
         classes = {model.job.id: model.job_class for model in models}
-        shares, note = _moved(models, parameters)
+        shift = _shift(models, parameters)
+        shares, note = shift.shares, shift.note
         allocations = {job.id: Allocation(None, "-", _bystander(job)) for job in host.jobs}
         for model in models:
             share = shares[model.job.id]
@@ -154,9 +155,11 @@ def _models(host: HostState, now: int, interval_s: float, parameters: Parameters
     models = []
     for job in jobs:
         target = job.targets.qoe_s or 0.0
-        metric, latency = _latency(job, now, interval_s, parameters.quantile)
-        job_class = classify(target, latency, parameters.alpha)
-        models.append(_Model(job, job_class, shares[job.id], target, latency, metric))
+        latency = _latency(job, now, interval_s, parameters.quantile)
+        job_class = classify(target, latency.seconds, parameters.alpha)
+        models.append(
+            _Model(job, job_class, shares[job.id], target, latency.seconds, latency.metric)
+        )
     return models
 
 
@@ -185,20 +188,26 @@ def _names(job: ContainerHistory) -> list[str]:
     return metrics.latencies(job.metrics)
 
 
-def _latency(
-    job: ContainerHistory, now: int, interval_s: float, quantile: float
-) -> tuple[str, float | None]:
-    """Return the metric that a model is judged by and its value over the window (seconds), that of
-    the first of its names which has one."""
+@dataclass(frozen=True, slots=True)
+class _Latency:
+    """The metric that a model is judged by, and its value (s), None where the window has none."""
+
+    metric: str
+    seconds: float | None
+
+
+def _latency(job: ContainerHistory, now: int, interval_s: float, quantile: float) -> _Latency:
+    """Return the latency over the window, of the first of a model's metrics that has one."""
     names = _names(job)
     for name in names:
         window = job.metrics[name].window(now - round(interval_s * MICRO), now)
         values = sorted(value for value in window if math.isfinite(value) and value >= 0)
         if values:
             if quantile > 0:
-                return name, values[min(len(values) - 1, int(quantile * len(values)))]
-            return name, math.fsum(values) / len(values)
-    return names[0], None
+                at = min(len(values) - 1, int(quantile * len(values)))
+                return _Latency(name, values[at])
+            return _Latency(name, math.fsum(values) / len(values))
+    return _Latency(names[0], None)
 
 
 def _bystander(job: ContainerHistory) -> str:
@@ -210,8 +219,16 @@ def _bystander(job: ContainerHistory) -> str:
     return f"no {wanted} yet, only {reported}: left alone until it reports one"
 
 
-def _moved(models: Sequence[_Model], parameters: Parameters) -> tuple[dict[str, float], str]:
-    """Return the new shares, and a note for the whole host."""
+@dataclass(frozen=True, slots=True)
+class _Shift:
+    """The new shares by job id, and a note for the whole host."""
+
+    shares: dict[str, float]
+    note: str = ""
+
+
+def _shift(models: Sequence[_Model], parameters: Parameters) -> _Shift:
+    """Move CPU from over-achieving to under-performing models."""
     shares = {model.job.id: model.share for model in models}
     n = max(1, len(models))
     floor = 1 / (2 * n)
@@ -220,22 +237,22 @@ def _moved(models: Sequence[_Model], parameters: Parameters) -> tuple[dict[str, 
     if not under:
         if parameters.trim and over:
             _take(over, shares, parameters.beta, floor)
-            return shares, "trimmed"
-        return shares, ""
+            return _Shift(shares, "trimmed")
+        return _Shift(shares)
     if not over:
         # Ours: all suffer alike.
         mean = math.fsum(model.share for model in under) / len(under)
         for model in under:
             shares[model.job.id] += parameters.beta * (mean - model.share)
-        return shares, "the targets are jointly out of reach: toward equal shares"
+        return _Shift(shares, "the targets are jointly out of reach: toward equal shares")
     pool = _take(over, shares, _beta(under, parameters), floor)
     need = math.fsum(-model.quality for model in under)
     for model in under:
         given = shares[model.job.id] + pool * -model.quality / need
         shares[model.job.id] = min(1.0, given)
     if pool <= 0:
-        return shares, "over-achieving models have nothing left to give"
-    return shares, f"{pool:.2%} of the host moves from {len(over)} to {len(under)}"
+        return _Shift(shares, "over-achieving models have nothing left to give")
+    return _Shift(shares, f"{pool:.2%} of the host moves from {len(over)} to {len(under)}")
 
 
 def _beta(under: Sequence[_Model], parameters: Parameters) -> float:

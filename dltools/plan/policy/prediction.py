@@ -78,7 +78,7 @@ def _end(found: Curve, metric: str) -> str:
     end = found.asymptote()
     if end is None:
         return f"{metric} stays"
-    return f"{metric} tends to {end[0]:.4g} ({min(end):.3g} to {max(end):.3g}),"
+    return f"{metric} tends to {end.value:.4g} ({end.least:.3g} to {end.greatest:.3g}),"
 
 
 def _by_slope(job: ContainerHistory, series: Series, target: float) -> Remaining:
@@ -124,4 +124,4 @@ def _to_convergence(job: ContainerHistory) -> Remaining:
     if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
     seconds -= job.attained - found.last
-    return Remaining(seconds, f"{metric} at {end[0]:.4g} in {seconds:.3g} CPU s")
+    return Remaining(seconds, f"{metric} at {end.value:.4g} in {seconds:.3g} CPU s")

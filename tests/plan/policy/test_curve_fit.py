@@ -38,8 +38,8 @@ def test_an_exponential_s_end_is_found(rate: float, sign: int) -> None:
     found = fitted(lambda u: 0.3 + sign * 2 * math.exp(-rate * u))
     end = found.asymptote()
     assert end is not None
-    assert end[1] <= end[0] <= end[2]
-    assert abs(end[0] - 0.3) < 0.03
+    assert end.least <= end.value <= end.greatest
+    assert abs(end.value - 0.3) < 0.03
     assert abs(found.value_at(400) - (0.3 + sign * 2 * math.exp(-rate * 2))) < 0.03
 
 

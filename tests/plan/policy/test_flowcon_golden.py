@@ -123,7 +123,7 @@ def test_all_completing_takes_limits_off_and_doubles_the_interval() -> None:
         if row["kind"] == "container":
             row["cpu_limit_cores"] = 0.7
     plan = fold(made, itval=10)
-    assert {v.setting["cpus"] for v in plan.explain()[0] if v.setting} == {None}
+    assert {v.setting["cpus"] for v in plan.explain().decisions if v.setting} == {None}
     assert plan.plan({}).next_s == 20
 
 
