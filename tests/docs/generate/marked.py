@@ -32,6 +32,8 @@ def filled(document: str, text: str, bodies: Mapping[str, str]) -> str:
         return part["open"] + body + part["end"]
 
     made = _PART.sub(replace, text)
-    if sorted(seen) != sorted(bodies):
-        raise ValueError(f"{document}: markers {sorted(seen)}, but parts {sorted(bodies)}")
+    if lacking := set(bodies) - set(seen):
+        raise ValueError(f"{document}: no line says `generated: {sorted(lacking)[0]}`")
+    if unknown := set(seen) - set(bodies):
+        raise ValueError(f"{document}: nothing fills `generated: {sorted(unknown)[0]}`")
     return made
