@@ -13,7 +13,7 @@ from docs.generate.parsers import Option, Tool
 
 from dltools.observations.schema import COLUMNS, Column
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Policy
+from dltools.plan.policy.base import Policy, classes_of
 from dltools.plan.policy.parameters import describe
 from dltools.probe.progress import FAMILIES
 
@@ -26,8 +26,10 @@ def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
     found["man/dl-probe.1"]["families"] = "\n".join(map(_family, FAMILIES))
     found["man/dltools-observations.5"] = {"columns": "\n".join(map(_column, COLUMNS))}
     found["man/dltools-policies.7"] = {
-        f"parameters of {name}": _parameters(policy) for name, policy in policies.items()
-    }
+        **{f"classes of {name}": _classes(policy) for name, policy in policies.items()
+           if classes_of(policy)},
+        **{f"parameters of {name}": _parameters(policy) for name, policy in policies.items()},
+    }  # fmt: skip
     return found
 
 
@@ -99,6 +101,18 @@ def _family(name: str) -> str:
     """Return what the docstring of a family says, up to its first sentence or example."""
     text = import_module(f"dltools.probe.progress.{name}").__doc__ or ""
     return f".It {name}\n{escaped(re.split(r': `|[.](?: |$)', text, maxsplit=1, flags=re.M)[0])}"
+
+
+def _classes(policy: Policy) -> str:
+    """Describe the classes of a policy; those that mean the same in one line."""
+    lines = []
+    for meaning, members in groupby(classes_of(policy), lambda one: one.meaning.replace("`", "")):
+        first, *others = members
+        names = f"{first.name} to {others[-1].name}" if others else first.name
+        word = "" if others or first.word == first.name else f"{first.word}: "
+        lines += [f".It {names}", escaped(f"{word}{meaning}")]
+    width = max(len(line) for line in lines[::2]) - len(".It ")
+    return "\n".join([f".Bl -tag -width {'m' * width} -compact", *lines, ".El"])
 
 
 def _parameters(policy: Policy) -> str:
