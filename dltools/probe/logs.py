@@ -3,130 +3,141 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 
-from dltools.engine.containers import Container, Engine, Entries, Flow, GoneError, RefusedError
-from dltools.errors import DltoolsError
-from dltools.observations.table import Row
-from dltools.probe.progress import Extractor, Log
-from dltools.probe.rows import progress_row
+from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.errors import ConfigError, DltoolsError
+from dltools.labels import PATTERN
+from dltools.probe.log_reader import LogReader, moment
+from dltools.probe.progress import Automatic, Extractor, Log, Pattern, Point
+from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
-_PARTING_S = 1.0
+_LAST_LINES_S = 1.0
+"""How long to wait for the rest of the log of a container that has stopped."""
 
 _PATIENCE_S, _PATIENCE_S_PER_BYTE = 1.0, 1e-6
 """CPU seconds that reading one log may take in a sample: five times what a usual one does."""
 
+_LONGEST_GAP = 120
 
-class LogSource:
+
+def log_source(target: Target) -> ProgressSource:
+    """Return the source that reads a container's log."""
+    pattern, gap = target.container.labels.get(PATTERN), None
+    extractor = target.pattern
+    if pattern:
+        try:
+            extractor = Pattern(pattern)
+        except ConfigError as error:
+            gap = f"label {PATTERN}: {error}"
+    return LogSource(
+        target.engine,
+        target.container,
+        extractor or Automatic(),
+        is_followed=target.is_followed,
+        extractor_gap=gap,
+    )
+
+
+class LogSource(ProgressSource):
     """The progress that one container's log shows.
 
-    `read` gives what has been logged so far. `follow` then keeps a connection open, so that only
-    new lines are read, and `drain` gives what has come since. A container that restarts keeps its
-    log: call `follow` again.
+    A reading gives what has been logged so far. If the source `is_followed`, a connection stays
+    open after the first reading, and the next ones give only new lines. A container that restarts
+    keeps its log.
     """
 
-    def __init__(self, engine: Engine, container: Container, extractor: Extractor) -> None:
-        """Nothing is read yet."""
-        self._engine = engine
-        self._container = container
+    def __init__(
+        self,
+        engine: Engine,
+        container: Container,
+        extractor: Extractor,
+        *,
+        is_followed: bool = False,
+        extractor_gap: str | None = None,
+    ) -> None:
+        """`extractor_gap` is what is wrong with the extractor. Nothing is read yet."""
+        self._extractor_gap = self.gap = extractor_gap
+        self._is_local = engine.is_local
+        self._reader = LogReader(engine, container)
         self._log = Log(extractor)
-        self._since = 0.0
-        self._last: tuple[bytes, int] = (b"", 0)  # newest stamp, and how many entries bore it
-        self._flow: Flow | None = None
-        self._entries = Entries(container.tty)
-        self._skip: tuple[bytes, int] = (b"", 0)  # what a connection repeats of what was read
-        self.gap: str | None = None
+        self._is_followed = is_followed
+        self._is_read = False
+        self._has_restarted = False
 
-    def read(self, since: float) -> list[Row]:
-        """Return the points logged since a time in seconds since the epoch."""
-        self._since = since
-        try:
-            data = self._engine.logs(self._container, since)
-        except GoneError:
-            return []
-        except RefusedError as error:
-            self.gap = f"logs: {error}"[:120]
-            return []
-        return self._rows(data)
+    @property
+    def may_wait(self) -> bool:
+        """Whether the next reading asks an engine elsewhere."""
+        return not self._is_local and not self._reader.is_connected
 
-    def follow(self) -> None:
-        """Go on from the last entry read, unless a connection is still open."""
-        if self._flow is not None and not self._flow.ended:
+    def read(self, now: float, since: float) -> list[TimedPoint]:
+        """Return the points of the log, or of its new lines."""
+        del now
+        if not (self._is_read and self._is_followed):
+            found = self._read_all(since)
+        elif self._has_restarted:
+            found = self.stop()
+        else:
+            return self._points(self._reader.read_new())
+        self._is_read, self._has_restarted = True, False
+        self.reconnect()
+        return found
+
+    def stop(self) -> list[TimedPoint]:
+        """Wait a moment for the rest of the log, and return its points."""
+        self._reader.wait(_LAST_LINES_S)
+        return self._points(self._reader.read_new())
+
+    def restart(self, target: Target) -> None:
+        """Go on with the container's log."""
+        self._reader.container = target.container
+        self._has_restarted = True
+
+    def reconnect(self) -> None:
+        """Go on from the last line read."""
+        if not (self._is_read and self._is_followed):
             return
-        stamp = self._last[0]
-        # A little earlier, since the engine's clock has more digits than a float.
-        since = _moment(stamp).timestamp() - 0.001 if stamp else self._since
-        self._skip, self._entries = self._last, Entries(self._container.tty)
         try:
-            self._flow = self._engine.follow(self._container, since)
+            self._reader.connect()
         except GoneError:
             return
         except DltoolsError as error:
-            self.gap = f"logs: {error}"[:120]
-
-    def drain(self, *, ended: bool = False) -> list[Row]:
-        """Return the points that have come since the last call.
-
-        With `ended`, for a container that has stopped, wait a moment for the rest of its log.
-        """
-        if self._flow is None:
-            return []
-        if ended:
-            self._flow.wait(_PARTING_S)
-        over = self._flow.ended
-        entries = self._entries.feed(self._flow.take())
-        if over:
-            entries += self._entries.end()
-        return self._rows(self._fresh(entries)) if entries else []
+            self._complain(str(error))
 
     def close(self) -> None:
-        """Read no more."""
-        if self._flow is not None:
-            self._flow.close()
+        """Close the connection."""
+        self._reader.close()
 
-    def _fresh(self, entries: list[bytes]) -> list[bytes]:
-        """Return the entries less those that were read before the connection was made."""
-        stamp, count = self._skip
-        if not stamp:
-            return entries
-        for number, entry in enumerate(entries):
-            found = entry.partition(b" ")[0]
-            if found == stamp and count > 0:
-                count -= 1
-            elif found >= stamp:
-                self._skip = (b"", 0)
-                return entries[number:]
-        self._skip = (stamp, count)
-        return []
+    def _read_all(self, since: float) -> list[TimedPoint]:
+        try:
+            return self._points(self._reader.read_all(since))
+        except GoneError:
+            return []
+        except RefusedError as error:
+            self._complain(str(error))
+            return []
 
-    def _rows(self, entries: list[bytes]) -> list[Row]:
-        rows: list[Row] = []
-        stamp, count = self._last
+    def _points(self, entries: list[bytes]) -> list[TimedPoint]:
+        found: list[TimedPoint] = []
         patience = _PATIENCE_S + _PATIENCE_S_PER_BYTE * sum(map(len, entries))
         until = time.thread_time() + patience
         for number, entry in enumerate(entries):
             if time.thread_time() > until:
-                stamp, count = entries[-1].partition(b" ")[0], 1
-                left = f"{len(entries) - number} of {len(entries)}"
-                self.gap = f"logs: {left} lines passed over: reading them takes too long"
+                skipped = f"{len(entries) - number} of {len(entries)} lines skipped"
+                self._complain(f"{skipped}: reading them takes too long")
                 break
-            found, _, text = entry.partition(b" ")
-            points = self._log.feed(text)
-            count = count + 1 if found == stamp else 1
-            stamp = found
-            if not points:
-                continue
-            try:
-                moment = _moment(found)
-            except ValueError:
-                continue
-            rows += [
-                progress_row(moment, self._engine.host, self._container.id, self._container.name, p)
-                for p in points
-            ]
-        self._last = (stamp, count)
-        return rows
+            stamp, _, text = entry.partition(b" ")
+            if points := self._log.feed(text):
+                found += _timed(stamp, points)
+        return found
+
+    def _complain(self, message: str) -> None:
+        gap = f"logs: {message}"[:_LONGEST_GAP]
+        self.gap = "; ".join(filter(None, (self._extractor_gap, gap)))
 
 
-def _moment(stamp: bytes) -> datetime:
-    return datetime.fromisoformat(stamp.decode(errors="replace")).astimezone(UTC)
+def _timed(stamp: bytes, points: list[Point]) -> list[TimedPoint]:
+    try:
+        found = moment(stamp)
+    except ValueError:
+        return []
+    return [TimedPoint(found, point) for point in points]

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from datetime import datetime
+from typing import TypeVar
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container, parse_time
+from dltools.engine.containers import Container
 from dltools.engine.counters import network_bytes, usage
 from dltools.engine.quota import configured_quota
 from dltools.engine.weight import configured_weight
 from dltools.observations.table import Row
 from dltools.probe.progress import Point
-
-_EVENTS = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
-           "unpause": "unpause", "update": "update"}  # fmt: skip
 
 _N = TypeVar("_N", int, float)
 
@@ -95,26 +91,4 @@ def _limits_by_inspection(container: Container, host_row: Row) -> Row:
         "memory_limit_bytes": _bounded(
             config.get("Memory") or None, host_row["memory_total_bytes"]
         ),
-    }
-
-
-def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
-    """Return the row of an engine's event, None for one that does not matter."""
-    actor = raw.get("Actor")
-    name = _EVENTS.get(str(raw.get("Action") or ""))
-    if name is None or not isinstance(actor, Mapping):
-        return None
-    attributes = actor.get("Attributes") or {}
-    code = str(attributes.get("exitCode", ""))
-    nanos = raw.get("timeNano")
-    return {
-        "time": datetime.fromtimestamp(nanos / 1e9, UTC)
-        if isinstance(nanos, int)
-        else parse_time(str(raw.get("time"))) or datetime.now(UTC),
-        "host": host,
-        "kind": "event",
-        "container_id": str(actor.get("ID") or ""),
-        "container_name": attributes.get("name"),
-        "event": name,
-        "exit_code": int(code) if code.lstrip("-").isdigit() else None,
     }

@@ -18,6 +18,7 @@ class Logged:
     """An engine whose container has logged three lines."""
 
     host = "h"
+    is_local = True
 
     def logs(self, container: Container, since: float) -> list[bytes]:
         del container, since
@@ -28,15 +29,15 @@ def read(extractor: Extractor) -> tuple[list[float], str | None]:
     container = Container("c" * 64, "job", "", "running", 0, None, False, {}, {}, {})
     engine: Any = Logged()
     source = LogSource(engine, container, extractor)
-    return [row["value"] for row in source.read(0.0)], source.gap
+    return [found.point.value for found in source.read(0.0, 0.0)], source.gap
 
 
 @pytest.mark.parametrize("extractor", [Pattern(r"loss: (?P<loss>\d)"), Automatic()])
-def test_lines_that_take_too_long_are_passed_over_and_counted(
+def test_lines_that_take_too_long_are_skipped_and_counted(
     extractor: Extractor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert read(extractor) == ([0, 1, 2], None)
     monkeypatch.setattr(logs, "_PATIENCE_S", -1)  # used up before the first line
     values, gap = read(extractor)
     assert values == []
-    assert gap == "logs: 3 of 3 lines passed over: reading them takes too long"
+    assert gap == "logs: 3 of 3 lines skipped: reading them takes too long"

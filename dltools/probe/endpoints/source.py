@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 
 from dltools.probe.endpoints.servers import SERVERS, Server
 from dltools.probe.endpoints.text import Scrape, bucket_changes, change, parse, quantile
+from dltools.probe.endpoints.where import endpoint_urls
 from dltools.probe.progress.base import Point
+from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
 _TIMEOUT_S = 0.5
 _LARGEST = 4 << 20
@@ -29,22 +31,33 @@ _UNITS = {"_ms": 1e-3, "_milliseconds": 1e-3, "_us": 1e-6, "_microseconds": 1e-6
 _NOT_REQUESTS = ("go_", "python_", "process_", "prometheus_", "promhttp_", "net_", "gc_")
 
 
-class EndpointSource:
-    """Points over the time between two calls of `read`: mean, median and 99th percentile of the
-    response time, requests and tokens a second, and the queue's length now. Nothing is raised."""
+class EndpointSource(ProgressSource):
+    """Points over the time between two readings: mean, median and 99th percentile of the response
+    time, requests and tokens a second, and the queue's length now."""
+
+    needs_two_readings = True
 
     def __init__(self, candidates: Sequence[str], *, wanted: bool) -> None:
         """`candidates` are the URLs to try, see `where`; `wanted` says that a label named them, so
         that their failing is worth a `gap`."""
-        self.candidates = list(candidates)
+        self._wanted = wanted
+        self._begin(candidates)
+
+    def _begin(self, candidates: Sequence[str]) -> None:
+        self._candidates = list(candidates)
         self._url: str | None = None
         self._tried = float("-inf")
         self._before: tuple[float, Scrape] | None = None
-        self._wanted = wanted
-        self.gap: str | None = None
+        self.gap = None
 
-    def read(self, now: float) -> list[tuple[datetime, Point]]:
-        """Scrape once; `now` is a time in seconds on any steady clock."""
+    @property
+    def may_wait(self) -> bool:
+        """Whether there is an address to ask."""
+        return bool(self._candidates)
+
+    def read(self, now: float, since: float = 0.0) -> list[TimedPoint]:
+        """Scrape once, and return the points over the time since the scrape before."""
+        del since
         scrape = self._scrape(now)
         if scrape is None:
             return []
@@ -52,14 +65,23 @@ class EndpointSource:
         if before is None or now <= before[0]:
             return []
         at = datetime.now(UTC)
-        return [(at, point) for point in window(before[1], scrape, now - before[0])]
+        return [TimedPoint(at, point) for point in window(before[1], scrape, now - before[0])]
+
+    def stop(self) -> list[TimedPoint]:
+        """Ask no more: another container may get the address."""
+        self._begin(())
+        return []
+
+    def restart(self, target: Target) -> None:
+        """Begin anew: the server counts from zero, maybe at another address."""
+        self._begin(endpoint_urls(target))
 
     def _scrape(self, now: float) -> Scrape | None:
         if self._url is None:
             if now - self._tried < _RETRY_S:
                 return None
             self._tried = now
-        for url in [self._url] if self._url else self.candidates:
+        for url in [self._url] if self._url else self._candidates:
             try:
                 text = _get(url)
             except (OSError, http.client.HTTPException, ValueError) as error:

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from dltools.labels import ENDPOINT
+from dltools.probe.progress.source import Target
+
 PATHS: dict[int, tuple[str, ...]] = {
     8002: ("/metrics",),  # Triton
     8082: ("/metrics",),  # TorchServe
@@ -17,6 +20,15 @@ PATHS: dict[int, tuple[str, ...]] = {
     9090: ("/metrics",),
 }
 """The ports that are tried where a container exposes them, and the paths there."""
+
+
+def endpoint_urls(target: Target) -> list[str]:
+    """Return the URLs where a container may serve metrics, [] for none or for an engine elsewhere:
+    its addresses mean other machines here."""
+    if not target.engine.is_local:
+        return []
+    container = target.container
+    return list(candidates(container.raw, container.labels.get(ENDPOINT)))
 
 
 def candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:

@@ -1,0 +1,131 @@
+"""The engine's container events as rows: those of the past, or as they come."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from dltools.engine.containers import Engine, parse_time
+from dltools.errors import DltoolsError, UnavailableError
+from dltools.observations.table import Row
+
+_NAMES = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
+          "unpause": "unpause", "update": "update"}  # fmt: skip
+"""The engine's names of the events that become rows, and ours."""
+
+_LONGEST_REASON = 120
+
+Listener = Callable[[str, str], None]
+"""Is told the action of every event and the id of its container, from a thread."""
+
+
+def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
+    """Return the row of an engine's event, None for one that does not matter."""
+    actor = raw.get("Actor")
+    name = _NAMES.get(str(raw.get("Action") or ""))
+    if name is None or not isinstance(actor, Mapping):
+        return None
+    attributes = actor.get("Attributes") or {}
+    code = str(attributes.get("exitCode", ""))
+    nanos = raw.get("timeNano")
+    return {
+        "time": datetime.fromtimestamp(nanos / 1e9, UTC)
+        if isinstance(nanos, int)
+        else parse_time(str(raw.get("time"))) or datetime.now(UTC),
+        "host": host,
+        "kind": "event",
+        "container_id": str(actor.get("ID") or ""),
+        "container_name": attributes.get("name"),
+        "event": name,
+        "exit_code": int(code) if code.lstrip("-").isdigit() else None,
+    }
+
+
+def is_selected(attributes: Mapping[str, str], labels: Sequence[str], names: Sequence[Any]) -> bool:
+    """Tell whether an event's container has all the labels (KEY or KEY=VALUE), and a name that one
+    of the compiled expressions matches (none: any name)."""
+    for label in labels:
+        key, equals, value = label.partition("=")
+        if key not in attributes or (equals and attributes[key] != value):
+            return False
+    return not names or any(name.search(attributes.get("name", "")) for name in names)
+
+
+class EventStream:
+    """The events of one engine's containers, those of containers that the user selected."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        labels: Sequence[str],
+        names: Sequence[Any],
+        listener: Listener,
+    ) -> None:
+        """Nothing is watched yet; the listener is told of events once they are followed."""
+        self._engine = engine
+        self._labels, self._names = labels, names
+        self._listener = listener
+        self._came: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
+        self._kept: list[Row] = []
+        self._thread: threading.Thread | None = None
+
+    def past(self, since: float, until: float) -> list[Row]:
+        """Return the events between two times (seconds since the epoch) that the engine still
+        remembers."""
+        rows = map(self._row, self._engine.past_events(since, until))
+        return [row for row in rows if row is not None]
+
+    def follow(self, since: float) -> None:
+        """Watch events from a time on (seconds since the epoch), unless they are watched."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._watch, args=(since,), daemon=True)
+            self._thread.start()
+
+    def resume(self, since: float) -> None:
+        """Watch events again after the engine was away; those that came before are kept."""
+        while not self._came.empty():
+            if not isinstance(item := self._came.get_nowait(), DltoolsError):
+                self._kept.append(item)
+        self.follow(since)
+
+    def take(self) -> list[Row]:
+        """Return the events that have come since the last call.
+
+        Raises `UnavailableError` if the stream has ended; events before its end come later.
+        """
+        while True:
+            try:
+                item = self._came.get_nowait()
+            except queue.Empty:
+                rows, self._kept = self._kept, []
+                return rows
+            if isinstance(item, DltoolsError):
+                raise item
+            self._kept.append(item)
+
+    def _watch(self, since: float) -> None:
+        try:
+            for raw in self._engine.events(since):
+                self._note(raw)
+            self._came.put(UnavailableError("the Docker engine closed the event stream"))
+        except DltoolsError as error:
+            self._came.put(error)
+        except Exception as error:
+            reason = str(error)[:_LONGEST_REASON]
+            self._came.put(UnavailableError(f"lost the Docker engine: {reason}"))
+
+    def _note(self, raw: Mapping[str, Any]) -> None:
+        id_ = str((raw.get("Actor") or {}).get("ID"))
+        self._listener(str(raw.get("Action")), id_)
+        row = self._row(raw)
+        if row is not None:
+            self._came.put(row)
+
+    def _row(self, raw: Mapping[str, Any]) -> Row | None:
+        attributes = (raw.get("Actor") or {}).get("Attributes") or {}
+        if not is_selected(attributes, self._labels, self._names):
+            return None
+        return event_row(raw, self._engine.host)

@@ -1,0 +1,178 @@
+"""Which containers run on a host, and what is read of each: its cgroup and its progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from dltools.engine import cgroup, host
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.containers import Container, Engine, GoneError
+from dltools.labels import doubts
+from dltools.probe.progress import Extractor
+from dltools.probe.progress.source import Target
+from dltools.probe.sources import SourceSet
+from dltools.probe.threads import side_by_side
+
+_RELIST_S = 30.0
+_HARMLESS = ("exec_", "health_status", "top")
+"""How the actions begin that change nothing in the inventory."""
+
+
+@dataclass(slots=True)
+class Watched:
+    """A container, its cgroup if this machine shows it, its sources of progress, and what cannot
+    be measured of it."""
+
+    container: Container
+    cgroup: Cgroup | None
+    gap: str | None
+    sources: SourceSet = field(default_factory=SourceSet)
+
+    @property
+    def gaps(self) -> str | None:
+        """All that cannot be measured of it now."""
+        return "; ".join(filter(None, (self.gap, *self.sources.gaps))) or None
+
+
+class Inventory:
+    """The containers of one engine. Methods raise the errors of `Engine`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        filters: Mapping[str, list[str]],
+        pattern: Extractor | None = None,
+        *,
+        is_followed: bool = False,
+    ) -> None:
+        """Nothing is listed yet. If the inventory `is_followed`, `note_event` is told of events,
+        and the engine is asked only after one, and twice a minute."""
+        self.running: dict[str, Watched] = {}
+        self.is_followed = is_followed
+        self._engine = engine
+        self._filters = filters
+        self._pattern = pattern
+        self._stopped: dict[str, Watched] = {}
+        self._just_stopped: list[Watched] = []
+        self._mounts = cgroup.mounts()
+        self.bounds = host.bounds((), self._mounts)
+        self._is_stale = True
+        self._listed_at = 0.0
+        self._started: set[str] = set()  # ids from events
+        self._removed: set[str] = set()
+
+    @property
+    def all(self) -> Iterable[Watched]:
+        """The containers that run, and those that have stopped and may start again."""
+        yield from self.running.values()
+        yield from self._stopped.values()
+
+    def expire(self) -> None:
+        """Ask the engine at the next `refresh`."""
+        self._is_stale = True
+
+    def note_event(self, action: str, id_: str) -> None:
+        """Take note of an event, from any thread."""
+        if action.startswith(_HARMLESS):
+            return
+        if action == "start":
+            self._started.add(id_)
+        elif action == "destroy":
+            self._removed.add(id_)
+        self._is_stale = True
+
+    def take_stopped(self) -> list[Watched]:
+        """Return the containers that have stopped since the last call."""
+        stopped, self._just_stopped = self._just_stopped, []
+        return stopped
+
+    def refresh(self) -> None:
+        """Bring the inventory up to date."""
+        now = time.monotonic()
+        is_fresh = not self._is_stale and now - self._listed_at < _RELIST_S
+        if self.is_followed and is_fresh:
+            return
+        self._is_stale, self._listed_at = False, now
+        started = set(self._started)
+        listed = {entry["Id"]: entry for entry in self._engine.containers(self._filters)}
+        self._put_aside(self.running.keys() - listed.keys())
+        self._forget_removed()
+        for container in self._inspect([id_ for id_ in listed if self._is_new(id_, started)]):
+            self._watch(container)
+        self._started -= started
+        for id_ in self.running.keys() & listed.keys():
+            _update(self.running[id_], listed[id_])
+        groups = [watched.cgroup for watched in self.running.values() if watched.cgroup]
+        self.bounds = host.bounds(groups, self._mounts)
+
+    def _put_aside(self, ids: Iterable[str]) -> None:
+        for id_ in ids:
+            watched = self._stopped[id_] = self.running.pop(id_)
+            self._just_stopped.append(watched)
+            if watched.cgroup is not None:
+                watched.cgroup.files.close()
+
+    def _forget_removed(self) -> None:
+        while self._removed:
+            watched = self._stopped.pop(self._removed.pop(), None)
+            for source in watched.sources.all if watched else ():
+                source.close()
+
+    def _is_new(self, id_: str, started: set[str]) -> bool:
+        watched = self.running.get(id_)
+        if watched is None or id_ in started:
+            return True
+        return watched.cgroup is not None and not watched.cgroup.exists
+
+    def _inspect(self, ids: list[str]) -> list[Container]:
+        """Return containers as the engine describes them. They are asked for side by side if the
+        engine is far; on a local socket the threads would cost more than they save (measured)."""
+
+        def inspect(id_: str) -> Container | None:
+            try:
+                return self._engine.inspect(id_)
+            except GoneError:
+                return None
+
+        found = map(inspect, ids) if self._engine.is_local else side_by_side(inspect, ids)
+        return [container for container in found if container is not None]
+
+    def _watch(self, container: Container) -> None:
+        """Watch a container that has started, unless it is watched since that start."""
+        old = self.running.get(container.id)
+        if old is not None and old.container.started == container.started:
+            return
+        if old is not None and old.cgroup is not None:
+            old.cgroup.files.close()
+        known = old or self._stopped.pop(container.id, None)
+        is_here = bool(container.pid) and cgroup.belongs_to(container.pid, container.id)
+        group = cgroup.of_process(container.pid, self._mounts) if is_here else None
+        watched = Watched(container, group, _gap(container, is_here, group))
+        if known is not None:
+            watched.sources = known.sources
+        watched.sources.start(
+            Target(self._engine, container, self._pattern, group is not None, self.is_followed)
+        )
+        self.running[container.id] = watched
+
+
+def _gap(container: Container, is_here: bool, group: Cgroup | None) -> str | None:
+    """Return what cannot be measured of a container, and which of its labels are unknown."""
+    gaps = doubts(container.dltools_labels)
+    if not is_here:
+        gaps.insert(0, "counters: its processes are not on this machine")
+    elif group is None:
+        gaps.insert(0, "counters: its cgroup is not visible here")
+    return "; ".join(gaps) or None
+
+
+def _update(watched: Watched, entry: Mapping[str, object]) -> None:
+    """Take over what can change without a restart: state and name."""
+    names = entry.get("Names")
+    name = str(names[0]).lstrip("/") if isinstance(names, list) and names else ""
+    state = str(entry.get("State") or "")
+    old = watched.container
+    if (name, state) != (old.name, old.state):
+        watched.container = replace(old, name=name or old.name, state=state or old.state)

@@ -1,0 +1,111 @@
+"""The entries of one container's log, each of them once: at first all, then as they come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dltools.engine.containers import Container, Engine, Entries, Flow
+
+_OVERLAP_S = 0.001
+"""Stamps have more digits than a float: ask for a little more, and skip what is known."""
+
+
+def stamp_of(entry: bytes) -> bytes:
+    """Return the engine's time stamp of an entry."""
+    return entry.partition(b" ")[0]
+
+
+def moment(stamp: bytes) -> datetime:
+    """Return the time of a stamp. Raises ValueError."""
+    return datetime.fromisoformat(stamp.decode(errors="replace")).astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """The newest stamp that was read, and how many entries had it."""
+
+    stamp: bytes = b""
+    count: int = 0
+
+    def after(self, entries: list[bytes]) -> _Mark:
+        """Return the mark after more entries."""
+        stamp = stamp_of(entries[-1])
+        count = next(
+            (number for number, entry in enumerate(reversed(entries)) if stamp_of(entry) != stamp),
+            len(entries) + (self.count if stamp == self.stamp else 0),
+        )
+        return _Mark(stamp, count)
+
+
+class LogReader:
+    """Reads one log. Methods raise the errors of `Engine`."""
+
+    def __init__(self, engine: Engine, container: Container) -> None:
+        """Nothing is read yet."""
+        self._engine = engine
+        self.container = container
+        self._since = 0.0
+        self._last = _Mark()
+        self._flow: Flow | None = None
+        self._entries = Entries(container.tty)
+        self._repeated = _Mark()  # what a connection repeats of what was read
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a connection has been made; it may have ended."""
+        return self._flow is not None
+
+    def read_all(self, since: float) -> list[bytes]:
+        """Return what was logged since a time in seconds since the epoch."""
+        self._since = since
+        return self._noted(self._engine.logs(self.container, since))
+
+    def read_new(self) -> list[bytes]:
+        """Return what has come since the last reading."""
+        if self._flow is None:
+            return []
+        has_ended = self._flow.ended
+        entries = self._entries.feed(self._flow.take())
+        if has_ended:
+            entries += self._entries.end()
+        return self._noted(self._unknown(entries))
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the log has ended, so long at most."""
+        if self._flow is not None:
+            self._flow.wait(seconds)
+
+    def connect(self) -> None:
+        """Go on from the last entry read, unless a connection is still open."""
+        if self._flow is not None and not self._flow.ended:
+            return
+        stamp = self._last.stamp
+        since = moment(stamp).timestamp() - _OVERLAP_S if stamp else self._since
+        self._repeated, self._entries = self._last, Entries(self.container.tty)
+        self._flow = self._engine.follow(self.container, since)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._flow is not None:
+            self._flow.close()
+
+    def _noted(self, entries: list[bytes]) -> list[bytes]:
+        if entries:
+            self._last = self._last.after(entries)
+        return entries
+
+    def _unknown(self, entries: list[bytes]) -> list[bytes]:
+        """Return the entries less those that were read before the connection was made."""
+        stamp, count = self._repeated.stamp, self._repeated.count
+        if not stamp:
+            return entries
+        for number, entry in enumerate(entries):
+            found = stamp_of(entry)
+            if found == stamp and count > 0:
+                count -= 1
+            elif found >= stamp:
+                self._repeated = _Mark()
+                return entries[number:]
+        self._repeated = _Mark(stamp, count)
+        return []

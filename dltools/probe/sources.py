@@ -1,0 +1,44 @@
+"""The sources of progress that a container is asked for. To add one, name its factory here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dltools.probe.endpoints.factory import endpoint_source
+from dltools.probe.files.source import file_source
+from dltools.probe.logs import log_source
+from dltools.probe.progress.source import ProgressSource, Target
+
+SOURCES: tuple[Callable[[Target], ProgressSource | None], ...] = (
+    log_source,
+    file_source,
+    endpoint_source,
+)
+"""Each returns its source for a container, None where the container has no such source."""
+
+
+class SourceSet:
+    """The sources of one container."""
+
+    def __init__(self) -> None:
+        """No source is known yet."""
+        self._sources: list[ProgressSource | None] = [None] * len(SOURCES)
+
+    def start(self, target: Target) -> None:
+        """Make the sources of a container that has started; those of an earlier start go on."""
+        for number, make in enumerate(SOURCES):
+            known = self._sources[number]
+            if known is None:
+                self._sources[number] = make(target)
+            else:
+                known.restart(target)
+
+    @property
+    def all(self) -> list[ProgressSource]:
+        """The sources that the container has."""
+        return [source for source in self._sources if source is not None]
+
+    @property
+    def gaps(self) -> list[str]:
+        """Why points may be missing."""
+        return [source.gap for source in self.all if source.gap]
