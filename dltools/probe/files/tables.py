@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from dltools.inputs import LineSplitter
 from dltools.probe.progress.base import Point, report
 from dltools.probe.progress.jsonlines import Log as JsonLog
 
@@ -31,31 +33,41 @@ class Reader(Protocol):
         """Return the points in what is new of the file, or in all of it for a `whole` reader."""
 
 
-class Csv:
-    """A CSV file with a header."""
+class _TextFile(ABC):
+    """A text file that is read line by line as it grows; a line beyond `_LONGEST` is dropped."""
 
     whole = False
 
     def __init__(self) -> None:
+        """Nothing is read yet."""
+        self._splitter = LineSplitter()
+
+    def feed(self, data: bytes) -> list[Timed]:
+        """Return the points of the lines that are now whole."""
+        lines = self._splitter.feed(data)
+        if self._splitter.begun_bytes > _LONGEST:
+            self._splitter.end()
+        texts = (text for line in lines for text in line.decode("utf-8", "replace").splitlines())
+        return [timed for text in texts for timed in self._points(text)]
+
+    @abstractmethod
+    def _points(self, line: str) -> list[Timed]:
+        """Return the points of a line."""
+
+
+class Csv(_TextFile):
+    """A CSV file with a header."""
+
+    def __init__(self) -> None:
         """Before the header."""
-        self._rest = b""
+        super().__init__()
         self._names: list[str] = []
         self._delimiter = ","
 
-    def feed(self, data: bytes) -> list[Timed]:
-        """Return the points of the rows that are now whole."""
-        head, newline, self._rest = (self._rest + data).rpartition(b"\n")
-        if len(self._rest) > _LONGEST:
-            self._rest = b""
-        if not newline:
+    def _points(self, line: str) -> list[Timed]:
+        line = line.replace("\ufeff", "")
+        if not line.strip():
             return []
-        found: list[Timed] = []
-        for line in head.decode("utf-8", "replace").replace("\ufeff", "").splitlines():
-            if line.strip():
-                found += self._row(line)
-        return found
-
-    def _row(self, line: str) -> list[Timed]:
         if not self._names:
             self._delimiter = max(",\t;", key=line.count)
             self._names = [name.strip() for name in self._cut(line)]
@@ -70,29 +82,18 @@ class Csv:
             return []
 
 
-class JsonLines:
+class JsonLines(_TextFile):
     """A file of JSON objects, one a line."""
-
-    whole = False
 
     def __init__(self) -> None:
         """Nothing is read yet."""
-        self._rest = b""
+        super().__init__()
         self._log = JsonLog()
 
-    def feed(self, data: bytes) -> list[Timed]:
-        """Return the points of the lines that are now whole."""
-        head, newline, self._rest = (self._rest + data).rpartition(b"\n")
-        if len(self._rest) > _LONGEST:
-            self._rest = b""
-        if not newline:
-            return []
-        found: list[Timed] = []
-        for line in head.decode("utf-8", "replace").splitlines():
-            points = self._log.points(line)
-            time = _time_in(line) if points else None
-            found += [(time, point._replace(source="jsonl")) for point in points]
-        return found
+    def _points(self, line: str) -> list[Timed]:
+        points = self._log.points(line)
+        time = _time_in(line) if points else None
+        return [(time, point._replace(source="jsonl")) for point in points]
 
 
 class TrainerState:
@@ -114,30 +115,23 @@ class TrainerState:
         return found
 
 
-class MLflow:
+class MLflow(_TextFile):
     """An MLflow metric file: `1708382496112 0.432 0`, a time in ms, a value and a step a line."""
-
-    whole = False
 
     def __init__(self, metric: str) -> None:
         """`metric` is the file's path below `metrics/`."""
+        super().__init__()
         self._metric = metric
-        self._rest = b""
 
-    def feed(self, data: bytes) -> list[Timed]:
-        """Return the points of the lines that are now whole."""
-        head, _, self._rest = (self._rest + data).rpartition(b"\n")
-        found: list[Timed] = []
-        for line in head.splitlines():
-            fields = line.decode("ascii", "replace").split()
-            try:
-                time, value = int(fields[0]) / 1000, float(fields[1])
-                step = int(fields[2]) if len(fields) > 2 else None
-            except (ValueError, IndexError, OverflowError):
-                continue
-            step = step if step is not None and abs(step) < 2**63 else None
-            found += [(time, p) for p in report("mlflow", [(self._metric, value)], step=step)]
-        return found
+    def _points(self, line: str) -> list[Timed]:
+        fields = line.split()
+        try:
+            time, value = int(fields[0]) / 1000, float(fields[1])
+            step = int(fields[2]) if len(fields) > 2 else None
+        except (ValueError, IndexError, OverflowError):
+            return []
+        step = step if step is not None and abs(step) < 2**63 else None
+        return [(time, p) for p in report("mlflow", [(self._metric, value)], step=step)]
 
 
 def points_of(values: Mapping[str, Any], source: str) -> list[Timed]:

@@ -67,7 +67,7 @@ def server() -> Iterator[Server]:
 def test_the_second_scrape_gives_a_window(server: Server) -> None:
     source = EndpointSource([server.url], wanted=True)
     assert source.read(0) == []
-    found = {point.metric: point.value for _, point in source.read(5)}
+    found = {found.point.metric: found.point.value for found in source.read(5)}
     assert found == {"request_rate": 2.0, "latency_seconds": pytest.approx(0.02)}
     assert source.gap is None
 
@@ -168,7 +168,7 @@ def test_a_last_line_that_may_be_cut_is_left_out(server: Server) -> None:
     server.answer = answer
     source = EndpointSource([server.url], wanted=True)
     source.read(0)
-    found = {point.metric: point.value for _, point in source.read(5)}
+    found = {found.point.metric: found.point.value for found in source.read(5)}
     assert found == {"request_rate": 0.0, "queue_length": 2.0}
 
 

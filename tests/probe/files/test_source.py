@@ -12,14 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.probe.files.source import FileSource, reader_of
+from dltools.probe.files.readers import reader_of
+from dltools.probe.files.source import FileSource
 from dltools.probe.files.tables import Csv, JsonLines, MLflow, TrainerState
 
 Row = tuple[str, float, int | None, float | None, str]
 
 
 def new(source: FileSource, now: float = 0.0) -> list[Row]:
-    return [(p.metric, p.value, p.step, p.epoch, p.source) for _, p in source.read(now)]
+    points = [found.point for found in source.read(now)]
+    return [(p.metric, p.value, p.step, p.epoch, p.source) for p in points]
 
 
 def watched(root: Path, *paths: str) -> FileSource:
@@ -81,7 +83,8 @@ def test_yolo_results_csv_with_padded_names(tmp_path: Path, run: Path) -> None:
 def test_of_an_old_file_without_times_the_newest_row_counts(tmp_path: Path, run: Path) -> None:
     (run / "metrics.csv").write_text("epoch,step,loss\n0,1,3.0\n0,2,2.0\n1,3,1.0\n")
     source = watched(tmp_path)
-    ((moment, point),) = source.read(0)
+    (found,) = source.read(0)
+    moment, point = found.time, found.point
     assert (point.value, point.step) == (1.0, 3)
     assert abs(moment.timestamp() - (run / "metrics.csv").stat().st_mtime) < 1e-3
 
@@ -97,7 +100,8 @@ def test_json_lines(tmp_path: Path, run: Path) -> None:
     (run / "metrics.jsonl").write_text(
         '{"step": 1, "loss": 0.5, "timestamp": 1700000000.5}\n{"step": 2'
     )
-    ((moment, point),) = watched(tmp_path).read(0)
+    (found,) = watched(tmp_path).read(0)
+    moment, point = found.time, found.point
     assert (point.metric, point.step, point.source) == ("loss", 1, "jsonl")
     assert moment.timestamp() == 1700000000.5
 
@@ -122,7 +126,7 @@ def test_mlflow(tmp_path: Path, run: Path) -> None:
     place.mkdir(parents=True)
     (place / "loss").write_text("1708382496112 0.432 0\n1708382497112 nan 1\nbroken\n")
     found = watched(tmp_path).read(0)
-    assert [(p.metric, p.step, m.timestamp()) for m, p in found] == [
+    assert [(f.point.metric, f.point.step, f.time.timestamp()) for f in found] == [
         ("val_loss", 0, 1708382496.112), ("val_loss", 1, 1708382497.112)]  # fmt: skip
 
 
@@ -158,7 +162,7 @@ def test_a_vanished_root_is_a_gap(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("/w/events.out.tfevents.17.host", "_Tensorboard"), ("/w/results.csv", "Csv"),
+        ("/w/events.out.tfevents.17.host", "TensorBoard"), ("/w/results.csv", "Csv"),
         ("/w/trainer_state.json", "TrainerState"), ("/w/mlruns/0/r/metrics/loss", "MLflow"),
         ("/w/20260131.log.json", "JsonLines"), ("/w/data.csv", "NoneType"), ("/w/x.txt", "NoneType"),
     ],
