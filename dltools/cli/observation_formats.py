@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from dltools.observations.formats import registry
 
-class Output(StrEnum):
-    """What --format may be."""
+if TYPE_CHECKING:
 
-    AUTO = "auto"
-    TABLE = "table"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-    JSONL = "jsonl"
-    CSV = "csv"
-    PROM = "prom"
+    class Output(StrEnum):
+        """What --format may be: these, and the formats of the registry by their names."""
 
+        AUTO = "auto"
+        TABLE = "table"
 
-SUFFIXES = {".parquet": Output.PARQUET, ".arrow": Output.ARROW, ".arrows": Output.ARROW,
-            ".jsonl": Output.JSONL, ".csv": Output.CSV, ".prom": Output.PROM}  # fmt: skip
+else:
+    Output = StrEnum("Output", [("AUTO", "auto"), ("TABLE", "table"),
+                                *((name.upper(), name) for name in registry.FORMATS)])  # fmt: skip
+
+WHOLE, STREAM = Output("parquet"), Output("arrow")
+"""What `auto` is for a file or a pipe: of one sample, of a stream of samples."""
+
+SUFFIXES = {suffix: Output(name) for suffix, name in registry.SUFFIXES.items()}
 """How the names of observations end."""

@@ -15,7 +15,7 @@ from dltools.errors import DataError
 if TYPE_CHECKING:
     import typer
 
-    from dltools.observations.reading import Recording
+    from dltools.observations.formats.reading import Recording
 
 
 class Hashed:
@@ -52,7 +52,7 @@ class Hashed:
 
 def open_recording(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
     """Open observations: a file, standard input, or a directory of recordings."""
-    from dltools.observations.reading import Recording, read
+    from dltools.observations.formats.reading import Recording, read
     from dltools.observations.sample_reader import COLUMNS
 
     if name == "-" or not Path(name).is_dir():

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from dltools.observations.schema import Kind
+from dltools.observations.table import concat, is_one_of, to_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,10 +25,6 @@ _CPUS = 1.0
 
 def assume(table: pa.Table) -> tuple[pa.Table, list[str]]:
     """Return the table, node and container rows added where there are none, and those hosts."""
-    import pyarrow as pa
-
-    from dltools.observations.table import is_one_of, sort, to_table
-
     kinds, named = table.column("kind"), table.column("host")
     counted = {Kind.NODE, Kind.CONTAINER} & set(kinds.unique().to_pylist())
     if table.num_rows == 0 or (counted and len(named.unique()) == 1):
@@ -44,7 +41,7 @@ def assume(table: pa.Table) -> tuple[pa.Table, list[str]]:
         columns = ("container_id", "container_name", "time")
         rows += _rows(host, *(of_host.column(name).to_pylist() for name in columns))
     more = to_table(rows).select(table.column_names)
-    return sort(pa.concat_tables([table, more]).unify_dictionaries()), hosts
+    return concat([table, more]), hosts
 
 
 def _rows(

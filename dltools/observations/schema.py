@@ -54,7 +54,8 @@ class Column:
     """One column: its name ends in its unit, as Prometheus has it.
 
     `unit` is the UCUM code that OpenTelemetry uses ("s", "By", "1"); `otel` the nearest
-    OpenTelemetry semantic-convention name, or "" where there is none.
+    OpenTelemetry semantic-convention name, or "" where there is none; `is_label` tells whether it
+    tells the series of Prometheus text apart.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Column:
     unit: str
     otel: str
     help: str
+    is_label: bool = False
 
 
 _ALL = tuple(Kind)
@@ -73,11 +75,13 @@ _T, _S, _I, _F = Type.TIME, Type.NAME, Type.INT, Type.FLOAT
 
 COLUMNS: tuple[Column, ...] = (
     Column("time", _T, _ALL, _A, "", "", "When it was so; for progress, when the job said it."),
-    Column("host", _S, _ALL, _A, "", "host.name", "Name of the Docker host."),
+    Column("host", _S, _ALL, _A, "", "host.name", "Name of the Docker host.", is_label=True),
     Column("kind", _S, _ALL, _A, "", "", "What the row is: node, container, gpu, progress, event."),
     Column("gap", _S, _ALL, _A, "", "", "Why values of this row are missing, in a few words."),
-    Column("container_id", _S, (_C, _G, _P, _E), _A, "", "container.id", "All 64 digits."),
-    Column("container_name", _S, (_C, _G, _P, _E), _A, "", "container.name", "Without slash."),
+    Column("container_id", _S, (_C, _G, _P, _E), _A, "", "container.id",
+           "All 64 digits.", is_label=True),
+    Column("container_name", _S, (_C, _G, _P, _E), _A, "", "container.name",
+           "Without slash.", is_label=True),
     Column("image", _S, (_C,), _A, "", "container.image.name", "Image it was started from."),
     Column("state", _S, (_C,), _A, "", "", "running, paused or restarting."),
     Column("started_at", _T, (_C,), _A, "", "", "When its main process was last started."),
@@ -125,7 +129,7 @@ COLUMNS: tuple[Column, ...] = (
            "CPU time that dl-probe itself has used."),
     Column("probe_sample_seconds", _F, (_N,), _GA, "s", "",
            "Time that dl-probe took for this sample."),
-    Column("gpu_uuid", _S, (_G,), _A, "", "hw.id", "The GPU, or MIG instance."),
+    Column("gpu_uuid", _S, (_G,), _A, "", "hw.id", "The GPU, or MIG instance.", is_label=True),
     Column("gpu_utilization_ratio", _F, (_G,), _GA, "1", "hw.gpu.utilization",
            "Share of time in which the container had a kernel on the GPU."),
     Column("gpu_sm_ratio", _F, (_G,), _GA, "1", "", "Share of the GPU's multiprocessors in use."),
@@ -135,7 +139,8 @@ COLUMNS: tuple[Column, ...] = (
            "Memory of the GPU."),
     Column("gpu_power_watts", _F, (_G,), _GA, "W", "hw.power", "Power the GPU draws."),
     Column("gpu_energy_joules", _F, (_G,), _CO, "J", "hw.energy", "Energy the GPU has used."),
-    Column("metric", _S, (_P,), _A, "", "", "What the job reported: loss, val_accuracy, ..."),
+    Column("metric", _S, (_P,), _A, "", "",
+           "What the job reported: loss, val_accuracy, ...", is_label=True),
     Column("metric_original", _S, (_P,), _A, "", "", "The metric's name as the job printed it."),
     Column("value", _F, (_P,), _GA, "1", "", "Its value; NaN only where the job said NaN."),
     Column("step", _I, (_P,), _A, "", "", "The job's own step or iteration."),
@@ -180,11 +185,3 @@ def arrow_schema() -> pa.Schema:
         for column in COLUMNS
     ]
     return pa.schema(fields, metadata={VERSION_KEY: VERSION.encode()})
-
-
-def prometheus_name(column: Column, kind: Kind) -> str:
-    """Return the Prometheus name of a column in rows of a kind, such as
-    `dltools_container_cpu_seconds_total`."""
-    suffix = "_total" if column.instrument is Instrument.COUNTER else ""
-    name = column.name.removeprefix(f"{kind}_")
-    return f"dltools_{kind}_{name}{suffix}"

@@ -20,8 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from dltools.observations.formats.parquet import PARQUET
 from dltools.observations.schema import arrow_schema
-from dltools.observations.writing import Format, writer
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import Cluster, Decision, Policy, State
@@ -104,7 +104,7 @@ def one_decision(containers: int = 160, samples: int = 240) -> None:
 
 def make(file: str, rows: int) -> None:
     with Path(file).open("wb") as out:
-        made = writer(Format.PARQUET, out)
+        made = PARQUET.writer(out)
         made.write(recording(round(rows / (2 * CONTAINERS + 1))))
         made.close()
 

@@ -94,14 +94,14 @@ def whole_process() -> None:
 def busy_time(count: int) -> float:
     """Return what a tick of a running probe takes, in process, rows and Arrow batch included."""
     from dltools.engine.containers import Engine
+    from dltools.observations.formats.arrow import ARROW
     from dltools.observations.table import to_table
-    from dltools.observations.writing import Format, writer
     from dltools.probe.sampler import Options, Sampler
 
     sampler = Sampler(Engine(), Options({"label": [LABEL]}, 600.0))
     sampler.follow()
     with Path(os.devnull).open("wb") as out:
-        stream = writer(Format.ARROW, out)
+        stream = ARROW.writer(out)
         stream.write(to_table(sampler.sample()))
         time.sleep(1)
 

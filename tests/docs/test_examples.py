@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from helpers.tools import Tools
 
-from dltools.observations.reading import read_table
-from dltools.observations.writing import Format, writer
+from dltools.observations.formats.jsonl import JSONL
+from dltools.observations.formats.reading import read_table
 from dltools.plan.realisation.mode import Mode
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def printed(program: str, records: bytes) -> list[list[str]]:
 
 def observations() -> bytes:
     out = io.BytesIO()
-    made = writer(Format.JSONL, out)
+    made = JSONL.writer(out)
     made.write(read_table(io.BytesIO(RECORDING.read_bytes()), "recording"))
     made.close()
     return out.getvalue()

@@ -11,15 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from dltools.observations.reading import read_table
+from dltools.observations.formats.base import Format
+from dltools.observations.formats.reading import read_table
+from dltools.observations.formats.registry import FORMATS
 from dltools.observations.schema import COLUMNS, REQUIRED, Column, Kind, Type
 from dltools.observations.table import Row, to_table
-from dltools.observations.writing import Format, writer
 from dltools.plan.realisation.settings import SETTINGS
 from dltools.plan.records import Action, Op, Plan
 
 EPOCH = datetime(2026, 1, 31, 12, 0, 0, 250_001, tzinfo=UTC)
-READABLE = (Format.PARQUET, Format.ARROW, Format.JSONL, Format.CSV)
+READABLE = tuple(format_ for format_ in FORMATS.values() if format_.readers)
 """The formats that can be read back; Prometheus text is the newest values only."""
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -133,7 +134,7 @@ def canonical(table: pa.Table) -> list[Row]:
 def encode(format_: Format, *samples: pa.Table) -> bytes:
     """Return samples as the product's own writer writes them."""
     out = io.BytesIO()
-    target = writer(format_, out)
+    target = format_.writer(out)
     for sample in samples:
         target.write(sample)
     target.close()

@@ -13,8 +13,10 @@ from helpers.tools import Tools
 
 from dltools.labels import doubts
 from dltools.observations.checks import InputChecks
+from dltools.observations.formats.arrow import ARROW
+from dltools.observations.formats.base import Format
+from dltools.observations.formats.parquet import PARQUET
 from dltools.observations.table import Row, to_table
-from dltools.observations.writing import Format
 
 LABELS = {"dltools.metric": "loss", "dltools.targt": "0.5", "com.example": "x"}
 
@@ -62,12 +64,12 @@ def test_names_that_match_nobody_are_told_once_and_only_where_somebody_was_seen(
     assert made.targets() == []
 
 
-@pytest.mark.parametrize("format_", [Format.PARQUET, Format.ARROW])
+@pytest.mark.parametrize("format_", [PARQUET, ARROW])
 def test_dl_plan_tells_them_once_a_run(tool: Tools, tmp_path: Path, format_: Format) -> None:
     targets = tmp_path / "targets.toml"
     targets.write_text("[bort]\nmetric = 'loss'\ntarget = 0.5\n")
     data = b"".join(encode(format_, to_table(rows(second, "bert"))) for second in (0, 1))
-    if format_ is Format.PARQUET:
+    if format_ is PARQUET:
         data = encode(format_, to_table([*rows(0, "bert"), *rows(1, "bert")]))
     done = tool("dl-plan", "--targets", targets, input=data)
     assert done.returncode == 0

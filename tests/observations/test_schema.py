@@ -10,6 +10,7 @@ import pytest
 
 from dltools.labels import is_true
 from dltools.observations import schema
+from dltools.observations.formats.prometheus import prometheus_name
 from dltools.observations.schema import (
     COLUMNS,
     NAMES,
@@ -21,7 +22,6 @@ from dltools.observations.schema import (
     Kind,
     Type,
     arrow_schema,
-    prometheus_name,
 )
 
 SUFFIXES = {

@@ -13,8 +13,8 @@ from helpers.strategies import encode
 from helpers.tools import Tools, complaint
 
 from dltools.cli.exits import Exit
+from dltools.observations.formats.parquet import PARQUET
 from dltools.observations.table import to_table
-from dltools.observations.writing import Format
 
 DATA, CONFIG, USAGE = Exit.DATA, Exit.CONFIG, Exit.USAGE
 ZERO = "/dev/zero"
@@ -26,7 +26,7 @@ def recording(cpu_count: float = 2.0) -> bytes:
     rows = []
     for second in (0, 1):
         rows += [node(second, cpu_count), container(second, "a", second), point(second, "a", 1.0)]
-    return encode(Format.PARQUET, to_table(rows))
+    return encode(PARQUET, to_table(rows))
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_half_of_a_surrogate_pair_is_no_text(tool: Tools, place: Path) -> None:
     labels = '{"dltools.metric": "\\ud800", "dltools.target": "1"}'
     rows = [node(0), container(0, "a", 20, labels=labels), point(0, "a", 1.0)]
     for more in (), ("--explain",):
-        done = tool("dl-plan", "-p", "tradl", *more, input=encode(Format.PARQUET, to_table(rows)))
+        done = tool("dl-plan", "-p", "tradl", *more, input=encode(PARQUET, to_table(rows)))
         assert (done.returncode, done.stderr) == (0, b"")
 
 

@@ -13,7 +13,7 @@ from dltools.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dltools.observations.reading import Recording
+    from dltools.observations.formats.reading import Recording
 
 
 class Account:

@@ -24,8 +24,8 @@ from dltools.cli.probe.outputs import chosen, opened
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
-    from dltools.observations.writing import Writer
     from dltools.probe.progress import Pattern
     from dltools.probe.sampler import Sampler
 

@@ -15,14 +15,15 @@ from dltools.cli import destinations
 from dltools.cli.console import make_console
 from dltools.cli.data import on_screen
 from dltools.cli.exits import complain
-from dltools.cli.observation_formats import SUFFIXES, Output
+from dltools.cli.observation_formats import STREAM, SUFFIXES, WHOLE, Output
 from dltools.errors import OutputError
+from dltools.observations.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from dltools.observations.formats.base import Format, Writer
     from dltools.observations.table import Row
-    from dltools.observations.writing import Writer
 
 
 def is_dataset(output: str) -> bool:
@@ -40,20 +41,20 @@ def chosen(wanted: Output, output: str | None, *, streaming: bool) -> Output:
             raise OutputError("cannot create the output: its name is empty")
         if Path(output).exists() and Path(output).samefile("/"):
             raise OutputError(f"cannot create {output}: it is the root directory; name another")
-        if wanted not in (Output.AUTO, Output.PARQUET):
+        if wanted not in (Output.AUTO, WHOLE):
             raise typer.BadParameter(f"a directory holds Parquet, not {wanted}; use -o FILE")
-        return Output.PARQUET
+        return WHOLE
     terminal = sys.stdout.isatty() if output is None else destinations.is_terminal(output)
     wanted = destinations.format_of(wanted, Output.AUTO, output, SUFFIXES)
     if wanted is not Output.AUTO:
-        if terminal and wanted in (Output.PARQUET, Output.ARROW):
+        if terminal and _is_binary(wanted):
             raise typer.BadParameter(
                 f"{wanted} is binary and standard output is a terminal; use -o FILE or a pipe"
             )
         return wanted
     if terminal:
         return Output.TABLE
-    return Output.ARROW if streaming else Output.PARQUET
+    return STREAM if streaming else WHOLE
 
 
 @contextmanager
@@ -70,8 +71,8 @@ def opened(
         yield from _to_stdout(format_)
     elif is_dataset(output):
         yield from _to_dataset(Path(output), rotate if streaming else None, since)
-    elif streaming and format_ is Output.PROM and destinations.is_replaceable(Path(output)):
-        yield _Replacing(Path(output))
+    elif streaming and _holds_one_sample(format_) and destinations.is_replaceable(Path(output)):
+        yield _Replacing(FORMATS[format_], Path(output))
     elif streaming:
         with destinations.written_in_place(Path(output)) as file:
             made = _writer(format_, file)
@@ -86,6 +87,14 @@ def opened(
             made.close()
 
 
+def _is_binary(format_: Output) -> bool:
+    return format_ in FORMATS and FORMATS[format_].is_binary
+
+
+def _holds_one_sample(format_: Output) -> bool:
+    return format_ in FORMATS and FORMATS[format_].holds_one_sample
+
+
 def _is_live() -> bool:
     """Tell whether standard output is a terminal on which a table can be drawn again."""
     console = make_console()
@@ -95,9 +104,7 @@ def _is_live() -> bool:
 def _writer(format_: Output, out: IO[bytes]) -> Writer:
     if format_ is Output.TABLE:
         return _TableWriter(out)
-    from dltools.observations.writing import Format, writer
-
-    return writer(Format(format_.value), on_screen(out))  # type: ignore[arg-type]
+    return FORMATS[format_].writer(on_screen(out))  # type: ignore[arg-type]
 
 
 def _to_stdout(format_: Output) -> Iterator[Writer]:
@@ -127,14 +134,13 @@ def _to_dataset(root: Path, rotate: float | None, since: float) -> Iterator[Writ
 class _Replacing:
     """A file that each sample replaces as a whole, as the textfile collector wants it."""
 
-    def __init__(self, output: Path) -> None:
+    def __init__(self, format_: Format, output: Path) -> None:
+        self._format = format_
         self._output = output
 
     def write(self, table: pa.Table) -> None:
-        from dltools.observations.writing import Format, writer
-
         with destinations.output_file(self._output) as staged:
-            made = writer(Format.PROM, staged)  # type: ignore[arg-type]
+            made = self._format.writer(staged)  # type: ignore[arg-type]
             made.write(table)
             made.close()
 

@@ -99,8 +99,9 @@ def _kind(data: bytes) -> str:
 
 
 def _recorded(data: bytes | None, name: str, label: str) -> Run:
-    from dltools.observations.reading import concat, read
+    from dltools.observations.formats.reading import read
     from dltools.observations.recording.directory import RecordingDirectory
+    from dltools.observations.table import concat
     from dltools.report.observed import observed_run
 
     table = (RecordingDirectory(Path(name)).read() if data is None

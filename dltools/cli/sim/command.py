@@ -16,7 +16,7 @@ from dltools.cli import destinations, options
 from dltools.cli.console import make_console
 from dltools.cli.data import for_screen
 from dltools.cli.exits import guarded, run
-from dltools.cli.observation_formats import SUFFIXES
+from dltools.cli.observation_formats import SUFFIXES, WHOLE
 from dltools.cli.observation_formats import Output as Recorded
 from dltools.cli.options import Version
 from dltools.cli.records import records
@@ -281,7 +281,7 @@ def _simulate(task: Task) -> list[JobResult]:
 
 def _recorded_to(file: Path, task: Task, every_s: float) -> list[JobResult]:
     """Simulate, and write the observations."""
-    from dltools.observations.writing import Format, writer
+    from dltools.observations.formats.registry import FORMATS
     from dltools.sim.recorder import Recorder
 
     if not every_s >= 0.01:
@@ -291,8 +291,8 @@ def _recorded_to(file: Path, task: Task, every_s: float) -> list[JobResult]:
     recorder = Recorder()
     found = task.simulation(recorder, every_s).run()
     with destinations.output_file(file) as out:
-        format_ = Format.PARQUET if shape is Recorded.AUTO else Format(shape.value)
-        target = writer(format_, out)  # type: ignore[arg-type]
+        format_ = FORMATS[WHOLE if shape is Recorded.AUTO else shape]
+        target = format_.writer(out)  # type: ignore[arg-type]
         target.write(recorder.table())
         target.close()
     return found

@@ -38,7 +38,7 @@ def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[W
 def recorded(name: str, context: typer.Context) -> Workload:
     """Make the jobs of a recording: a file, a directory, or - for standard input."""
     from dltools.cli.recordings import open_recording
-    from dltools.observations.reading import concat
+    from dltools.observations.table import concat
     from dltools.sim.from_recording import workload
 
     recording, _ = open_recording(name, context)

@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING
 from dltools.errors import DataError, InputOutputError
 from dltools.files import locked
 from dltools.notation.times import to_micros
-from dltools.observations.reading import read_table
+from dltools.observations.formats.parquet import MOST_ROWS, ParquetFile
+from dltools.observations.formats.reading import read_table
 from dltools.observations.recording.directory import (
-    ROW_GROUP,
     RecordingDirectory,
     new_stem,
-    parquet,
 )
 from dltools.observations.recording.journal import recover
 from dltools.observations.schema import arrow_schema
-from dltools.observations.table import sort
+from dltools.observations.table import concat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,9 +85,9 @@ def _merge(directory: RecordingDirectory, folder: Path, files: list[Path]) -> Co
     try:
         note.write_text(json.dumps({"new": relative[0], "old": relative[1:]}))
         rows = 0
-        with directory.whole(new) as file, parquet(file) as out:
+        with directory.whole(new) as file, ParquetFile(file) as out:
             for group in _groups(_ordered(files)):
-                out.write_table(group, ROW_GROUP)
+                out.add(group)
                 rows += group.num_rows
     except OSError as error:
         raise InputOutputError(f"cannot write {new}: {error.strerror or error}") from error
@@ -125,20 +124,18 @@ def _micros(moment: datetime) -> int:
 
 
 def _groups(files: list[tuple[int, int, Path]]) -> Iterator[pa.Table]:
-    """Yield tables of at least `ROW_GROUP` rows, but for the last, sorted by time through all.
+    """Yield tables of at least `MOST_ROWS` rows, but for the last, sorted by time through all.
 
     What is later than the next file's first row waits for it, so that memory holds little more
     than the files that overlap.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     waiting = arrow_schema().empty_table()
     ready: list[pa.Table] = []
     for number, (_, _, file) in enumerate(files):
         with file.open("rb") as stream:
-            waiting = pa.concat_tables([waiting, read_table(stream, str(file))])
-        waiting = sort(waiting.unify_dictionaries())
+            waiting = concat([waiting, read_table(stream, str(file))])
         if number + 1 < len(files):
             times = waiting.column("time").cast("int64")
             count = pc.sum(pc.less(times, files[number + 1][0])).as_py() or 0
@@ -146,8 +143,8 @@ def _groups(files: list[tuple[int, int, Path]]) -> Iterator[pa.Table]:
             count = waiting.num_rows
         ready.append(waiting[:count])
         waiting = waiting[count:]
-        if sum(table.num_rows for table in ready) >= ROW_GROUP:
-            yield pa.concat_tables(ready).unify_dictionaries()
+        if sum(table.num_rows for table in ready) >= MOST_ROWS:
+            yield concat(ready)
             ready = []
     if ready:
-        yield pa.concat_tables(ready).unify_dictionaries()
+        yield concat(ready)

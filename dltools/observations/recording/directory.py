@@ -14,20 +14,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
 from dltools.errors import DataError, InputOutputError, OutputError
-from dltools.observations.reading import read_table
+from dltools.observations.formats.parquet import ParquetFile
+from dltools.observations.formats.reading import read_table
 from dltools.observations.recording.journal_file import journal_rows
-from dltools.observations.schema import COLUMNS, Type, arrow_schema
-from dltools.observations.table import sort
+from dltools.observations.schema import arrow_schema
+from dltools.observations.table import concat
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-ROW_GROUP = 122_880
-"""Rows of a row group at most."""
 
 _STALE_S = 60
 
@@ -64,22 +62,22 @@ class RecordingDirectory:
         paths = []
         for (day, host), part in _parts(table):
             paths.append(self.partition(day, host) / f"{stem}.parquet")
-            with self.whole(paths[-1]) as file, parquet(file) as out:
-                out.write_table(part.unify_dictionaries(), ROW_GROUP)
+            with self.whole(paths[-1]) as file, ParquetFile(file) as out:
+                out.add(part)
         return paths
 
     def add_groups(self, tables: Iterable[pa.Table], stem: str) -> list[Path]:
         """Add the rows of several tables of a few days and hosts like `add`, each a row group or
         more of its own: no more of them than one is held in memory."""
-        outs: dict[Path, Any] = {}
+        outs: dict[Path, ParquetFile] = {}
         with ExitStack() as open_files:
             for table in tables:
                 for (day, host), part in _parts(table):
                     path = self.partition(day, host) / f"{stem}.parquet"
                     if path not in outs:
                         file = open_files.enter_context(self.whole(path))
-                        outs[path] = open_files.enter_context(parquet(file))
-                    outs[path].write_table(part.unify_dictionaries(), ROW_GROUP)
+                        outs[path] = open_files.enter_context(ParquetFile(file))
+                    outs[path].add(part)
         return list(outs)
 
     def partition(self, day: date, host: str) -> Path:
@@ -110,8 +108,6 @@ class RecordingDirectory:
         What recorders have not yet turned into files is included. Raises `DataError` for a file
         that is none of ours.
         """
-        import pyarrow as pa
-
         tables, known = [], set()
         for journal in sorted(self.staging.glob("*.arrows")):
             rows = journal_rows(journal)
@@ -125,32 +121,13 @@ class RecordingDirectory:
                 tables.append(_read(file))
         if since is not None:
             tables = [_since(table, since, kinds) for table in tables]
-        whole = pa.concat_tables([arrow_schema().empty_table(), *tables])
-        return sort(whole.unify_dictionaries())
+        return concat(tables)
 
 
 def new_stem(now: datetime | None = None) -> str:
     """Return a new unique name that sorts by time."""
     moment = now or datetime.now(UTC)
     return f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid.uuid4().hex[:8]}"
-
-
-@contextmanager
-def parquet(file: IO[bytes]) -> Iterator[Any]:
-    """Open a Parquet writer as recordings have it: zstd, floats split by byte, checksums."""
-    import pyarrow.parquet as pq
-
-    floats = [column.name for column in COLUMNS if column.type is Type.FLOAT]
-    names = [column.name for column in COLUMNS if column.type is Type.NAME]
-    with pq.ParquetWriter(
-        file,
-        arrow_schema(),
-        compression="zstd",
-        use_dictionary=names,
-        use_byte_stream_split=floats,
-        write_page_checksum=True,
-    ) as out:
-        yield out
 
 
 def sync_folder(folder: Path) -> None:

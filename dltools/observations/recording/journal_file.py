@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools.errors import DataError
-from dltools.observations.schema import arrow_schema
-from dltools.observations.table import conform, sort
+from dltools.observations.conforming import conform
+from dltools.observations.formats.parquet import FEWEST_ROWS
+from dltools.observations.table import concat
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_GROUP_ROWS = 50_000
 
 
 def journal_rows(path: Path) -> pa.Table:
@@ -23,24 +22,19 @@ def journal_rows(path: Path) -> pa.Table:
     The sample that is being written is left out, and so is all that follows damaged bytes. A
     journal that is gone has no rows.
     """
-    import pyarrow as pa
-
-    tables = [arrow_schema().empty_table(), *_samples(path)]
-    return sort(pa.concat_tables(tables).unify_dictionaries())
+    return concat(_samples(path))
 
 
 def journal_groups(path: Path) -> Iterator[pa.Table]:
     """Yield a journal's whole samples some 50,000 rows at a time, each table sorted by time."""
-    import pyarrow as pa
-
     waiting: list[pa.Table] = []
     for sample in _samples(path):
         waiting.append(sample)
-        if sum(table.num_rows for table in waiting) >= _GROUP_ROWS:
-            yield sort(pa.concat_tables(waiting).unify_dictionaries())
+        if sum(table.num_rows for table in waiting) >= FEWEST_ROWS:
+            yield concat(waiting)
             waiting = []
     if waiting:
-        yield sort(pa.concat_tables(waiting).unify_dictionaries())
+        yield concat(waiting)
 
 
 def _samples(path: Path) -> Iterator[pa.Table]:

@@ -15,8 +15,11 @@ from helpers.containers import eventually
 from helpers.observing import container, node, point
 from helpers.tools import Tools, complaint, records
 
+from dltools.observations.formats.arrow import ARROW
+from dltools.observations.formats.base import Format
+from dltools.observations.formats.jsonl import JSONL
+from dltools.observations.formats.parquet import PARQUET
 from dltools.observations.table import Row, to_table
-from dltools.observations.writing import Format, writer
 
 SAMPLES = 8
 
@@ -35,7 +38,7 @@ def sample(number: int) -> list[Row]:
 def recorded(format_: Format, numbers: range = range(SAMPLES)) -> bytes:
     """The samples with these numbers, a table each."""
     out = io.BytesIO()
-    made = writer(format_, out)
+    made = format_.writer(out)
     for number in numbers:
         made.write(to_table(sample(number)))
     made.close()
@@ -72,7 +75,7 @@ def at_a_terminal(run: Callable[..., Any], *arguments: object, input: bytes) -> 
 
 
 def test_a_terminal_shows_a_table_as_explain_does(decide: Callable[..., Any]) -> None:
-    data = recorded(Format.PARQUET)
+    data = recorded(PARQUET)
     shown = at_a_terminal(decide, input=data)
     assert shown.startswith("CONTAINER")
     assert '"kind"' not in shown
@@ -83,23 +86,23 @@ def test_a_terminal_shows_a_table_as_explain_does(decide: Callable[..., Any]) ->
 def test_a_plan_that_is_wanted_on_a_terminal_comes_without_its_state(
     decide: Callable[..., Any],
 ) -> None:
-    shown = at_a_terminal(decide, "--format", "jsonl", input=recorded(Format.PARQUET))
+    shown = at_a_terminal(decide, "--format", "jsonl", input=recorded(PARQUET))
     assert states(shown.encode()) == [False]
 
 
 def test_a_pipe_gets_the_plan_with_its_state_or_without(decide: Callable[..., Any]) -> None:
-    data = recorded(Format.PARQUET)
+    data = recorded(PARQUET)
     assert states(decide(input=data).stdout) == [True]
     assert states(decide("--no-state", input=data).stdout) == [False]
     assert decide("--format", "table", input=data).stdout.startswith(b"CONTAINER")
 
 
 def test_explain_is_a_table(decide: Callable[..., Any]) -> None:
-    done = decide("--explain", "--format", "jsonl", input=recorded(Format.PARQUET))
+    done = decide("--explain", "--format", "jsonl", input=recorded(PARQUET))
     assert done.returncode == 2
 
 
-@pytest.mark.parametrize("format_", [Format.PARQUET, Format.ARROW, Format.JSONL])
+@pytest.mark.parametrize("format_", [PARQUET, ARROW, JSONL])
 @pytest.mark.parametrize("redirected", [True, False])
 def test_a_plan_for_every_sample_has_the_state_once(
     decide: Callable[..., Any], tmp_path: Path, format_: Format, redirected: bool
@@ -116,7 +119,7 @@ def test_a_plan_for_every_sample_has_the_state_once(
 
 
 def test_each_plan_of_a_live_stream_has_the_state(decide: Callable[..., Any]) -> None:
-    data = recorded(Format.ARROW)
+    data = recorded(ARROW)
     assert states(decide(input=data).stdout) == [True] * SAMPLES
     assert states(decide("--no-state", input=data).stdout) == [False] * SAMPLES
     assert states(decide("--every", input=data).stdout) == [False] * SAMPLES
@@ -126,7 +129,7 @@ def test_a_file_of_a_stream_gives_the_plans_of_the_stream(
     decide: Callable[..., Any], tmp_path: Path
 ) -> None:
     file = tmp_path / "recording.arrows"
-    file.write_bytes(recorded(Format.ARROW))
+    file.write_bytes(recorded(ARROW))
     live = decide("--no-state", input=file.read_bytes())
     assert decide("--no-state", file).stdout == live.stdout
 
@@ -135,7 +138,7 @@ def test_of_a_stream_that_is_cut_the_last_whole_sample_counts(
     decide: Callable[..., Any], tmp_path: Path
 ) -> None:
     file = tmp_path / "recording.arrows"
-    file.write_bytes(recorded(Format.ARROW)[:-200])
+    file.write_bytes(recorded(ARROW)[:-200])
     done = decide(file)
     assert done.returncode == 65
     assert states(done.stdout) == [False] * (SAMPLES - 2) + [True]
@@ -149,7 +152,7 @@ def test_a_killed_stream_is_gone_on_with(
     process = tool.begin("dl-plan", "--set", "itval=4", "--save-state", state)
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(recorded(Format.ARROW, range(5))[:-8])  # without the mark of the end
+    process.stdin.write(recorded(ARROW, range(5))[:-8])  # without the mark of the end
     process.stdin.flush()
     plans = b""
     while plans.count(b'"kind":"end"') < 5:
@@ -161,8 +164,8 @@ def test_a_killed_stream_is_gone_on_with(
         eventually(lambda: state.exists() and end in state.read_bytes())
     process.kill()
     process.wait()
-    rest = decide("--state", state, input=recorded(Format.ARROW, range(5, SAMPLES)))
-    whole = decide(input=recorded(Format.ARROW))
+    rest = decide("--state", state, input=recorded(ARROW, range(5, SAMPLES)))
+    whole = decide(input=recorded(ARROW))
     assert _decided(rest.stdout)[-1] == _decided(whole.stdout)[-1]
 
 
@@ -174,7 +177,7 @@ def _decided(output: bytes) -> list[dict[str, Any]]:
 def test_plans_without_state_are_nothing_to_go_on_from(
     decide: Callable[..., Any], tmp_path: Path
 ) -> None:
-    data = recorded(Format.PARQUET)
+    data = recorded(PARQUET)
     file = tmp_path / "plan.jsonl"
     file.write_bytes(decide("--no-state", input=data).stdout)
     done = decide("--state", file, input=data)
@@ -185,7 +188,7 @@ def test_plans_without_state_are_nothing_to_go_on_from(
 
 
 def test_classes_are_in_every_plan(decide: Callable[..., Any]) -> None:
-    done = decide("--every", input=recorded(Format.PARQUET))
+    done = decide("--every", input=recorded(PARQUET))
     classes = [r["classes"]["node"] for r in records(done.stdout) if r["kind"] == "plan"]
     assert len(classes) == SAMPLES
     assert all(set(found) == {"fast", "flat"} for found in classes)

@@ -134,7 +134,7 @@ def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
 
 
 def test_a_diverged_loss_is_named() -> None:
-    from dltools.observations.reading import read_table
+    from dltools.observations.formats.reading import read_table
     from dltools.report.observed import observed_run
     from dltools.report.plots.figure import picture
     from dltools.report.plots.kinds import panels
@@ -194,13 +194,13 @@ def test_damage_is_one_line_and_65(tool: Tools, damage: bytes) -> None:
 def test_what_was_cut_off_is_reported_as_far_as_it_goes(
     tool: Tools, made: Path, tmp_path: Path
 ) -> None:
-    from dltools.observations.reading import read_table
-    from dltools.observations.writing import Format, writer
+    from dltools.observations.formats.arrow import ARROW
+    from dltools.observations.formats.reading import read_table
 
     with (made / "noop.parquet").open("rb") as file:
         table = read_table(file, "noop")
     stream = io.BytesIO()
-    target = writer(Format.ARROW, stream)
+    target = ARROW.writer(stream)
     for at in range(0, len(table), 5):
         target.write(table.slice(at, 5))
     target.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.observing import container, fold, node, point, verdicts
 
-from dltools.observations.reading import read_table
+from dltools.observations.formats.reading import read_table
 from dltools.observations.table import Row
 from dltools.plan.planner import Planner
 from dltools.plan.policy.dqoes import DQOES, classify

@@ -12,8 +12,8 @@ import pytest
 from helpers.observing import container, node, point
 from helpers.strategies import encode
 
+from dltools.observations.formats.parquet import PARQUET
 from dltools.observations.table import to_table
-from dltools.observations.writing import Format
 
 PLUGIN = Path(__file__).parents[3] / "samples" / "plugin"
 
@@ -48,7 +48,7 @@ def recording() -> bytes:
         node(0), container(0, "old", 1.0), point(0, "old", 1.0),
         node(2), container(2, "old", 2.0), container(2, "young", 1.0), point(2, "young", 1.0),
     ]  # fmt: skip
-    return encode(Format.PARQUET, to_table(rows))
+    return encode(PARQUET, to_table(rows))
 
 
 def test_it_is_listed_with_its_parameters(installed: Path) -> None:

@@ -26,12 +26,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dltools.notation.times import format_time
-from dltools.observations.reading import read, read_table
+from dltools.observations.conforming import conform
+from dltools.observations.formats.arrow import ARROW
+from dltools.observations.formats.base import Format
+from dltools.observations.formats.csv import CSV
+from dltools.observations.formats.jsonl import JSONL
+from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.formats.prometheus import PROMETHEUS
+from dltools.observations.formats.reading import read, read_table
 from dltools.observations.schema import VERSION, VERSION_KEY, arrow_schema
-from dltools.observations.table import conform, to_table
-from dltools.observations.writing import Format, writer
+from dltools.observations.table import to_table
 
-BINARY = (Format.PARQUET, Format.ARROW)
+BINARY = (PARQUET, ARROW)
 
 
 @pytest.mark.parametrize("format_", READABLE)
@@ -153,9 +159,7 @@ def test_a_table_in_the_schema_conforms_to_itself(table: pa.Table) -> None:
 def test_binary_formats_carry_the_version_and_what_columns_mean(format_: Format) -> None:
     data = encode(format_, losses(1.0))
     schema = (
-        pq.read_schema(io.BytesIO(data))
-        if format_ is Format.PARQUET
-        else pa.ipc.open_stream(data).schema
+        pq.read_schema(io.BytesIO(data)) if format_ is PARQUET else pa.ipc.open_stream(data).schema
     )
     assert schema.metadata[VERSION_KEY] == VERSION.encode()
     assert schema.field("cpu_seconds").metadata[b"unit"] == b"s"
@@ -166,22 +170,22 @@ def test_a_sample_without_rows_is_a_file_without_rows(format_: Format) -> None:
     assert len(decode(encode(format_, arrow_schema().empty_table()))) == 0
 
 
-@pytest.mark.parametrize("format_", [*READABLE, Format.PROM])
+@pytest.mark.parametrize("format_", [*READABLE, PROMETHEUS])
 def test_nothing_is_written_before_the_first_sample(format_: Format) -> None:
     assert encode(format_) == b""
 
 
-@pytest.mark.parametrize("format_", [*READABLE, Format.PROM])
+@pytest.mark.parametrize("format_", [*READABLE, PROMETHEUS])
 def test_a_writer_leaves_the_stream_open(format_: Format) -> None:
     out = io.BytesIO()
-    target = writer(format_, out)
+    target = format_.writer(out)
     target.write(losses(1.0))
     target.close()
     assert not out.closed
 
 
 def test_many_samples_share_a_row_group() -> None:
-    data = encode(Format.PARQUET, *(losses(float(n)) for n in range(50)))
+    data = encode(PARQUET, *(losses(float(n)) for n in range(50)))
     assert pq.ParquetFile(io.BytesIO(data)).num_row_groups == 1
 
 
@@ -197,13 +201,13 @@ def test_names_new_in_a_later_sample_are_read_back() -> None:
 
 def test_a_sample_of_several_chunks_is_one_batch() -> None:
     chunked = pa.concat_tables([losses(1.0), losses(2.0)])
-    recording = read(io.BytesIO(encode(Format.ARROW, chunked)), "input")
+    recording = read(io.BytesIO(encode(ARROW, chunked)), "input")
     assert [len(table) for table in recording.tables] == [2]
 
 
 def test_an_arrow_stream_gives_a_table_a_sample() -> None:
     samples = [losses(1.0), losses(2.0, 3.0), losses(4.0)]
-    recording = read(io.BytesIO(encode(Format.ARROW, *samples)), "input")
+    recording = read(io.BytesIO(encode(ARROW, *samples)), "input")
     assert recording.streaming
     assert [table.column("value").to_pylist() for table in recording.tables] == [
         [1.0],
@@ -212,7 +216,7 @@ def test_an_arrow_stream_gives_a_table_a_sample() -> None:
     ]
 
 
-@pytest.mark.parametrize("format_", [Format.PARQUET, Format.JSONL, Format.CSV])
+@pytest.mark.parametrize("format_", [PARQUET, JSONL, CSV])
 def test_other_formats_give_the_whole_recording_at_once(format_: Format) -> None:
     recording = read(io.BytesIO(encode(format_, losses(1.0), losses(2.0))), "input")
     assert not recording.streaming
@@ -222,7 +226,7 @@ def test_other_formats_give_the_whole_recording_at_once(format_: Format) -> None
 def test_a_sample_of_an_arrow_stream_is_read_before_the_next_is_written() -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb", buffering=0) as source, os.fdopen(writing, "wb") as sink:
-        target = writer(Format.ARROW, sink)
+        target = ARROW.writer(sink)
         target.write(losses(1.0))
         incoming = read(source, "-").tables
         assert next(incoming).column("value").to_pylist() == [1.0]
@@ -254,7 +258,7 @@ def test_short_reads_of_a_pipe_do_not_matter(format_: Format) -> None:
 
 
 def test_numbers_that_json_has_no_word_for_are_strings() -> None:
-    text = encode(Format.JSONL, losses(math.nan, math.inf, -math.inf)).decode()
+    text = encode(JSONL, losses(math.nan, math.inf, -math.inf)).decode()
     assert [line.split('"value": ')[1].split(",")[0] for line in text.splitlines()] == [
         '"NaN"',
         '"Infinity"',

@@ -13,8 +13,8 @@ from helpers.strategies import EPOCH, rows, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dltools.observations.prometheus import prometheus_text
-from dltools.observations.schema import COLUMNS, Instrument, Kind, prometheus_name
+from dltools.observations.formats.prometheus import prometheus_name, prometheus_text
+from dltools.observations.schema import COLUMNS, Instrument, Kind
 
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)')

@@ -26,10 +26,13 @@ from helpers.strategies import (
 )
 
 from dltools.errors import DataError
-from dltools.observations.reading import read_table
+from dltools.observations.conforming import conform
+from dltools.observations.formats.arrow import ARROW
+from dltools.observations.formats.base import Format
+from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.formats.reading import read_table
 from dltools.observations.schema import NAMES, REQUIRED, VERSION, VERSION_KEY, arrow_schema
-from dltools.observations.table import conform, to_table
-from dltools.observations.writing import Format
+from dltools.observations.table import to_table
 
 TABLE = losses(0.5, 0.25, 0.125)
 ENCODERS = [as_parquet, as_arrow_stream, as_arrow_file]
@@ -278,10 +281,10 @@ def test_unsorted_json_lines_and_csv_are_sorted() -> None:
 
 def test_batches_of_a_stream_are_sorted_across_batches() -> None:
     later, earlier = losses(2.0, start=EPOCH + timedelta(hours=1)), losses(1.0)
-    data = encode(Format.ARROW, later, earlier)
+    data = encode(ARROW, later, earlier)
     assert decode(data).column("value").to_pylist() == [1.0, 2.0]
 
 
 def test_a_kind_of_a_later_version_is_read() -> None:
     table = to_table([{"time": EPOCH, "host": "h", "kind": "volume"}])
-    assert decode(encode(Format.PARQUET, table)).column("kind").to_pylist() == ["volume"]
+    assert decode(encode(PARQUET, table)).column("kind").to_pylist() == ["volume"]

@@ -25,10 +25,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dltools.errors import DataError
-from dltools.observations.reading import read, read_table
+from dltools.observations.formats.arrow import ARROW
+from dltools.observations.formats.base import Format
+from dltools.observations.formats.csv import CSV
+from dltools.observations.formats.jsonl import JSONL
+from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.formats.reading import read, read_table
 from dltools.observations.schema import NAMES, REQUIRED, Kind
 from dltools.observations.table import to_table
-from dltools.observations.writing import Format
 
 TABLE = losses(0.5, math.nan, -math.inf)
 EVENTS = to_table(
@@ -39,7 +43,7 @@ EVENTS = to_table(
 
 def _csv(table: pa.Table) -> bytes:
     used = [name for name in table.column_names if table.column(name).null_count < len(table)]
-    lines = encode(Format.CSV, table).decode().splitlines()
+    lines = encode(CSV, table).decode().splitlines()
     keep = [table.column_names.index(name) for name in used]
     return "".join(
         ",".join(line.split(",")[column] for column in keep) + "\n" for line in lines
@@ -50,7 +54,7 @@ SMALL: dict[str, Callable[[pa.Table], bytes]] = {
     "parquet": lambda table: as_parquet(narrow(table)),
     "arrow stream": lambda table: as_arrow_stream(narrow(table)),
     "arrow file": lambda table: as_arrow_file(narrow(table)),
-    "jsonl": lambda table: encode(Format.JSONL, table),
+    "jsonl": lambda table: encode(JSONL, table),
     "csv": _csv,
 }
 """Encoders of files small enough to try every byte of."""
@@ -101,7 +105,7 @@ def test_every_cut_of_a_stream_is_refused_or_gives_whole_rows(
 
 @settings(max_examples=60)
 @given(data=st.data())
-@pytest.mark.parametrize("format_", [Format.PARQUET, Format.ARROW])
+@pytest.mark.parametrize("format_", [PARQUET, ARROW])
 def test_cuts_of_a_full_recording_are_refused_or_give_whole_rows(
     format_: Format, data: st.DataObject
 ) -> None:
@@ -118,8 +122,8 @@ def test_recordings_joined_by_cat_are_read_whole_or_refused(encoder: str) -> Non
 
 def test_a_killed_recorder_loses_only_the_batch_in_flight() -> None:
     samples = [losses(1.0), losses(2.0, 3.0), losses(4.0)]
-    complete = [len(encode(Format.ARROW, *samples[:n])) - 8 for n in (1, 2)]  # less the end mark
-    data = encode(Format.ARROW, *samples)
+    complete = [len(encode(ARROW, *samples[:n])) - 8 for n in (1, 2)]  # less the end mark
+    data = encode(ARROW, *samples)
     for batches, start in enumerate(complete, 1):
         for cut in (start, start + 1, start + 8, start + 100):
             seen = []

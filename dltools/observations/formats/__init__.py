@@ -1,0 +1,1 @@
+"""Observations as bytes: a module for each format, all of them listed in `registry`."""

@@ -1,0 +1,92 @@
+"""What a format of observations is: its name, how it is recognised, its writer and its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from dltools.errors import DataError
+from dltools.observations.conforming import first_line
+from dltools.observations.formats.prefixed_stream import PrefixedStream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Writer(Protocol):
+    """Writes samples one after the other; `close` completes the output."""
+
+    def write(self, table: pa.Table) -> None:
+        """Write one sample; when this returns, the system has it, or a later sample brings it."""
+
+    def close(self) -> None:
+        """Complete the output. The underlying stream stays open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads one kind of file or stream.
+
+    `begins`: tells it by its first eight bytes. `tables`: yields the tables of a stream that has a
+    name for messages, only the columns that are asked for where the format can; raises `DataError`.
+    `is_stream`: each table is a sample that has just arrived; otherwise there is one table.
+    """
+
+    begins: Callable[[bytes], bool]
+    tables: Callable[[PrefixedStream, str, Collection[str] | None], Iterator[pa.Table]]
+    is_stream: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way to write observations as bytes.
+
+    `name`: what --format calls it. `title`: what messages call it. `suffixes`: how names of its
+    files end. `is_binary`: it is not for terminals. `holds_one_sample`: a sample takes the place of
+    the one before. `writer`: returns a writer onto a stream, which writes nothing before the first
+    sample. `readers`: none where it cannot be read back.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    writer: Callable[[BinaryIO], Writer]
+    readers: tuple[Reader, ...] = ()
+    is_binary: bool = False
+    holds_one_sample: bool = False
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
+
+
+class EncodingWriter:
+    """Writes each sample at once, as the bytes that an encoder returns for it."""
+
+    def __init__(self, out: BinaryIO, encode: Callable[[pa.Table], bytes]) -> None:
+        """Nothing is written before the first sample."""
+        self._out = out
+        self._encode = encode
+
+    def write(self, table: pa.Table) -> None:
+        """Write one sample."""
+        self._out.write(self._encode(table))
+        self._out.flush()
+
+    def close(self) -> None:
+        """Complete the output."""
+        self._out.flush()
+
+
+@contextmanager
+def decoding(name: str, what: str) -> Iterator[None]:
+    """Turn whatever a decoder raises for damaged bytes into a `DataError` of one line."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:  # Arrow alone has a dozen kinds for damaged input
+        reason = first_line(error)
+        raise DataError(f"{name}: damaged or truncated {what}: {reason}") from error
