@@ -1,0 +1,96 @@
+"""The queue: turns of equals and the bound on waiting, worked by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from helpers.realising import job
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dltools.plan.policy.base import Allocation, HostState
+from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.queue import TURN_S, Queue, patience_s
+from dltools.plan.realisation.realise import realise
+from dltools.plan.state import load_queue, save_queue
+
+S = 1_000_000
+TURN = round(TURN_S * S)
+
+
+def begun(first: str = "a", waiting: str = "bc", now: int = 0) -> Queue:
+    return Queue().moved(first, waiting, (), first, len(waiting) + 1, now)
+
+
+def test_patience_is_a_minute_and_six_turns_for_each_other_group() -> None:
+    assert [patience_s(groups) for groups in (1, 2, 3, 4, 11)] == [60, 60, 60, 90, 300]
+
+
+def test_equal_jobs_are_sorted_by_their_turns() -> None:
+    queue = begun()
+    middle = sorted("abcn", key=lambda run_id: queue.turn(run_id, TURN // 2))
+    assert middle[:2] == ["n", "a"]  # a new job, then the one in the middle of its turn
+    queue = queue.moved("b", "ac", (), "b", 3, TURN)
+    after = sorted("abc", key=lambda run_id: queue.turn(run_id, 2 * TURN))
+    assert after == ["c", "a", "b"]  # c has waited since 0, a since one turn, b has had it
+
+
+@pytest.mark.parametrize(("seconds", "urgent"), [(56.9, []), (57.0, ["b", "c"])])
+def test_a_job_that_has_waited_too_long_is_urgent(seconds: float, urgent: list[str]) -> None:
+    assert begun().urgent("abc", 3, round(seconds * S)) == urgent
+
+
+def test_an_urgent_turn_lasts_a_turn() -> None:
+    queue = begun().moved("b", "ac", "b", (), 3, 60 * S)
+    assert queue.urgent("abc", 3, 60 * S + TURN // 2) == ["b", "c"]
+    assert queue.urgent("abc", 3, 60 * S + TURN) == ["c"]
+
+
+def test_the_queue_is_due_when_a_turn_ends_or_a_job_has_waited_long_enough() -> None:
+    early = 1 - 0.05  # samples may come early
+    assert begun().due == round(TURN * early)
+    without_equals = Queue().moved("a", "b", (), (), 2, 0)
+    assert without_equals.due == round(60 * S * early)
+    assert Queue().moved("ab", (), (), "ab", 1, 0).due is None
+    # a's turn is long over and it goes on: the next look is a turn away.
+    assert begun().moved("a", "bc", (), "a", 3, 10 * S).due == 10 * S + TURN
+
+
+def test_a_job_that_left_is_forgotten_and_one_that_stays_keeps_its_time() -> None:
+    queue = begun().moved("a", "b", (), (), 2, 20 * S)
+    assert set(queue.positions) == {"a", "b"}
+    assert {position.since for position in queue.positions.values()} == {0}
+
+
+def test_a_queue_survives_a_round_trip() -> None:
+    queue = begun().moved("b", "ac", "b", "b", 3, 7)
+    assert load_queue(json.loads(json.dumps(save_queue(queue)))) == queue
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.floats(0.001, 1), st.integers(0, 2)),
+             min_size=1, max_size=6),
+    st.integers(1, 6), st.integers(1, 10),
+)  # fmt: skip
+@example([(1, 0.125, 0)] * 3, 1, 1)  # all wait: they are three groups, not four
+@pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.WEIGHT, Mode.QUOTA])
+def test_no_job_waits_longer_than_the_bound(
+    mode: Mode, given_: list[tuple[int, float, int]], cpus: int, every: int
+) -> None:
+    jobs = tuple(job(str(number), threads) for number, (threads, *_) in enumerate(given_))
+    allocations = {
+        str(k): Allocation(share, "-", "", rank=rank) for k, (_, share, rank) in enumerate(given_)
+    }
+    found, queue, waits = (
+        HostState("h", float(cpus), jobs, allocations),
+        Queue(),
+        dict.fromkeys(allocations, 0),
+    )
+    for now in range(0, 900, every):
+        made = realise(ModeChoice(mode, ""), found, queue=queue, now=now * 1_000_000)
+        queue = made.queue
+        for key in waits:
+            position = queue.positions[f"{key}@0"]
+            waits[key] = 0 if position.first else waits[key] + every
+            assert waits[key] <= patience_s(len(jobs)) + (5 + every) * len(jobs)

@@ -1,0 +1,66 @@
+"""What all modes do alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.realising import first_jobs, host, job, settings_of
+
+from dltools.plan.policy.base import Allocation, HostState
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.realise import realise
+
+
+def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behind() -> None:
+    jobs = tuple(job(name, 2) for name in ("known", "flat", "new"))
+    allocations = {"known": Allocation(0.4, "-", ""), "flat": Allocation(0.6, "-", "", rank=2),
+              "new": Allocation(1.0, "-", "", unlimited=True)}  # fmt: skip
+    found = HostState("h", 2.0, jobs, allocations)
+    assert list(first_jobs(found, [0, 5, 10, 15])) == ["known", "new", "known", "new"]
+    assert settings_of(Mode.QUOTA, found)["new"] == {"cpus": None}
+    assert settings_of(Mode.WEIGHT, found)["new"] == {"cpu_weight": 1024}
+    # An equal share of turns: 2 s * 3 / (0.4 + 0.6 + 1/3) of it.
+    turn = pytest.approx(2 * 3 / 3 / (1 + 1 / 3), abs=1e-3)
+    assert settings_of(Mode.ROTATE, found)["new"]["turn_s"] == turn
+
+
+@pytest.mark.parametrize(
+    ("mode", "setting"),
+    [
+        (Mode.QUOTA, {"cpus": None}),
+        (Mode.WEIGHT, {"cpu_weight": 1024}),
+        (Mode.PRIORITY, {"cpu_weight": 1024}),
+        (Mode.CORES, {"cpuset": None}),
+        (Mode.ROTATE, None),
+    ],
+)
+def test_a_restarted_container_gets_the_defaults(
+    mode: Mode, setting: dict[str, Any] | None
+) -> None:
+    again = ContainerHistory("again", "again", "h", 0, managed=True)
+    other = ContainerHistory("other", "other", "h", 0, weight=512.0)
+    found = realise(ModeChoice(mode, ""), host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
+                    "0-1", (again, other))  # fmt: skip
+    assert found.settings.get("again") == setting
+    assert "other" not in found.settings
+    # The same where no other job runs.
+    assert realise(ModeChoice(mode, ""), host(), "0-1", (again,)).settings.get("again") == setting
+
+
+def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_the_default() -> (
+    None
+):
+    left = ContainerHistory("left", "left", "h", 0, weight=2.0)
+    acting = host(job("a"), shares={"a": 1.0})
+    found = realise(ModeChoice(Mode.PRIORITY, ""), acting, without_progress=(left,))
+    assert found.settings["left"] == {"cpu_weight": 1024}
+    idle = host(job("a"), shares={"a": None})
+    assert realise(ModeChoice(Mode.PRIORITY, ""), idle, without_progress=(left,)).settings == {}
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_without_a_share_nothing_is_set(mode: Mode) -> None:
+    assert settings_of(mode, host(job("a"), job("b"), shares={"a": None, "b": None})) == {}
+    assert settings_of(mode, host(job("a"), cpus=0.0, shares={"a": 0.5})) == {}

@@ -1,0 +1,30 @@
+"""Turns in which the other jobs are paused, worked by hand."""
+
+from __future__ import annotations
+
+from helpers.realising import host, job, settings_of
+
+from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.realise import realise
+
+
+def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
+    jobs = [job("a", 2), job("b", 1), job("c", 1)]
+    found = realise(
+        ModeChoice(Mode.ROTATE, "", 2.0), host(*jobs, shares={"a": 0.75, "b": 0.2, "c": 0.05})
+    )
+    assert found.takes_turns
+    assert found.settings == {
+        "a": {"group": 0, "turn_s": 3.0}, "b": {"group": 1, "turn_s": 1.0},
+        "c": {"group": 1, "turn_s": 1.0},
+    }  # fmt: skip
+
+
+def test_no_turn_is_shorter_than_a_tenth_of_the_quantum() -> None:
+    jobs = [job("a", 2), job("b", 2)]
+    found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.999, "b": 0.001}))
+    assert found["b"]["turn_s"] == 0.2
+
+
+def test_no_job_takes_turns_where_all_fit() -> None:
+    assert settings_of(Mode.ROTATE, host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5})) == {}

@@ -1,0 +1,64 @@
+"""Whether two settings differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.strategies import settings_
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dltools.plan.realisation.settings import SETTINGS, differs
+
+
+@pytest.mark.parametrize(
+    ("wanted", "present", "expected"),
+    [
+        pytest.param({}, {}, False, id="nothing wanted"),
+        pytest.param({}, {"cpus": 2.0}, False, id="nothing wanted of something"),
+        pytest.param({"cpus": 1.0}, {}, True, id="unknown"),
+        pytest.param({"cpus": None}, {}, True, id="unknown against no quota"),
+        pytest.param({"cpus": 1.0}, {"memory": 1}, True, id="another is known"),
+        pytest.param({"cpus": 1.0}, {"cpus": 1.0, "memory": 1}, False, id="others do not count"),
+        pytest.param({"cpus": 1}, {"cpus": 1.0}, False, id="integer and real"),
+        pytest.param({"cpus": 1.0}, {"cpus": 1.009}, False, id="within a hundredth"),
+        pytest.param({"cpus": 1.0}, {"cpus": 1.011}, True, id="over a hundredth"),
+        pytest.param({"cpus": 0.01}, {"cpus": 0.0119}, False, id="within the engine's precision"),
+        pytest.param({"cpus": 0.01}, {"cpus": 0.0125}, True, id="over the engine's precision"),
+        pytest.param({"cpus": None}, {"cpus": None}, False, id="no quota twice"),
+        pytest.param({"cpus": None}, {"cpus": 4.0}, False, id="no quota and all"),
+        pytest.param({"cpus": None}, {"cpus": 16.0}, False, id="no quota and more than all"),
+        pytest.param({"cpus": 8.0}, {"cpus": None}, False, id="more than all and no quota"),
+        pytest.param({"cpus": 8.0}, {"cpus": 5.0}, False, id="more than all twice"),
+        pytest.param({"cpus": None}, {"cpus": 3.9}, True, id="no quota and nearly all"),
+        pytest.param({"cpus": 3.9}, {"cpus": None}, True, id="nearly all and no quota"),
+        pytest.param({"cpu_weight": 1024}, {"cpu_weight": 1030.0}, False, id="weights alike"),
+        pytest.param({"cpu_weight": 1024}, {"cpu_weight": 1040}, True, id="weights apart"),
+        pytest.param({"cpu_weight": 1024}, {"cpu_weight": None}, True, id="no weight"),
+        pytest.param({"cpuset": "0-3"}, {"cpuset": "0-3"}, False, id="one cpuset"),
+        pytest.param({"cpuset": "0"}, {"cpuset": "1"}, True, id="another cpuset"),
+        pytest.param({"cpuset": None}, {"cpuset": None}, False, id="no cpuset"),
+        pytest.param({"cpuset": None}, {"cpuset": "0"}, True, id="a cpuset to lift"),
+        pytest.param({"memory": 2**30}, {"memory": 2**30 + 4095}, False, id="a page"),
+        pytest.param({"memory": 2**30}, {"memory": 2**31}, True, id="twice the memory"),
+        pytest.param({"memory": None}, {"memory": 2**30}, True, id="a memory limit to lift"),
+        pytest.param({"memory": None}, {"memory": None}, False, id="no memory limit"),
+        pytest.param({"cpus": 1, "memory": 9}, {"cpus": 1, "memory": 5}, True, id="one of two"),
+    ],
+)  # fmt: skip
+def test_settings_differ(wanted: dict[str, Any], present: dict[str, Any], expected: bool) -> None:
+    assert differs(wanted, present, cpus=4.0) is expected
+
+
+@settings(max_examples=100)
+@given(wanted=settings_, cpus=st.floats(0.1, 256))
+def test_settings_do_not_differ_from_themselves(wanted: dict[str, Any], cpus: float) -> None:
+    assert not differs(wanted, wanted, cpus)
+
+
+@settings(max_examples=100)
+@given(wanted=settings_, name=st.sampled_from(SETTINGS))
+def test_a_setting_that_is_not_known_differs(wanted: dict[str, Any], name: str) -> None:
+    present = {key: value for key, value in wanted.items() if key != name}
+    assert differs(wanted, present, 4.0) is (name in wanted)
