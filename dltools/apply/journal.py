@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.pauses import Run
+from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.errors import DataError, OutputError
 from dltools.files import atomic_file
 from dltools.plan.realisation.settings import Settings
@@ -39,7 +39,7 @@ class Entry:
     kernel: Mapping[str, str]
     state: str | None = None
     since: str = ""
-    run: Run = field(default_factory=Run)
+    run: ApplyRun = UNKNOWN_RUN
 
 
 class Journal:
@@ -87,7 +87,7 @@ class Journal:
             data = json.loads(path.read_bytes())
             if data.pop("v") != VERSION:
                 raise ValueError("it has another version")
-            data["run"] = Run.read(data.get("run") or {})
+            data["run"] = ApplyRun.from_json(data.get("run") or {})
             entry = Entry(**data)
             _check_types(entry)
             return entry

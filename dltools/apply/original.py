@@ -16,14 +16,14 @@ from dltools.apply.journal import Entry, Journal, timestamp
 from dltools.apply.located import LocatedContainer
 from dltools.apply.settings import recorded_settings, settings_in_force
 from dltools.engine.containers import Engine, RefusedError
-from dltools.engine.pauses import Run
+from dltools.engine.runs import ApplyRun
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 
 
 class Originals:
     """Records the containers that one run of dl-apply changes."""
 
-    def __init__(self, engine: Engine, journal: Journal, run: Run) -> None:
+    def __init__(self, engine: Engine, journal: Journal, run: ApplyRun) -> None:
         """Nothing is recorded yet. `run` may be replaced: entries name the latest one."""
         self.run = run
         self.changed: set[str] = set()

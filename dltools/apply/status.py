@@ -9,9 +9,9 @@ from pathlib import Path
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.located import Locator
 from dltools.apply.settings import current_settings, settings_in_force
-from dltools.engine import pauses
 from dltools.engine.containers import Engine, GoneError
-from dltools.engine.pauses import Note, Run
+from dltools.engine.runs import ApplyRun
+from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import DataError
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.settings import Settings
@@ -30,7 +30,7 @@ class ChangedContainer:
     original: Settings
     current: Settings | None
     since: str
-    run: Run
+    run: ApplyRun
     state_directory: Path
 
 
@@ -40,7 +40,7 @@ class _Known:
 
     container_id: str
     entry: Entry | None
-    note: Note | None
+    note: TurnNote | None
     state_directory: Path
 
 
@@ -48,7 +48,7 @@ def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[Chan
     """Return the changed containers of an engine, by name. Raises as the engine does."""
     known: dict[str, _Known] = {}
     for directory in directories:
-        notes = pauses.notes([directory], engine.id)
+        notes = read_notes([directory], engine.id)
         entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
         for key in {**entries, **notes}:
             known.setdefault(key, _Known(key, entries.get(key), notes.get(key), directory))
@@ -80,7 +80,7 @@ def _changed_container(engine: Engine, locator: Locator, known: _Known) -> Chang
         original=_original(known, current),
         current=current,
         since=noted.since,
-        run=note.run if note and (note.run.alive or not entry) else noted.run,
+        run=note.run if note and (note.run.is_alive or not entry) else noted.run,
         state_directory=known.state_directory,
     )
 
@@ -92,7 +92,7 @@ def _current(engine: Engine, locator: Locator, known: _Known) -> Settings:
     current = current_settings(engine, located)
     if known.note or (known.entry and known.entry.state):
         current["state"] = located.container.state
-    if known.note and known.note.seconds and known.note.run.alive:
+    if known.note and known.note.seconds and known.note.run.is_alive:
         current |= {"group": known.note.group, "turn_s": known.note.seconds}
     return current
 

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable
 
 from dltools.apply.pauses import unpause
 from dltools.apply.turn import Turn
-from dltools.apply.turn_notes import TurnNotes
+from dltools.apply.turn_files import TurnFiles
 from dltools.engine.containers import Engine, GoneError, RefusedError
-from dltools.engine.pauses import how_to_unpause, listed
+from dltools.engine.turn_notes import how_to_unpause, listed
 from dltools.errors import DltoolsError, UnavailableError
 
 _WAITS_S = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -24,12 +24,12 @@ _WAITS_S = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 class TurnPauser:
     """Pauses and unpauses containers of one engine. Those that leave the rotation are unpaused for
-    good, and their notes removed."""
+    good, and their files removed."""
 
-    def __init__(self, engine: Engine, notes: TurnNotes) -> None:
+    def __init__(self, engine: Engine, files: TurnFiles) -> None:
         """No container is paused yet."""
         self._engine = engine
-        self._notes = notes
+        self._files = files
         self._paused: set[str] = set()  # when last seen
         self._refused: set[str] = set()  # the engine refused to unpause them
         self._leaving: list[Turn] = []
@@ -78,7 +78,7 @@ class TurnPauser:
     def forget(self, turn: Turn) -> None:
         """Forget a container that has ended or takes no more turns."""
         self._refused.discard(turn.container_id)
-        self._notes.remove(turn.container_id)
+        self._files.remove(turn.container_id)
 
     def leave(self, turns: Iterable[Turn], staying: Collection[str] = ()) -> None:
         """Let containers leave the rotation, but those with the ids `staying`."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dltools.apply.turn import Turn
-from dltools.apply.turn_notes import TurnNotes
+from dltools.apply.turn_files import TurnFiles
 from dltools.apply.turn_pauser import TurnPauser
 from dltools.engine.containers import Engine
-from dltools.engine.pauses import Run
+from dltools.engine.runs import ApplyRun
 from dltools.errors import UnavailableError
 
 CHECK_S = 0.25
@@ -24,15 +24,15 @@ class Rotation:
         self,
         engine: Engine,
         directory: Path,
-        run: Run | None = None,
+        run: ApplyRun | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start empty. Files in `directory` name the containers that take turns, and `run`, the run
         of dl-apply that pauses them."""
-        self.run = run or Run()
+        self.run = run or ApplyRun()
         self._clock = clock
-        self._notes = TurnNotes(directory, engine.id)
-        self._pauser = TurnPauser(engine, self._notes)
+        self._files = TurnFiles(directory, engine.id)
+        self._pauser = TurnPauser(engine, self._files)
         self._turns: list[Turn] = []
         self._current: int | None = None  # the group whose turn it is
         self._turn_ends = 0.0
@@ -59,7 +59,7 @@ class Rotation:
         self._turns = sorted(turns, key=lambda turn: (turn.group, turn.name))
         self._unpause_leaving()
         for turn in self._turns:
-            self._notes.write(turn, self.run)
+            self._files.write(turn, self.run)
         if not self._turns:
             self._current = None
             return

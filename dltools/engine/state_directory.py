@@ -32,8 +32,8 @@ def earlier(asked: Path | None = None) -> Path | None:
     return home if by_default and home != SYSTEM and home.is_dir() else None
 
 
-def places(asked: Path | None = None) -> list[Path]:
-    """Return every place where state of this machine may be, the one in force first."""
+def all_directories(asked: Path | None = None) -> list[Path]:
+    """Return every directory where state of this machine may be, the one in use first."""
     return list(dict.fromkeys((directory(asked), SYSTEM, _in_home())))
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dltools.engine import host, pauses
+from dltools.engine import host
 from dltools.engine.containers import Engine
-from dltools.engine.pauses import Note
+from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.observations.table import Row
 from dltools.probe.gpu import Gpus
 from dltools.probe.inventory import Inventory, Watched
@@ -25,13 +25,13 @@ class Counters:
         self._engine = engine
         self._state_directories = state_directories
         self._gpus = Gpus()
-        self._turns: Mapping[str, Note] = {}
+        self._turns: Mapping[str, TurnNote] = {}
 
     def read(self, inventory: Inventory) -> list[Row]:
         """Return the rows of the host (the first), of the containers and of the GPUs, now."""
         common = {"time": datetime.now(UTC), "host": self._engine.host}
         gpus = self._gpus.sample(time.monotonic())
-        self._turns = pauses.notes(self._state_directories, self._engine.id)
+        self._turns = read_notes(self._state_directories, self._engine.id)
         host_row = self._host_row(inventory)
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
         rows = [host_row]
@@ -50,7 +50,7 @@ class Counters:
             watched.container.name
             for id_, note in sorted(self._turns.items())
             if (watched := running.get(id_)) and watched.container.state == "paused"
-            and not note.run.alive
+            and not note.run.is_alive
         ]  # fmt: skip
 
     def _host_row(self, inventory: Inventory) -> Row:
@@ -74,7 +74,7 @@ class Counters:
     def _container_row(self, watched: Watched, host_row: Row) -> Row:
         row = container_row(watched.container, watched.cgroup, watched.gaps, host_row)
         turn = self._turns.get(watched.container.id)
-        if turn is not None and turn.run.alive:
+        if turn is not None and turn.run.is_alive:
             row["turn_seconds"] = turn.seconds
         return row
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dltools.apply.journal import Entry, Journal
-from dltools.engine.pauses import Run
+from dltools.engine.runs import ApplyRun
 from dltools.errors import DataError, OutputError
 
 
@@ -142,7 +142,7 @@ def test_files_of_others_are_passed_over(journal: Journal, directory: Path) -> N
 def test_when_and_by_which_run_is_kept_and_may_be_missing(
     journal: Journal, directory: Path
 ) -> None:
-    whole = entry(since="2026-01-31T12:00:00Z", run=Run(7, 8, "dl-apply --restore", "srtf"))
+    whole = entry(since="2026-01-31T12:00:00Z", run=ApplyRun(7, 8, "dl-apply --restore", "srtf"))
     journal.add(whole)
     assert journal.entries("E1") == [whole]
     (path,) = directory.iterdir()

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from dltools.apply import turn_pauser
+from dltools.apply.leftovers import Leftover, unpause_leftovers
 from dltools.apply.turn import Turn
-from dltools.apply.turn_notes import Unpaused, unpause_all_noted
 from dltools.apply.turns import Rotation
 from dltools.engine.containers import RefusedError
-from dltools.engine.pauses import Run, load
+from dltools.engine.runs import ApplyRun
+from dltools.engine.turn_notes import read_note
 from dltools.errors import UnavailableError
 
 
@@ -68,7 +69,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def rotation(engine: Engine, tmp_path: Path, clock: Clock) -> Rotation:
-    run = Run.this("dl-apply --restore")
+    run = ApplyRun.of_this_process("dl-apply --restore")
     return Rotation(engine, tmp_path / "rotation", run, clock)  # type: ignore[arg-type]
 
 
@@ -85,12 +86,12 @@ def test_a_file_names_each_container_that_takes_turns_and_the_run(
 ) -> None:
     rotation.set_turns(turns("a", "b"))
     assert noted(tmp_path) == {"a", "b"}
-    note = load(tmp_path / "rotation" / "b.json")
+    note = read_note(tmp_path / "rotation" / "b.json")
     assert (note.group, note.seconds, note.run.command) == (1, 2.0, "dl-apply --restore")
-    assert note.run.alive
+    assert note.run.is_alive
     since = note.since
     rotation.set_turns([*turns("a"), Turn("b", "b", 1, 3.0)])
-    note = load(tmp_path / "rotation" / "b.json")
+    note = read_note(tmp_path / "rotation" / "b.json")
     assert (note.seconds, note.since) == (3.0, since)
     rotation.end()
     assert noted(tmp_path) == set()
@@ -118,7 +119,7 @@ def test_a_container_that_stays_paused_keeps_its_note_and_is_named(
     assert engine.states == {"a": "running", "b": "paused", "c": "running"}
     assert noted(tmp_path) == {"b"}
     engine.refusals.clear()
-    assert list(unpause_all_noted(engine, tmp_path / "rotation")) == [Unpaused("b")]  # type: ignore[arg-type]
+    assert list(unpause_leftovers(engine, tmp_path / "rotation")) == [Leftover("b")]  # type: ignore[arg-type]
     assert engine.states["b"] == "running"
 
 
@@ -156,8 +157,8 @@ def test_one_that_stays_paused_keeps_no_other_paused(
 ) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     engine.refusals = {"b": 10**6}
-    found = list(unpause_all_noted(engine, tmp_path / "rotation"))  # type: ignore[arg-type]
-    assert found == [Unpaused("b", "containerd is stopping"), Unpaused("c")]
+    found = list(unpause_leftovers(engine, tmp_path / "rotation"))  # type: ignore[arg-type]
+    assert found == [Leftover("b", "containerd is stopping"), Leftover("c")]
     assert engine.states["c"] == "running"
     assert noted(tmp_path) == {"b"}
 

@@ -17,7 +17,7 @@ from dltools.apply.located import Locator
 from dltools.apply.original import Originals
 from dltools.apply.turns import Rotation
 from dltools.engine.containers import Engine, RefusedError
-from dltools.engine.pauses import Run
+from dltools.engine.runs import ApplyRun
 from dltools.plan.reading import load_plans
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Status
@@ -162,7 +162,7 @@ def test_an_update_that_breaks_off_half_way_is_taken_back(
 def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
     """Leave an entry in the journal and a record that an earlier version would have left."""
     engine = actuator.engine
-    originals = Originals(engine, Journal(state / "journal"), Run())
+    originals = Originals(engine, Journal(state / "journal"), ApplyRun())
     originals.record(originals.describe(Locator(engine).find(job.id)))
     job.engine.update(job.id, record)
 

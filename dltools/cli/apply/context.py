@@ -32,14 +32,14 @@ class ApplyContext:
         """Return the state directories to look into, the one in use first."""
         from dltools.engine import state_directory
 
-        return state_directory.places(self._state_directory)
+        return state_directory.all_directories(self._state_directory)
 
     def connect(self) -> Engine:
         """Connect to the engine.
 
         Raises `UnavailableError` with the names of containers that a killed run has left paused.
         """
-        from dltools.engine import pauses
+        from dltools.engine import turn_notes
         from dltools.engine.connect import connect
         from dltools.engine.containers import Engine
         from dltools.engine.patience import Patient
@@ -48,16 +48,16 @@ class ApplyContext:
         try:
             return Engine(Patient(connect(), self._patience, self._report_waiting))
         except UnavailableError as error:
-            notes = pauses.notes(self.state_directories(), None).values()
-            names = [note.name for note in notes if not note.run.alive]
+            notes = turn_notes.read_notes(self.state_directories(), None).values()
+            names = [note.name for note in notes if not note.run.is_alive]
             if not names:
                 raise
-            raise UnavailableError(
-                f"{error} {pauses.listed(names)} may be paused; {pauses.how_to_unpause(names)}"
-            ) from error
+            hint = turn_notes.how_to_unpause(names)
+            reason = f"{error} {turn_notes.listed(names)} may be paused; {hint}"
+            raise UnavailableError(reason) from error
 
     def _report_waiting(self, error: UnavailableError) -> None:
-        from dltools.engine.pauses import listed
+        from dltools.engine.turn_notes import listed
 
         names = self._rotation.paused_names() if self._rotation else []
         verb = "is" if len(names) == 1 else "are"
@@ -74,7 +74,7 @@ class ApplyContext:
         from dltools.apply.journal import Journal
         from dltools.apply.turns import Rotation
         from dltools.engine import state_directory
-        from dltools.engine.pauses import Run
+        from dltools.engine.runs import ApplyRun
         from dltools.files import locked
 
         home = state_directory.directory(self._state_directory)
@@ -86,7 +86,7 @@ class ApplyContext:
                 self._report_left_paused(engine)
             else:
                 self._unpause_left_paused(engine, home / "rotation")
-            run = Run.this(" ".join(["dl-apply", *sys.argv[1:]]))
+            run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
             self._rotation = Rotation(engine, home / "rotation", run)
             yield Actuator(engine, Journal(home / "journal"), self._rotation, dry_run=dry_run)
 
@@ -97,9 +97,9 @@ class ApplyContext:
             complain(message)
 
     def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
-        from dltools.apply.turn_notes import unpause_all_noted
+        from dltools.apply.leftovers import unpause_leftovers
 
-        for one in unpause_all_noted(engine, notes):
+        for one in unpause_leftovers(engine, notes):
             self.has_unpaused = True
             failure = f"the engine refuses to unpause it: {one.refusal}"
             became = failure if one.refusal else "it is unpaused now"

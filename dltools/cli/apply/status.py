@@ -49,22 +49,27 @@ def _record(one: ChangedContainer) -> Mapping[str, Any]:
         "found": one.original,
         "now": one.current,
         "since": one.since or None,
-        "run": {"pid": run.pid, "alive": run.alive, "policy": run.policy, "command": run.command},
+        "run": {
+            "pid": run.pid,
+            "alive": run.is_alive,
+            "policy": run.policy,
+            "command": run.command,
+        },
         "state_dir": str(one.state_directory),
     }
 
 
 def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
     """Say which containers a killed run has left paused, "" where there are none."""
-    from dltools.engine import pauses
+    from dltools.engine import turn_notes
 
-    noted = {key: note for key, note in pauses.notes(directories, engine.id).items()
-             if not note.run.alive}  # fmt: skip
+    noted = {key: note for key, note in turn_notes.read_notes(directories, engine.id).items()
+             if not note.run.is_alive}  # fmt: skip
     if not noted:
         return ""
     paused = {one["Id"] for one in engine.containers() if one.get("State") == "paused"}
     names = [note.name for key, note in noted.items() if key in paused]
-    return pauses.left_paused(names) if names else ""
+    return turn_notes.left_paused(names) if names else ""
 
 
 def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:

@@ -47,13 +47,13 @@ def changed_table(rows: Iterable[ChangedContainer]) -> Table:
         before, now = changed(
             one.original, {"state": "gone"} if one.current is None else one.current
         )
-        run, ended = one.run, "" if one.run.alive else " (ended)"
+        run, ended = one.run, "" if one.run.is_alive else " (ended)"
         table.add_row(
             one.name,
             described(one.original) if before == "-" else before,
             now,
             f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-",
             f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",
-            style="" if one.run.alive else "yellow",
+            style="" if one.run.is_alive else "yellow",
         )
     return table

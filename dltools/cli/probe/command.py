@@ -206,7 +206,7 @@ def probe(
 
     filters = {key: value for key, value in (("label", label), ("name", name)) if value}
     asked = Options(filters, since, regex, frozenset(metric or ()), names,
-                    state_directory.places(state_dir))  # fmt: skip
+                    state_directory.all_directories(state_dir))  # fmt: skip
     sampler = Sampler(Engine(), asked)
     if list_metrics:
         _print_metrics(sampler.sample())
@@ -337,7 +337,7 @@ def _sampled(sampler: Sampler, patience: float) -> list[Row]:
 
 def _tell_of_paused(sampler: Sampler, told: set[str]) -> None:
     """Say once of each container that it is left paused by a dl-apply that is gone."""
-    from dltools.engine.pauses import left_paused
+    from dltools.engine.turn_notes import left_paused
 
     names = [name for name in sampler.left_paused() if name not in told]
     told.update(names)

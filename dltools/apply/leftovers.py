@@ -1,0 +1,39 @@
+"""Unpausing the containers that a killed run has left paused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dltools.apply.pauses import unpause
+from dltools.engine.containers import Engine, RefusedError
+from dltools.engine.turn_notes import read_note
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A container that was left paused. `refusal` says why the engine leaves it paused, "" where
+    it is unpaused now."""
+
+    name: str
+    refusal: str = ""
+
+
+def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
+    """Unpause the containers that notes in a directory name, and yield those that were paused.
+
+    Raises `DataError` for a damaged note.
+    """
+    for path in sorted(directory.glob("*.json")):
+        note = read_note(path)
+        if note.engine != engine.id:
+            continue
+        try:
+            was_paused = unpause(engine, note.container_id)
+        except RefusedError as error:
+            yield Leftover(note.name, str(error))
+            continue
+        path.unlink(missing_ok=True)
+        if was_paused:
+            yield Leftover(note.name)

@@ -1,0 +1,69 @@
+"""Runs of dl-apply: which process it is, and whether it still runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRun:
+    """A run of dl-apply: its process, when that began (clock ticks since the machine's start), its
+    command line, and the policy whose plan it applies. All are empty if the run is unknown."""
+
+    pid: int = 0
+    began: int = 0
+    command: str = ""
+    policy: str = ""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process still runs, and not another one that got its number."""
+        if self.pid <= 0:
+            return False
+        began = process_start(self.pid)
+        return began == self.began if began else _exists(self.pid)
+
+    @classmethod
+    def of_this_process(cls, command: str) -> ApplyRun:
+        """Return the run that this process is."""
+        return cls(os.getpid(), process_start(os.getpid()), command)
+
+    @classmethod
+    def from_json(cls, data: object) -> ApplyRun:
+        """Return a run from JSON values. Raises TypeError or ValueError."""
+        if not isinstance(data, Mapping):
+            raise TypeError("a run is not an object")
+        known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
+        for name, value in known.items():
+            if type(value) is not type(getattr(UNKNOWN_RUN, name)):
+                raise ValueError(f"a run's {name} has the wrong type")
+        return cls(**known)
+
+
+UNKNOWN_RUN = ApplyRun()
+
+
+def process_start(pid: int) -> int:
+    """Return when a process began, in clock ticks since the machine's start; 0 if it is not there.
+
+    Its name, which may hold anything, ends with the last bracket.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        return int(text.rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _exists(pid: int) -> bool:
+    """Tell whether a process exists that /proc does not show."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False  # /proc would have shown it: it has just ended

@@ -1,0 +1,84 @@
+"""Notes of containers that take turns: files that outlive the dl-apply that wrote them.
+
+So dl-probe and the next dl-apply know which containers may have been left paused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
+from dltools.errors import DataError
+
+_NAMED = 5
+"""How many containers a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnNote:
+    """A container that takes turns: the number of its group, the length of its turn (s), since when
+    (RFC 3339) and by which run."""
+
+    engine: str
+    container_id: str
+    name: str
+    group: int = 0
+    seconds: float = 0.0
+    since: str = ""
+    run: ApplyRun = UNKNOWN_RUN
+
+    def to_json(self) -> bytes:
+        """Return the note as the text of its file."""
+        return json.dumps(asdict(self)).encode()
+
+
+def read_note(path: Path) -> TurnNote:
+    """Read a note, also one of an earlier version. Raises `DataError`."""
+    try:
+        data: Any = json.loads(path.read_bytes())
+        if isinstance(data, list):
+            engine, container_id, name = map(str, data)
+            return TurnNote(engine, container_id, name)
+        return TurnNote(
+            str(data["engine"]), str(data["container_id"]), str(data["name"]), int(data["group"]),
+            float(data["seconds"]), str(data["since"]), ApplyRun.from_json(data["run"]),
+        )  # fmt: skip
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{path}: damaged note of a container's turns: {error}") from error
+
+
+def read_notes(directories: Iterable[Path], engine: str | None) -> dict[str, TurnNote]:
+    """Return the notes of one engine's containers (None: of all) in state directories, by id.
+
+    Notes that cannot be read are left out.
+    """
+    found: dict[str, TurnNote] = {}
+    for directory in directories:
+        for path in sorted((directory / "rotation").glob("*.json")):
+            try:
+                note = read_note(path)
+            except DataError:
+                continue
+            if engine in (None, note.engine):
+                found.setdefault(note.container_id, note)
+    return found
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def left_paused(names: Sequence[str]) -> str:
+    """Say that a run was killed and left containers paused, and how to unpause them."""
+    return f"a killed dl-apply has left {listed(names)} paused; {how_to_unpause(names)}"
+
+
+def how_to_unpause(names: Sequence[str]) -> str:
+    """Say how to unpause containers."""
+    return f"run dl-apply --undo, or docker unpause {' '.join(names[:_NAMED])}"

@@ -1,0 +1,33 @@
+"""Runs of dl-apply: known by their process and when it began."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from dltools.engine.runs import ApplyRun, process_start
+
+
+def test_a_run_lives_as_long_as_its_process() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    began = process_start(child.pid)
+    run = ApplyRun(child.pid, began)
+    assert run.is_alive
+    assert not ApplyRun(child.pid, began + 1).is_alive  # another process with its number
+    child.communicate()
+    assert not run.is_alive
+    assert ApplyRun.of_this_process("dl-apply").is_alive
+    assert not ApplyRun().is_alive
+
+
+def test_a_run_comes_back_from_json() -> None:
+    assert ApplyRun.from_json({"pid": 7, "policy": "srtf", "more": 1}) == ApplyRun(7, policy="srtf")
+    assert ApplyRun.from_json({}) == ApplyRun()
+
+
+@pytest.mark.parametrize("data", [[], "x", 7, None, {"pid": "7"}, {"pid": True}, {"command": 3}])
+def test_what_is_no_run_is_refused(data: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        ApplyRun.from_json(data)
