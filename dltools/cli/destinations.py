@@ -1,28 +1,20 @@
-"""The files that -o names: what appears whole, what is written in place, what is refused; and the
-format, which a file's name decides."""
+"""The files that -o names: what appears whole, what is written in place, what is refused."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import IO, TypeVar
-
-import typer
+from typing import IO
 
 from dltools.errors import OutputError
 from dltools.files import atomic_file, named
 
 _DESCRIPTOR = re.compile(rf"/proc/{os.getpid()}/(?:task/\d+/)?fd/(\d+)")
 _MOST_LINKS = 40
-_ANY = (".txt",)
-"""Suffixes that go with every format."""
-
-_Format = TypeVar("_Format", bound=StrEnum)
 
 
 @contextmanager
@@ -111,22 +103,3 @@ def _is_regular(place: Path) -> bool:
         return stat.S_ISREG(place.stat().st_mode)
     except OSError:
         return True  # nothing is there yet
-
-
-# The format
-
-
-def format_of(
-    wanted: _Format, auto: _Format, output: str | Path | None, suffixes: Mapping[str, _Format]
-) -> _Format:
-    """Return the format that --format asks for, else the one that the name of -o ends in, else
-    `auto`. Raises `BadParameter` where the two contradict each other."""
-    suffix = "" if output is None else Path(output).suffix.lower()
-    named_ = suffixes.get(suffix, auto)
-    if wanted is auto:
-        return named_
-    if named_ not in (auto, wanted) and suffix not in _ANY:
-        raise typer.BadParameter(
-            f"{output} ends in {suffix}, which is {named_}, but --format {wanted} asks for another"
-        )
-    return wanted

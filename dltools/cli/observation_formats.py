@@ -9,18 +9,18 @@ from dltools.observations.formats import registry
 
 if TYPE_CHECKING:
 
-    class Output(StrEnum):
-        """What --format may be: these, and the formats of the registry by their names."""
+    class ObservationFormat(StrEnum):
+        """The formats of observations: these, and the formats of the registry by their names."""
 
         AUTO = "auto"
         TABLE = "table"
 
 else:
-    Output = StrEnum("Output", [("AUTO", "auto"), ("TABLE", "table"),
+    ObservationFormat = StrEnum("ObservationFormat", [("AUTO", "auto"), ("TABLE", "table"),
                                 *((name.upper(), name) for name in registry.FORMATS)])  # fmt: skip
 
-WHOLE, STREAM = Output("parquet"), Output("arrow")
+WHOLE, STREAM = ObservationFormat("parquet"), ObservationFormat("arrow")
 """What `auto` is for a file or a pipe: of one sample, of a stream of samples."""
 
-SUFFIXES = {suffix: Output(name) for suffix, name in registry.SUFFIXES.items()}
+SUFFIXES = {suffix: ObservationFormat(name) for suffix, name in registry.SUFFIXES.items()}
 """How the names of observations end."""

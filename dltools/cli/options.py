@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dltools import __version__
-from dltools.errors import ConfigError
 from dltools.notation.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ Verbose = Annotated[
 Input = Annotated[str, typer.Argument(metavar="[FILE]", help="Input file; - is standard input.")]
 
 
-def seconds(text: str) -> float:
+def duration(text: str) -> float:
     """Read a duration: a number of seconds, or one with the unit s, m, h or d."""
     try:
         found = parse_duration(text)
@@ -66,10 +65,18 @@ def seconds(text: str) -> float:
 Patience = Annotated[
     float,
     typer.Option(
-        parser=seconds,
+        parser=duration,
         metavar="TIME",
         envvar="DLTOOLS_PATIENCE",
         help="Wait this long for an engine that restarts.",
+    ),
+]
+Realize = Annotated[
+    str,
+    typer.Option(
+        metavar="MODE",
+        envvar="DLTOOLS_REALIZE",
+        help="How allocations become settings: auto, quota, weight, priority, rotate or cores.",
     ),
 ]
 StateDir = Annotated[
@@ -80,17 +87,6 @@ StateDir = Annotated[
         help="Directory where dl-apply keeps its journal and turns, if not the default one.",
     ),
 ]
-
-
-def assigned(assignments: Iterable[str]) -> dict[str, object]:
-    """Read what --set gave: NAME=VALUE each. Raises `ConfigError`."""
-    found: dict[str, object] = {}
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {assignment}: not NAME=VALUE")
-        found[key.strip()] = value.strip()
-    return found
 
 
 def moment(text: str) -> datetime:

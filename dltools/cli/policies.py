@@ -1,8 +1,9 @@
-"""Policies as the command line names them: plug-ins, and how allocations are realised."""
+"""Policies as the command line names them: plug-ins, parameters and realisations."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dltools.cli.exits import complain
@@ -18,20 +19,32 @@ def allowed_plugins() -> list[str] | None:
     return None if names is None else [name for name in names.split(",") if name]
 
 
-def complain_of_plugins() -> None:
-    """Say which plug-ins do not load; the others are none the worse for it."""
+def warn_of_broken_plugins() -> None:
+    """Print a warning for each plug-in that does not load; the others are used."""
     from dltools.plan.policy import registry
 
     for wrong in registry.faults(allowed_plugins()).values():
         complain(f"{wrong}; left out")
 
 
+def parse_assignments(assignments: Iterable[str]) -> dict[str, object]:
+    """Return the values of --set, NAME=VALUE each, by name. Raises `ConfigError`."""
+    found: dict[str, object] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {assignment}: not NAME=VALUE")
+        found[key.strip()] = value.strip()
+    return found
+
+
 def realisation_options(text: str, quantum: float = 2.0) -> RealisationOptions:
-    """Return what --realize and --quantum ask for. Raises `ConfigError`."""
+    """Return how allocations become settings: --realize, and --quantum in seconds. Raises
+    `ConfigError`."""
     from dltools.plan.realisation.mode import Mode, RealisationOptions
 
     if not 0.1 <= quantum <= 3600:
-        raise ConfigError(f"--quantum {quantum:g}: from 0.1 to 3600 seconds")
+        raise ConfigError(f"--quantum must be between 0.1 and 3600 seconds, not {quantum:g}")
     if text == "auto":
         return RealisationOptions(None, quantum)
     try:

@@ -72,7 +72,7 @@ def apply(
     hold: Annotated[
         float | None,
         typer.Option(
-            parser=options.seconds,
+            parser=options.duration,
             metavar="TIME",
             help="How long to go on taking turns when the input has ended; by default until "
             "nobody waits any more.",

@@ -17,7 +17,12 @@ from dltools.cli.options import Input, Verbose, Version
 from dltools.cli.plan import planned
 from dltools.cli.plan.planned import Output
 from dltools.cli.plan.samples import Account, Samples, doubted
-from dltools.cli.policies import allowed_plugins, complain_of_plugins, realisation_options
+from dltools.cli.policies import (
+    allowed_plugins,
+    parse_assignments,
+    realisation_options,
+    warn_of_broken_plugins,
+)
 from dltools.cli.recordings import open_recording
 from dltools.errors import ConfigError
 
@@ -60,7 +65,7 @@ def plan(
         float,
         typer.Option(
             metavar="SEC",
-            parser=options.seconds,
+            parser=options.duration,
             help="With --realize rotate: the mean length of a turn.",
         ),
     ] = "2",  # type: ignore[assignment]
@@ -120,7 +125,7 @@ def plan(
         destinations.check(save_state)
     format_ = planned.chosen(format_, explain=explain)
     chosen = registry.get(policy, allowed_plugins())
-    complain_of_plugins()
+    warn_of_broken_plugins()
     parameters = _parameters(chosen, params, set_ or [])
     saved = planned.load_state(state, save_state)
     given = _targets(targets)
@@ -196,7 +201,7 @@ def _parameters(policy: Policy, file: Path | None, assignments: list[str]) -> An
             given |= tomllib.loads(inputs.read_text(file))
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{file}: {error}") from error
-    given |= options.assigned(assignments)
+    given |= parse_assignments(assignments)
     return build(policy.parameters, given)
 
 
@@ -204,7 +209,7 @@ def _list_policies() -> None:
     from dltools.plan.policy import registry
     from dltools.plan.policy.parameters import describe
 
-    complain_of_plugins()
+    warn_of_broken_plugins()
     for name, found in sorted(registry.policies(allowed_plugins()).items()):
         print(f"{name}: {found.help}")
         for p in describe(found.parameters):

@@ -14,11 +14,11 @@ import typer
 
 from dltools.cli import options
 from dltools.cli.console import make_console
-from dltools.cli.destinations import format_of
 from dltools.cli.exits import complain, guarded, run
+from dltools.cli.formats import by_name as format_of
 from dltools.cli.input_streams import open_log
-from dltools.cli.observation_formats import SUFFIXES, Output
-from dltools.cli.options import Patience, StateDir, Verbose, Version, seconds
+from dltools.cli.observation_formats import SUFFIXES, ObservationFormat
+from dltools.cli.options import Patience, StateDir, Verbose, Version, duration
 from dltools.cli.probe.outputs import chosen, opened
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def probe(
         typer.Option(
             "-i",
             "--interval",
-            parser=seconds,
+            parser=duration,
             metavar="TIME",
             help="Sample again and again, TIME apart. Without it: once.",
         ),
@@ -54,12 +54,12 @@ def probe(
     ] = None,
     duration: Annotated[
         float | None,
-        typer.Option(parser=seconds, metavar="TIME", help="Stop after this long; needs -i."),
+        typer.Option(parser=duration, metavar="TIME", help="Stop after this long; needs -i."),
     ] = None,
     since: Annotated[
         float,
         typer.Option(
-            parser=seconds,
+            parser=duration,
             metavar="TIME",
             envvar="DLTOOLS_SINCE",
             help="How much of the log history to read at first.",
@@ -68,7 +68,7 @@ def probe(
     window: Annotated[
         float,
         typer.Option(
-            parser=seconds,
+            parser=duration,
             metavar="TIME",
             envvar="DLTOOLS_WINDOW",
             help="Take two counter samples this far apart, so that rates are of now and "
@@ -135,7 +135,7 @@ def probe(
     rotate: Annotated[
         float,
         typer.Option(
-            parser=seconds,
+            parser=duration,
             metavar="TIME",
             envvar="DLTOOLS_ROTATE",
             help="Begin a new file in DIR this often, in a stream.",
@@ -150,14 +150,14 @@ def probe(
     patience: Patience = "60",  # type: ignore[assignment]
     state_dir: StateDir = None,
     format_: Annotated[
-        Output,
+        ObservationFormat,
         typer.Option(
             "--format",
             envvar="DLTOOLS_FORMAT",
             help="auto: as the name of --output ends; else a table on a terminal, Parquet, or "
             "Arrow for a stream.",
         ),
-    ] = Output.AUTO,
+    ] = ObservationFormat.AUTO,
     verbose: Verbose = False,
     version: Version = False,  # noqa: ARG001
 ) -> None:
@@ -218,13 +218,15 @@ def probe(
             _stream(sampler, writer, interval, count, duration, patience, verbose)
 
 
-def _asked(format_: Output, output: str | None, context: typer.Context) -> Output:
+def _asked(
+    format_: ObservationFormat, output: str | None, context: typer.Context
+) -> ObservationFormat:
     """Return what --format asks for; before DLTOOLS_FORMAT, a default, the name of a file goes."""
     source = context.get_parameter_source("format_")
     if output is None or source is None or source.name != "ENVIRONMENT":
         return format_
-    by_name = format_of(Output.AUTO, Output.AUTO, output, SUFFIXES)
-    return format_ if by_name is Output.AUTO else by_name
+    by_name = format_of(ObservationFormat.AUTO, output, SUFFIXES)
+    return format_ if by_name is ObservationFormat.AUTO else by_name
 
 
 def _saved_logs(files: list[str], regex: Pattern | None, start: datetime | None) -> list[Row]:

@@ -11,11 +11,11 @@ from typing import IO, TYPE_CHECKING
 
 import typer
 
-from dltools.cli import destinations
+from dltools.cli import destinations, formats
 from dltools.cli.console import make_console
 from dltools.cli.data import on_screen
 from dltools.cli.exits import complain
-from dltools.cli.observation_formats import STREAM, SUFFIXES, WHOLE, Output
+from dltools.cli.observation_formats import STREAM, SUFFIXES, WHOLE, ObservationFormat
 from dltools.errors import OutputError
 from dltools.observations.formats.registry import FORMATS
 
@@ -31,7 +31,7 @@ def is_dataset(output: str) -> bool:
     return output.endswith("/") or Path(output).is_dir()
 
 
-def chosen(wanted: Output, output: str | None, *, streaming: bool) -> Output:
+def chosen(wanted: ObservationFormat, output: str | None, *, streaming: bool) -> ObservationFormat:
     """Return the format to write in; binary is refused for a terminal.
 
     Raises `OutputError` for the root directory, which is nobody's directory of recordings.
@@ -41,28 +41,28 @@ def chosen(wanted: Output, output: str | None, *, streaming: bool) -> Output:
             raise OutputError("cannot create the output: its name is empty")
         if Path(output).exists() and Path(output).samefile("/"):
             raise OutputError(f"cannot create {output}: it is the root directory; name another")
-        if wanted not in (Output.AUTO, WHOLE):
+        if wanted not in (ObservationFormat.AUTO, WHOLE):
             raise typer.BadParameter(f"a directory holds Parquet, not {wanted}; use -o FILE")
         return WHOLE
     terminal = sys.stdout.isatty() if output is None else destinations.is_terminal(output)
-    wanted = destinations.format_of(wanted, Output.AUTO, output, SUFFIXES)
-    if wanted is not Output.AUTO:
+    wanted = formats.by_name(wanted, output, SUFFIXES)
+    if wanted is not ObservationFormat.AUTO:
         if terminal and _is_binary(wanted):
             raise typer.BadParameter(
                 f"{wanted} is binary and standard output is a terminal; use -o FILE or a pipe"
             )
         return wanted
     if terminal:
-        return Output.TABLE
+        return ObservationFormat.TABLE
     return STREAM if streaming else WHOLE
 
 
 @contextmanager
 def opened(
-    format_: Output, output: str | None, *, streaming: bool, rotate: float, since: float
+    format_: ObservationFormat, output: str | None, *, streaming: bool, rotate: float, since: float
 ) -> Iterator[Writer]:
     """Open the output; it is complete when the block ends, however it ends."""
-    if output is None and format_ is Output.TABLE and streaming and _is_live():
+    if output is None and format_ is ObservationFormat.TABLE and streaming and _is_live():
         from dltools.cli.probe.live import LiveTable
 
         with LiveTable() as live:
@@ -87,11 +87,11 @@ def opened(
             made.close()
 
 
-def _is_binary(format_: Output) -> bool:
+def _is_binary(format_: ObservationFormat) -> bool:
     return format_ in FORMATS and FORMATS[format_].is_binary
 
 
-def _holds_one_sample(format_: Output) -> bool:
+def _holds_one_sample(format_: ObservationFormat) -> bool:
     return format_ in FORMATS and FORMATS[format_].holds_one_sample
 
 
@@ -101,13 +101,13 @@ def _is_live() -> bool:
     return sys.stdout.isatty() and console.is_terminal and not console.is_dumb_terminal
 
 
-def _writer(format_: Output, out: IO[bytes]) -> Writer:
-    if format_ is Output.TABLE:
+def _writer(format_: ObservationFormat, out: IO[bytes]) -> Writer:
+    if format_ is ObservationFormat.TABLE:
         return _TableWriter(out)
     return FORMATS[format_].writer(on_screen(out))  # type: ignore[arg-type]
 
 
-def _to_stdout(format_: Output) -> Iterator[Writer]:
+def _to_stdout(format_: ObservationFormat) -> Iterator[Writer]:
     made = _writer(format_, sys.stdout.buffer)
     try:
         yield made

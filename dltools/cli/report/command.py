@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dltools.cli import destinations, options
+from dltools.cli import destinations, formats, options
 from dltools.cli.console import make_console
 from dltools.cli.data import on_screen
 from dltools.cli.exits import guarded, run
@@ -115,7 +115,7 @@ def report(
 
 
 def _shape(wanted: Output, output: Path | None) -> Output:
-    wanted = destinations.format_of(wanted, Output.AUTO, output, _SUFFIXES)
+    wanted = formats.by_name(wanted, output, _SUFFIXES)
     if wanted is Output.AUTO and output is not None:
         known = ", ".join(_SUFFIXES)
         raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")

@@ -1,12 +1,12 @@
-"""Where dl-sim's jobs come from: a workload file, a recording, a trace, or a rule."""
+"""The workloads of a simulation: from a workload file, a recording, a trace, or generated."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dltools import inputs
 from dltools.cli.input_streams import open_input
@@ -15,28 +15,40 @@ from dltools.errors import ConfigError, DataError
 if TYPE_CHECKING:
     import typer
 
+    from dltools.cli.sim.request import Source
     from dltools.sim.workload import HostSpec, Workload
 
 
-def from_file(name: str, context: typer.Context, seeds: Sequence[int]) -> list[Workload]:
-    """Read a workload file, - is standard input, for each seed."""
+def load_workloads(source: Source, context: typer.Context) -> list[Workload]:
+    """Return a workload for each seed of a source; a recording and a trace give a single one."""
+    if source.generate:
+        found = _generated(source)
+    elif source.trace:
+        found = [_traced(source)]
+    elif source.recording:
+        found = [_recorded(source.recording, context)]
+    else:
+        found = _from_file(source, context)
+    return found if source.spin is None else [_with_spin(one, source.spin) for one in found]
+
+
+def _from_file(source: Source, context: typer.Context) -> list[Workload]:
     from dltools.sim.workload_file import read
 
-    stream, shown = open_input(name, context)
+    stream, shown = open_input(source.file, context)
     try:
         text = inputs.read_small(stream, shown).decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{shown}: not a workload file: {error}") from error
-    folder = Path() if name == "-" else Path(name).parent
+    folder = Path() if source.file == "-" else Path(source.file).parent
 
     def load(file: str) -> str:
         return inputs.read_text(folder / file, DataError)
 
-    return [read(text, shown, seed, load) for seed in seeds]
+    return [read(text, shown, seed, load) for seed in source.seeds]
 
 
-def recorded(name: str, context: typer.Context) -> Workload:
-    """Make the jobs of a recording: a file, a directory, or - for standard input."""
+def _recorded(name: str, context: typer.Context) -> Workload:
     from dltools.cli.recordings import open_recording
     from dltools.observations.table import concat
     from dltools.sim.from_recording import workload
@@ -45,67 +57,71 @@ def recorded(name: str, context: typer.Context) -> Workload:
     return workload(concat(recording.tables), name)
 
 
-def generated(what: str, gap: float, nodes: list[HostSpec], seed: int) -> Workload:
-    """Make up the jobs that KIND:N asks for."""
+def _generated(source: Source) -> list[Workload]:
     from dltools.sim.generate import ARRIVALS, trainings
     from dltools.sim.workload import checked
 
-    kind, _, count = what.partition(":")
+    hosts = _hosts(source)
+    kind, _, count = source.generate.partition(":")
     if kind not in ARRIVALS or not count.isdecimal() or not 0 < int(count) <= 1_000_000:
-        raise ConfigError(f"--generate {what}: KIND:N, where KIND is {', '.join(ARRIVALS)} and N "
-                          "from 1 to 1,000,000")  # fmt: skip
-    return checked(trainings(int(count), kind, gap, seed), nodes, what)
+        raise ConfigError(f"--generate must be KIND:N, where KIND is one of {', '.join(ARRIVALS)} "
+                          f"and N is between 1 and 1000000, not {source.generate}")  # fmt: skip
+    return [
+        checked(trainings(int(count), kind, source.mean_gap_s, seed), hosts, source.generate)
+        for seed in source.seeds
+    ]
 
 
-def traced(
-    what: str, throughputs: Path | None, nodes: list[HostSpec], gap: float, seed: int
-) -> Workload:
-    """Read the jobs of the cluster trace that KIND:FILE names."""
+def _traced(source: Source) -> Workload:
     from dltools.sim import traces
     from dltools.sim.workload import checked
 
-    kind, _, name = what.partition(":")
+    hosts = _hosts(source)
+    kind, _, name = source.trace.partition(":")
     if kind not in traces.KINDS or not name:
-        raise ConfigError(f"--trace {what}: KIND:FILE, where KIND is {', '.join(traces.KINDS)}")
+        raise ConfigError(f"--trace must be KIND:FILE, where KIND is one of "
+                          f"{', '.join(traces.KINDS)}, not {source.trace}")  # fmt: skip
     text = inputs.read_text(Path(name), DataError)
     if kind == "alibaba":
-        return checked(traces.alibaba(text, name), nodes, name)
-    if kind == "pollux":
-        return checked(traces.pollux(text, name), nodes, name)
-    if kind == "philly":
-        return checked(traces.philly(text, name, gap, seed), nodes, name)
-    if throughputs is None:
-        raise ConfigError("--trace gavel needs --throughputs: how fast its jobs are is not in it")
+        jobs = traces.alibaba(text, name)
+    elif kind == "pollux":
+        jobs = traces.pollux(text, name)
+    elif kind == "philly":
+        jobs = traces.philly(text, name, source.mean_gap_s, source.seed)
+    else:
+        jobs = traces.gavel(text, _throughputs(source.throughputs), name)
+    return checked(jobs, hosts, name)
+
+
+def _throughputs(file: Path | None) -> Mapping[str, Any]:
+    if file is None:
+        raise ConfigError("--trace gavel needs --throughputs: the trace has no speeds of its jobs")
     try:
-        table = json.loads(inputs.read_text(throughputs, DataError))
+        table = json.loads(inputs.read_text(file, DataError))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{throughputs}: {error}") from error
+        raise DataError(f"{file}: {error}") from error
     if not isinstance(table, dict):
-        raise DataError(f"{throughputs}: not a table of throughputs")
-    return checked(traces.gavel(text, table, name), nodes, name)
+        raise DataError(f"{file}: not a table of throughputs")
+    return table
 
 
-def listed(file: Path) -> list[HostSpec]:
-    """Read a list of machines."""
+def _hosts(source: Source) -> list[HostSpec]:
+    """Return the hosts of a trace or of generated jobs."""
     from dltools.sim.traces import machines
+    from dltools.sim.workload import HostSpec
 
-    found = machines(inputs.read_text(file, DataError), str(file))
+    if source.host_list is None:
+        if not 0 < source.cpus < 1e6:
+            raise ConfigError("--cpus must be more than 0 and less than 1000000")
+        if not 1 <= source.nodes <= 100_000:
+            raise ConfigError("--nodes must be between 1 and 100000")
+        return [HostSpec(f"node-{k + 1}", source.cpus) for k in range(source.nodes)]
+    found = machines(inputs.read_text(source.host_list, DataError), str(source.host_list))
     if not found:
-        raise DataError(f"{file}: no machines")
+        raise DataError(f"{source.host_list}: no hosts")
     return found
 
 
-def spinning(workload: Workload, spin: float) -> Workload:
-    """Return a workload whose threads all suffer this part of the measured contention."""
-    if not 0 <= spin <= 1:
-        raise ConfigError("--spin is from 0 to 1")
+def _with_spin(workload: Workload, spin: float) -> Workload:
+    """Return a workload whose jobs all lose this fraction of the measured contention."""
     return replace(workload, jobs=tuple(replace(job, spin=spin) for job in workload.jobs))
-
-
-def machines(cpus: float, nodes: int) -> list[HostSpec]:
-    """Return that many nodes of one size."""
-    from dltools.sim.workload import HostSpec
-
-    if not 0 < cpus < 1e6 or not 0 < nodes <= 100_000:
-        raise ConfigError("--cpus and --nodes are more than 0")
-    return [HostSpec(f"node-{k + 1}", cpus) for k in range(nodes)]

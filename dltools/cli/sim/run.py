@@ -1,0 +1,105 @@
+"""Simulates what a request asks for, and prints the comparison."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dltools.cli import destinations, formats
+from dltools.cli.console import make_console
+from dltools.cli.data import for_screen
+from dltools.cli.formats import RowFormat
+from dltools.cli.observation_formats import SUFFIXES, WHOLE, ObservationFormat
+from dltools.cli.records import records
+from dltools.cli.sim.tasks import Task, check_settings, run_all
+from dltools.cli.sim.workloads import load_workloads
+from dltools.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import typer
+
+    from dltools.cli.sim.request import Request
+    from dltools.observations.outcomes import JobResult
+    from dltools.sim.workload import Workload
+
+_MOST_RANKED = 10
+"""Rows of a ranking that a table shows."""
+
+
+def run_request(request: Request, context: typer.Context) -> None:
+    """Simulate, and print a row per policy, job or candidate."""
+    workloads = load_workloads(request.source, context)
+    rows = _rank(request, workloads) if request.criterion else _compare(request, workloads)
+    _print(rows, formats.for_stdout(request.format))
+
+
+def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
+    from dltools.report import comparison
+
+    check_settings(request.policies, request.assignments, request.mode)
+    tasks = [
+        Task(workload, policy, request.assignments, request.mode, request.is_clairvoyant)
+        for policy in request.policies
+        for workload in workloads
+    ]
+    found: Iterable[list[JobResult]]
+    if request.recording is None:
+        found = run_all(tasks)
+    else:
+        found = [_record(request.recording, tasks[0], request.sample_interval_s)]
+    results = iter(found)
+    runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
+    if request.is_by_job:
+        return comparison.by_job(runs, request.source.seeds)
+    return comparison.by_policy(runs)
+
+
+def _record(file: Path, task: Task, every_s: float) -> list[JobResult]:
+    """Simulate, and write the observations."""
+    from dltools.observations.formats.registry import FORMATS
+    from dltools.sim.recorder import Recorder
+
+    destinations.check(file)
+    format_ = formats.by_name(ObservationFormat.AUTO, file, SUFFIXES)
+    recorder = Recorder()
+    results = task.simulation(recorder, every_s).run()
+    with destinations.output_file(file) as out:
+        chosen = WHOLE if format_ is ObservationFormat.AUTO else format_
+        target = FORMATS[chosen].writer(out)  # type: ignore[arg-type]
+        target.write(recorder.table())
+        target.close()
+    return results
+
+
+def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
+    from dltools.sim.candidates import CRITERIA, candidates, ranked
+
+    criterion = request.criterion
+    if criterion not in CRITERIA:
+        raise ConfigError(f"--best must be one of {', '.join(CRITERIA)}, not {criterion}")
+    tried = list(candidates())
+    found = run_all([
+        Task(workload, one.policy, one.assignments, one.mode, request.is_clairvoyant)
+        for one in tried
+        for workload in workloads
+    ])  # fmt: skip
+    rows = ranked(tried, [[next(found) for _ in workloads] for _ in tried], criterion)
+    if not rows:
+        raise DataError(f"--best {criterion}: no job of this workload has it")
+    return rows
+
+
+def _print(rows: Sequence[Mapping[str, Any]], format_: RowFormat) -> None:
+    if format_ is not RowFormat.TABLE:
+        sys.stdout.write(for_screen(records(rows, as_csv=format_ is RowFormat.CSV)))
+        return
+    from dltools.cli.runs_table import runs_table
+
+    console = make_console()
+    is_ranking = bool(rows) and "command" in rows[0]
+    console.print(runs_table(rows[:_MOST_RANKED] if is_ranking else rows))
+    if is_ranking:
+        console.print(f"The best of {len(rows)}:  {rows[0]['command']}", soft_wrap=True)

@@ -1,0 +1,94 @@
+"""Single simulations, and how many of them run on all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dltools.cli.policies import (
+    allowed_plugins,
+    parse_assignments,
+    realisation_options,
+    warn_of_broken_plugins,
+)
+from dltools.errors import ConfigError
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build, describe
+
+if TYPE_CHECKING:
+    from dltools.observations.outcomes import JobResult
+    from dltools.plan.policy.base import Policy
+    from dltools.sim.simulation import Simulation
+    from dltools.sim.workload import Workload
+
+_FEW_JOBS = 500
+"""Up to so many jobs, starting processes takes longer than it saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run: a workload under a policy with its settings."""
+
+    workload: Workload
+    policy: str
+    assignments: tuple[str, ...]
+    mode: str
+    is_clairvoyant: bool
+
+    def simulation(self, observer: Any = None, every_s: float = 5.0) -> Simulation:
+        """Return the simulation; `observer` gets a sample each `every_s` seconds."""
+        from dltools.sim.simulation import Simulation
+
+        policy = registry.get(self.policy, allowed_plugins())
+        return Simulation(
+            self.workload,
+            policy,
+            _parameters(policy, self.assignments),
+            realisation_options(self.mode),
+            clairvoyant=self.is_clairvoyant,
+            observer=observer,
+            every_s=every_s,
+        )
+
+
+def check_settings(policies: Sequence[str], assignments: Sequence[str], mode: str) -> None:
+    """Raise `ConfigError` for an unknown policy, parameter or mode, before anything runs."""
+    warn_of_broken_plugins()
+    known: set[str] = set()
+    for name in policies:
+        policy = registry.get(name, allowed_plugins())
+        _parameters(policy, assignments)
+        known |= _names(policy)
+    realisation_options(mode)
+    for key in parse_assignments(assignments):
+        if key not in known:
+            raise ConfigError(f"--set {key}: none of these policies has this parameter")
+
+
+def run_all(tasks: Sequence[Task]) -> Iterator[list[JobResult]]:
+    """Yield the results of tasks, in their order; many tasks run on all cores."""
+    cores = len(os.sched_getaffinity(0))
+    if cores == 1 or sum(len(task.workload.jobs) for task in tasks) < _FEW_JOBS:
+        yield from map(_run, tasks)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(min(cores, len(tasks))) as pool:
+        yield from pool.map(_run, tasks)
+
+
+def _run(task: Task) -> list[JobResult]:
+    return task.simulation().run()
+
+
+def _parameters(policy: Policy, assignments: Sequence[str]) -> Any:
+    """Return a policy's parameters; assignments of other policies' parameters are left out."""
+    own = _names(policy)
+    given = parse_assignments(assignments)
+    return build(policy.parameters, {key: value for key, value in given.items() if key in own})
+
+
+def _names(policy: Policy) -> set[str]:
+    return {parameter["name"] for parameter in describe(policy.parameters)}
