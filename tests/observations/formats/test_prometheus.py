@@ -108,7 +108,7 @@ def test_the_text_is_as_the_textfile_collector_wants_it() -> None:
     ]
     assert prometheus_text(rows_) == (
         "# HELP dltools_container_cpu_seconds_total"
-        " CPU time used: by the container; by everything on the node.\n"
+        " CPU time used by the container, or by everything on the host.\n"
         "# TYPE dltools_container_cpu_seconds_total counter\n"
         'dltools_container_cpu_seconds_total{host="node-1",container_id="c1",container_name="job"}'
         " 12.5\n"
