@@ -1,0 +1,143 @@
+"""Events of the engine as rows, and the stream that brings them."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import pytest
+from helpers.scripted import BEGUN, ScriptedEngine, event
+
+from dltools.errors import UnavailableError
+from dltools.probe.events import EventStream, event_row, is_selected
+
+
+@pytest.mark.parametrize(
+    ("action", "name"),
+    [("start", "start"), ("die", "exit"), ("oom", "oom"), ("pause", "pause"),
+     ("unpause", "unpause"), ("update", "update")],
+)  # fmt: skip
+def test_an_event_becomes_a_row(action: str, name: str) -> None:
+    assert event_row(event(action, "c1", "job"), "host") == {
+        "time": BEGUN, "host": "host", "kind": "event", "container_id": "c1",
+        "container_name": "job", "event": name, "exit_code": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "shown"), [("137", 137), ("-1", -1), ("", None), ("x", None)])
+def test_an_exit_has_its_code(code: str, shown: int | None) -> None:
+    row = event_row(event("die", "c1", "job", exitCode=code), "host")
+    assert row is not None
+    assert row["exit_code"] == shown
+
+
+def test_an_event_without_nanoseconds_has_the_time_of_its_text() -> None:
+    raw = event("start", "c1", "job") | {"timeNano": None, "time": "2026-01-31T12:00:05Z"}
+    row = event_row(raw, "host")
+    assert row is not None
+    assert (row["time"] - BEGUN).total_seconds() == 5
+
+
+@pytest.mark.parametrize(
+    "raw", [event("exec_start: ls", "c1", "job"), event("attach", "c1", "job"), {},
+            {"Action": "start"}, {"Action": "start", "Actor": "c1"}],
+)  # fmt: skip
+def test_other_events_give_no_row(raw: dict[str, Any]) -> None:
+    assert event_row(raw, "host") is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "selected"),
+    [
+        ([], [], True),
+        (["team"], [], True),
+        (["team=red"], [], True),
+        (["team=blue"], [], False),
+        (["team", "other"], [], False),
+        ([], ["^jo"], True),
+        ([], ["^x", "b$"], True),
+        ([], ["^x"], False),
+        (["team=red"], ["^x"], False),
+    ],
+)
+def test_labels_and_names_select(labels: list[str], names: list[str], selected: bool) -> None:
+    attributes = {"name": "job", "team": "red"}
+    assert is_selected(attributes, labels, [re.compile(name) for name in names]) is selected
+
+
+def stream(engine: Any, **options: Any) -> tuple[EventStream, list[tuple[str, str]]]:
+    told: list[tuple[str, str]] = []
+    made = EventStream(
+        engine, options.get("labels", ()), options.get("names", ()),
+        lambda action, id_: told.append((action, id_)),
+    )  # fmt: skip
+    return made, told
+
+
+def wait_for(told: list[tuple[str, str]], count: int) -> None:
+    until = time.monotonic() + 20
+    while len(told) < count and time.monotonic() < until:
+        time.sleep(0.005)
+    assert len(told) == count
+    time.sleep(0.02)  # the row is put after the listener was told
+
+
+def test_past_events_of_selected_containers_are_given() -> None:
+    engine = ScriptedEngine()
+    engine.past = [event("start", "c1", "job"), event("start", "c2", "other"),
+                   event("exec_start", "c1", "job")]  # fmt: skip
+    found, told = stream(engine, names=[re.compile("job")])
+    assert [row["container_id"] for row in found.past(0.0, 1.0)] == ["c1"]
+    assert told == []
+
+
+def test_events_are_given_once_and_all_are_told() -> None:
+    engine = ScriptedEngine()
+    found, told = stream(engine, labels=["team"])
+    found.follow(0.0)
+    engine.raw_events.put(event("start", "c1", "job", team="red"))
+    engine.raw_events.put(event("start", "c2", "job"))
+    wait_for(told, 2)
+    assert [row["container_id"] for row in found.take()] == ["c1"]
+    assert found.take() == []
+    assert told == [("start", "c1"), ("start", "c2")]
+    engine.raw_events.put(None)
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        (None, "closed the event stream"),
+        (UnavailableError("gone"), "gone"),
+        (ValueError("no JSON"), "lost the Docker engine: no JSON"),
+    ],
+)
+def test_events_before_the_end_of_a_stream_come_after_it(
+    end: Exception | None, message: str
+) -> None:
+    engine = ScriptedEngine()
+    found, told = stream(engine)
+    found.follow(0.0)
+    engine.raw_events.put(event("start", "c1", "job"))
+    engine.raw_events.put(end)
+    wait_for(told, 1)
+    rows = _take_until_it_ends(found, message)
+    found.resume(1.0)
+    engine.raw_events.put(event("die", "c1", "job"))
+    wait_for(told, 2)
+    assert [row["event"] for row in rows + found.take()] == ["start", "exit"]
+    engine.raw_events.put(None)
+
+
+def _take_until_it_ends(found: EventStream, message: str) -> list[dict[str, Any]]:
+    until = time.monotonic() + 20
+    taken = []
+    while time.monotonic() < until:
+        try:
+            taken += found.take()
+        except UnavailableError as error:
+            assert message in str(error)
+            return taken
+        time.sleep(0.005)
+    raise AssertionError(f"no error, but {taken}")

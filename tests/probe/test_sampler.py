@@ -1,0 +1,117 @@
+"""Samples: what is in each, and that nothing is lost or given twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.scripted import ScriptedEngine, event
+
+from dltools.errors import UnavailableError
+from dltools.probe.sampler import Options, Sampler
+
+FROM_THE_BEGINNING = 1e9
+
+
+def sampler(engine: Any, **options: Any) -> Sampler:
+    return Sampler(engine, Options({}, FROM_THE_BEGINNING, **options))
+
+
+def values(rows: list[dict[str, Any]]) -> list[tuple[str, float]]:
+    return [(row["metric"], row["value"]) for row in rows if row["kind"] == "progress"]
+
+
+def kinds(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["kind"] for row in rows]
+
+
+def test_a_sample_has_progress_events_the_host_and_its_containers() -> None:
+    engine = ScriptedEngine()
+    id_ = engine.start("job")
+    engine.log(id_, 1, "loss: 0.5")
+    engine.past = [event("start", id_, "job")]
+    rows = sampler(engine).sample()
+    assert sorted(kinds(rows)) == ["container", "event", "node", "progress"]
+    (host,) = (row for row in rows if row["kind"] == "node")
+    assert host["gap"] == "the engine's host is not this machine"
+    assert (host["cpu_count"], host["memory_total_bytes"]) == (4.0, 1 << 33)
+    assert host["probe_sample_seconds"] > 0
+    assert {row["host"] for row in rows} == {"host"}
+
+
+def test_metrics_select_progress_and_nothing_else() -> None:
+    engine = ScriptedEngine()
+    engine.log(engine.start("job"), 1, "loss: 0.5 accuracy: 0.9")
+    rows = sampler(engine, metrics=frozenset(["accuracy"])).sample()
+    assert values(rows) == [("accuracy", 0.9)]
+    assert kinds(rows).count("container") == 1
+
+
+def test_counters_alone_have_no_progress() -> None:
+    engine = ScriptedEngine()
+    engine.log(engine.start("job"), 1, "loss: 0.5")
+    found = sampler(engine)
+    assert kinds(found.counters()) == ["node", "container"]
+    assert values(found.sample()) == [("loss", 0.5)]
+
+
+def test_a_stream_gives_each_point_once_over_stop_and_start() -> None:
+    engine = ScriptedEngine()
+    id_ = engine.start("job")
+    engine.log(id_, 1, "step 1 loss: 0.5")
+    found = sampler(engine)
+    found.follow()
+    given = values(found.sample())
+    engine.log(id_, 2, "step 2 loss: 0.4")
+    given += values(found.sample())
+    engine.log(id_, 3, "step 3 loss: 0.3")
+    engine.stop(id_)
+    engine.raw_events.put(event("die", id_, "job"))
+    found.resume()  # asks for the list again
+    given += values(found.sample())
+    engine.start("job", at=60)
+    engine.log(id_, 61, "step 4 loss: 0.2")
+    found.resume()
+    given += values(found.sample())
+    engine.log(id_, 62, "step 5 loss: 0.1")
+    given += values(found.sample())
+    assert [value for _, value in given] == [0.5, 0.4, 0.3, 0.2, 0.1]
+    engine.raw_events.put(None)
+
+
+def test_what_was_read_before_an_error_is_in_the_next_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = ScriptedEngine()
+    one = engine.start("one")
+    found = sampler(engine)
+    found.follow()
+    found.sample()
+    engine.log(one, 1, "loss: 0.5")
+    engine.start("two")
+    found.resume()
+    logs = engine.logs
+
+    def go_away(*_: object) -> list[bytes]:
+        raise UnavailableError("no Docker engine answers")
+
+    monkeypatch.setattr(engine, "logs", go_away)  # while the log of "two" is asked for
+    with pytest.raises(UnavailableError):
+        found.sample()
+    monkeypatch.setattr(engine, "logs", logs)
+    found.resume()
+    assert values(found.sample()) == [("loss", 0.5)]
+    engine.raw_events.put(None)
+
+
+def test_a_renamed_container_reports_under_its_new_name() -> None:
+    engine = ScriptedEngine()
+    id_ = engine.start("old")
+    found = sampler(engine)
+    found.follow()
+    found.sample()
+    engine.rename(id_, "new")
+    engine.log(id_, 1, "loss: 0.5")
+    found.resume()
+    assert {row.get("container_name") for row in found.sample()} == {"new", None}
+    engine.raw_events.put(None)

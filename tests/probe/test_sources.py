@@ -1,0 +1,206 @@
+"""What every source of progress does, whatever it reads."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.scripted import ScriptedEngine
+
+from dltools.engine.containers import Container
+from dltools.probe.endpoints.factory import endpoint_source
+from dltools.probe.files.source import file_source
+from dltools.probe.logs import log_source
+from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
+from dltools.probe.sources import SOURCES, SourceSet
+
+Make = Callable[[Target], ProgressSource | None]
+
+
+@dataclass
+class Case:
+    """A container with progress: `report` makes more of it, `fail` makes it unreadable."""
+
+    make: Make
+    target: Target
+    report: Callable[[int], None]
+    fail: Callable[[], None]
+    metric: str
+
+
+def target(labels: dict[str, str], engine: Any = None, pid: int = 0) -> Target:
+    container = Container("c" * 64, "job", "", "running", pid, None, True, labels, {}, {})
+    return Target(engine or ScriptedEngine(), container, is_followed=True)
+
+
+def a_log(_: Path, __: ExitStack) -> Case:
+    engine = ScriptedEngine()
+    id_ = engine.start("job")
+    followed = Target(engine, engine.known[id_], is_followed=True)  # type: ignore[arg-type]
+
+    def fail() -> None:
+        engine.stop(id_)
+        del engine.logged[id_]
+
+    return Case(
+        log_source, followed, lambda step: engine.log(id_, step, f"step {step} loss: 0.5"), fail,
+        "loss",
+    )  # fmt: skip
+
+
+def a_file(folder: Path, _: ExitStack) -> Case:
+    log = folder / "own.csv"
+    log.write_text("step,loss\n")
+
+    def report(step: int) -> None:
+        with log.open("a") as file:
+            file.write(f"{step},0.5\n")
+
+    return Case(
+        file_source, target({"dltools.files": str(log)}, pid=os.getpid()), report, log.unlink,
+        "loss",
+    )  # fmt: skip
+
+
+def an_endpoint(_: Path, stack: ExitStack) -> Case:
+    counted = 0
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(f"ts_inference_requests_total {counted}\n".encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler))
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    stack.callback(server.shutdown)
+
+    def report(step: int) -> None:
+        nonlocal counted
+        counted = step
+
+    def fail() -> None:
+        server.shutdown()
+        server.server_close()
+
+    url = f"http://127.0.0.1:{server.server_address[1]}/metrics"
+    return Case(endpoint_source, target({"dltools.endpoint": url}), report, fail, "request_rate")
+
+
+CASES = {log_source: a_log, file_source: a_file, endpoint_source: an_endpoint}
+
+
+@pytest.fixture(params=CASES.values(), ids=["log", "file", "endpoint"])
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    with ExitStack() as stack:
+        yield request.param(tmp_path, stack)
+
+
+def started(case: Case) -> ProgressSource:
+    source = case.make(case.target)
+    assert source is not None
+    return source
+
+
+def metrics(found: list[TimedPoint]) -> list[str]:
+    assert all(isinstance(one, TimedPoint) and one.time.tzinfo is UTC for one in found)
+    return [one.point.metric for one in found]
+
+
+def test_every_source_is_tested_here() -> None:
+    assert set(SOURCES) == set(CASES)
+
+
+def test_a_point_is_given_once(case: Case) -> None:
+    source = started(case)
+    assert source.read(0.0, 0.0) == []
+    case.report(1)
+    assert metrics(source.read(10.0, 0.0)) == [case.metric]
+    assert source.read(10.0, 0.0) == []
+    case.report(2)
+    assert metrics(source.read(20.0, 0.0)) == [case.metric]
+    assert source.gap is None
+
+
+def test_a_source_goes_on_when_its_container_starts_again(case: Case) -> None:
+    source = started(case)
+    source.read(0.0, 0.0)
+    assert source.stop() == []
+    assert source.read(10.0, 0.0) == []
+    source.restart(case.target)
+    source.read(40.0, 0.0)
+    case.report(1)
+    assert metrics(source.read(50.0, 0.0)) == [case.metric]
+
+
+def test_a_source_goes_on_after_the_engine_was_away(case: Case) -> None:
+    source = started(case)
+    source.reconnect()
+    source.read(0.0, 0.0)
+    source.reconnect()
+    case.report(1)
+    assert metrics(source.read(10.0, 0.0)) == [case.metric]
+
+
+def test_what_cannot_be_read_gives_no_points_and_no_error(case: Case) -> None:
+    source = started(case)
+    case.fail()
+    assert source.read(0.0, 0.0) == []
+    assert source.read(10.0, 0.0) == []
+    assert source.stop() == []
+    source.close()
+
+
+def test_a_closed_source_can_be_closed_again(case: Case) -> None:
+    source = started(case)
+    source.read(0.0, 0.0)
+    source.close()
+    source.close()
+
+
+def test_only_an_endpoint_needs_two_readings(case: Case) -> None:
+    assert started(case).needs_two_readings is (case.make is endpoint_source)
+
+
+@pytest.mark.parametrize(
+    ("make", "labels", "is_local"),
+    [
+        (file_source, {"dltools.files": "none"}, True),
+        (file_source, {"dltools.files": ""}, True),
+        (endpoint_source, {}, True),
+        (endpoint_source, {"dltools.endpoint": "ftp://job"}, True),
+        (endpoint_source, {"dltools.endpoint": "http://job:1/metrics"}, False),
+    ],
+)
+def test_a_container_may_have_no_such_source(
+    make: Make, labels: dict[str, str], is_local: bool
+) -> None:
+    assert make(target(labels, ScriptedEngine(is_local=is_local))) is None
+
+
+def test_files_out_of_sight_are_no_source() -> None:
+    hidden = target({})
+    assert file_source(Target(hidden.engine, hidden.container, is_visible=False)) is None
+
+
+def test_a_container_has_one_set_of_sources_over_all_its_starts(tmp_path: Path) -> None:
+    sources = SourceSet()
+    first = target({"dltools.files": str(tmp_path / "none.csv")}, pid=os.getpid())
+    sources.start(first)
+    known = sources.all
+    assert len(known) == 2  # the log and the files
+    sources.start(first)
+    assert sources.all == known
+    known[0].gap = "logs: lost"
+    assert sources.gaps == ["logs: lost"]
