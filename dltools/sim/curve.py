@@ -29,6 +29,11 @@ class LearningCurve:
     noise: float = 0.0
     table: tuple[tuple[float, float], ...] = ()
 
+    @property
+    def falls(self) -> bool:
+        """Whether its metric gets smaller as the job learns."""
+        return self.value(1.0) <= self.value(0.0)
+
     def value(self, part: float) -> float:
         """Return the value without noise at a part of the work."""
         if self.kind == "points":
@@ -47,24 +52,6 @@ class LearningCurve:
         if self.noise == 0:
             return value
         return value + self.noise * abs(self.start - self.end) * _normal(name, number)
-
-    def part_at(self, target: float) -> float | None:
-        """Return the part of the work at which the curve without noise meets a value, None where it
-        does not before the end."""
-        falling = self.value(1.0) <= self.value(0.0)
-
-        def met(part: float) -> bool:
-            return self.value(part) <= target if falling else self.value(part) >= target
-
-        if met(0.0):
-            return 0.0
-        if not met(1.0):
-            return None
-        low, high = 0.0, 1.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (low, middle) if met(middle) else (middle, high)
-        return high
 
 
 def _between(table: Sequence[tuple[float, float]], part: float) -> float:

@@ -124,7 +124,7 @@ class _Trace:
         for use in self.uses:
             held = use.end.cpu_limit < cpus and use.cores >= _HELD * use.end.cpu_limit
             others = used.get(use.end.time, use.cores) - use.cores
-            rate = speed(use.cores, threads, cpus, beside=cpus - others if held else None)
+            rate = speed(use.cores, threads, cpus, without_quota=cpus - others if held else None)
             works.append(works[-1] + rate * use.span_s)
         return works
 

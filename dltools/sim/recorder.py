@@ -8,63 +8,67 @@ from typing import TYPE_CHECKING
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.observations.table import Row, to_table
+from dltools.plan.policy.container_history import MICRO
+from dltools.sim.labels import labels_text
+from dltools.sim.simulated_host import SimulatedHost
+from dltools.sim.simulated_job import Report, SimulatedJob
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from dltools.sim.host import Machine, Run
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 """When virtual time begins in the observations."""
 
 
 class Recorder:
-    """Collects a sample of a machine whenever it is called: an observer of `Simulation`."""
+    """An observer of `Simulation` that collects a sample of a host whenever it is called."""
 
     def __init__(self) -> None:
         """Nothing is recorded yet."""
         self._rows: list[Row] = []
 
-    def __call__(self, now: float, machine: Machine) -> None:
-        """Record a machine's node, its containers, and what they have said."""
-        time = _moment(now)
-        host = machine.spec.name
+    def __call__(self, now: float, host: SimulatedHost) -> None:
+        """Record a host, its containers, and what they have reported since the last call."""
         self._rows.append(
-            {"time": time, "host": host, "kind": "node", "cpu_count": machine.spec.cpus,
-             "cpu_seconds": machine.spent}
+            {"time": _moment(now), "host": host.spec.name, "kind": "node",
+             "cpu_count": host.spec.cpus, "cpu_seconds": host.cpu_seconds}
         )  # fmt: skip
-        for run in machine.runs.values():
-            self._rows.append(_container(run, machine, time))
-        for run, said, metric, value, step in machine.said:
-            self._rows.append(
-                {"time": _moment(said), "host": host, "kind": "progress",
-                 "container_id": _id(run), "container_name": run.job.name, "metric": metric,
-                 "value": value, "step": step, "source": "simulated"}
-                | ({} if step is None else {"epoch": float(step)})
-            )  # fmt: skip
-        machine.said.clear()
+        self._rows += [_container_row(job, host, now) for job in host.jobs.values()]
+        if host.reports:
+            self._rows += [_progress_row(report, host) for report in host.reports]
+            host.reports.clear()
 
     def table(self) -> pa.Table:
         """Return all that was recorded."""
         return to_table(self._rows)
 
 
-def _container(run: Run, machine: Machine, time: datetime) -> Row:
-    from dltools.sim.host import labels_text
-
-    quota = run.limits.cpus
+def _container_row(job: SimulatedJob, host: SimulatedHost, now: float) -> Row:
+    quota = job.limits.cpus
     return {
-        "time": time, "host": machine.spec.name, "kind": "container", "container_id": _id(run),
-        "container_name": run.job.name, "state": "running", "labels": labels_text(run.job),
-        "started_at": _moment((run.track.started or 0) / 1e6), "cpu_seconds": run.cpu,
-        "cpu_limit_cores": machine.spec.cpus if quota is None else quota,
-        "cpu_weight": run.limits.weight or DEFAULT_CPU_WEIGHT, "thread_count": run.job.threads,
+        "time": _moment(now), "host": host.spec.name, "kind": "container",
+        "container_id": _id(job), "container_name": job.job.name, "state": "running",
+        "labels": labels_text(job.job), "started_at": _moment((job.history.started or 0) / MICRO),
+        "cpu_seconds": job.cpu, "cpu_limit_cores": host.spec.cpus if quota is None else quota,
+        "cpu_weight": job.limits.weight or DEFAULT_CPU_WEIGHT, "thread_count": job.job.threads,
     }  # fmt: skip
 
 
-def _id(run: Run) -> str:
-    return hashlib.sha256(run.track.id.encode()).hexdigest()
+def _progress_row(report: Report, host: SimulatedHost) -> Row:
+    job = report.job
+    row: Row = {
+        "time": _moment(report.time), "host": host.spec.name, "kind": "progress",
+        "container_id": _id(job), "container_name": job.job.name, "metric": job.metric,
+        "value": report.value, "step": report.epoch, "source": "simulated",
+    }  # fmt: skip
+    if report.epoch is not None:
+        row["epoch"] = float(report.epoch)
+    return row
+
+
+def _id(job: SimulatedJob) -> str:
+    return hashlib.sha256(job.history.id.encode()).hexdigest()
 
 
 def _moment(seconds: float) -> datetime:
-    return BEGUN + timedelta(microseconds=round(seconds * 1e6))
+    return BEGUN + timedelta(microseconds=round(seconds * MICRO))

@@ -1,14 +1,13 @@
-"""Jobs on machines in virtual time, under the very policies and settings of dl-plan.
+"""Jobs on hosts in virtual time, under the policies and realisations of dl-plan.
 
-Between two events nothing changes: every job has its cores, works at its speed and reports when an
-epoch's work is done. Events are arrivals, ends, first words, targets met and rounds of the policy.
-At each the machine's jobs are brought up to now, the policy is asked if a round is due, and the
-CPUs are shared anew.
+Between two events nothing changes: each job has its cores, works at its speed and reports when an
+epoch's work is done. Events are arrivals, ends, first reports, targets met and rounds of the
+policy. At each the jobs of its host are brought up to now, a round runs if one is due, and the CPUs
+are shared anew.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable
 from typing import Any
@@ -19,14 +18,16 @@ from dltools.plan.policy.base import ActionKind, Policy
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
-from dltools.sim.contention import Limits
-from dltools.sim.host import Machine, Run, first_meeting, labels_of
+from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
+from dltools.sim.cpu_sharing import Limits
+from dltools.sim.labels import labels_of
+from dltools.sim.placement import Placement
+from dltools.sim.simulated_host import SimulatedHost
+from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import Job, Workload
 
-_LOOK = "look"
-
-Observer = Callable[[float, Machine], None]
-"""What is called with a time (seconds) and a machine that has been brought up to it."""
+Observer = Callable[[float, SimulatedHost], None]
+"""Called with a time (seconds) and a host that has been brought up to it."""
 
 
 class Simulation:
@@ -45,192 +46,164 @@ class Simulation:
     ) -> None:
         """`clairvoyant` lets the policy know how many epochs each job will train.
 
-        `observer` is called for each machine every `every_s` seconds; that changes nothing.
+        `observer` is called for each host every `every_s` seconds; it changes nothing.
         """
         self._rounds = Rounds(policy, parameters, options, {})
         self._requirements = self._rounds.requirements
-        self._talk = bool(self._requirements.windows or self._requirements.curves or observer)
+        self._reports_all = bool(
+            self._requirements.windows or self._requirements.curves or observer
+        )
         self._clairvoyant = clairvoyant
         self._observer = observer
         self._every_s = every_s
-        self._machines = {spec.name: Machine(spec) for spec in workload.nodes}
-        for machine in self._machines.values():
-            machine.listens = observer is not None
-        self._order = {name: number for number, name in enumerate(self._machines)}
+        is_observed = observer is not None
+        self._hosts = {spec.name: SimulatedHost(spec, is_observed=is_observed)
+                       for spec in workload.nodes}  # fmt: skip
+        self._placement = Placement(self._hosts.values())
         self._jobs = workload.jobs
         self._results: dict[str, JobResult] = {}
         self._waiting: list[Job] = []
-        self._events: list[tuple[float, int, str, int, Any]] = []
-        self._number = 0
-        self._emptiest = [(0, number, name) for name, number in self._order.items()]
-        heapq.heapify(self._emptiest)
+        self._agenda = Agenda()
         self.events = 0
 
     def run(self, until: float = math.inf) -> list[JobResult]:
         """Run until all jobs have ended, or a time; return their results in order of arrival."""
         for job in self._jobs:
-            self._push(job.arrival, "", 0, job)
-        for name in self._machines if self._observer else ():
-            self._push(0.0, name, 0, _LOOK)
-        while self._events and self._events[0][0] <= until:
-            now, _, name, version, what = heapq.heappop(self._events)
-            if what is None and self._machines[name].version != version:
-                continue  # something has happened there since
-            self.events += 1
-            if what is _LOOK:
-                self._observe(self._machines[name], now)
-            elif what is None:
-                self._wake(self._machines[name], now)
-            elif isinstance(what, Job):
-                self._arrive(what, now)
-            else:
-                self._land(what, self._machines[name], now)
+            self._agenda.add(job.arrival, Arrival(job))
+        for host in self._hosts.values() if self._observer else ():
+            self._agenda.add(0.0, Observation(host))
+        while (time := self._agenda.next_time) is not None and time <= until:
+            self._happen(*self._agenda.pop())
         return [
             self._results.get(job.name) or JobResult(job.name, "", job.arrival)
             for job in self._jobs
         ]
 
-    def _push(self, time: float, name: str, version: int, what: Any) -> None:
-        self._number += 1
-        heapq.heappush(self._events, (time, self._number, name, version, what))
-
     # Events
 
-    def _observe(self, machine: Machine, now: float) -> None:
-        machine.advance(now, talk=True)
+    def _happen(self, now: float, event: Event) -> None:
+        if isinstance(event, Wake) and event.version != event.host.version:
+            return  # something has happened there since
+        self.events += 1
+        if isinstance(event, Wake):
+            self._bring_up_to(event.host, now)
+            self._run_round(event.host)
+        elif isinstance(event, Arrival):
+            self._arrive(event.job, now)
+        elif isinstance(event, Landing):
+            self._land(event.job, event.host, now)
+        else:
+            self._observe(event.host, now)
+
+    def _observe(self, host: SimulatedHost, now: float) -> None:
+        host.advance(now, reports_all=True)
         if self._observer is not None:
-            self._observer(now, machine)
-        if self._events and any(what is not _LOOK for *_, what in self._events):
-            self._push(now + self._every_s, machine.spec.name, 0, _LOOK)
+            self._observer(now, host)
+        if self._agenda.has_work():
+            self._agenda.add(now + self._every_s, Observation(host))
 
-    def _wake(self, machine: Machine, now: float) -> None:
-        self._bring(machine, now)
-        self._look(machine)
-
-    def _bring(self, machine: Machine, now: float) -> None:
-        """Bring a machine up to now, and let those go that have ended."""
-        machine.advance(now, talk=self._talk)
-        ended = machine.finished()
+    def _bring_up_to(self, host: SimulatedHost, now: float) -> None:
+        """Let a host's jobs work until now, and take away those that have ended."""
+        host.advance(now, reports_all=self._reports_all)
+        ended = host.finished_jobs()
         if not ended:
             return
-        machine.sample(self._requirements)  # what they said last
-        for run in ended:
-            run.result.finish = now
-            self._remove(machine, run)
+        self._sample(host)  # their last reports
+        for job in ended:
+            job.result.finish = now
+            self._remove(host, job)
         waiting, self._waiting = self._waiting, []
-        for job in waiting:
-            self._push(now, "", 0, job)
+        for one in waiting:
+            self._agenda.add(now, Arrival(one))
 
     def _arrive(self, job: Job, now: float) -> None:
-        machine = self._place(job)
-        if machine is None:
+        host = self._placement.host_for(job)
+        if host is None:
             self._waiting.append(job)
             return
-        result = JobResult(job.name, machine.spec.name, job.arrival, start=now)
+        result = JobResult(job.name, host.spec.name, job.arrival, start=now)
         self._results[job.name] = result
-        run = Run(job, self._track(job, machine, now), result, starting=job.startup)
+        started = SimulatedJob(job, self._history(job, host, now), result, job.startup)
         if job.serves:
-            run.until = now + job.duration
+            started.ends_at = now + job.duration
         else:
-            run.first_epoch, run.final_epoch = (
-                first_meeting(job, job.first),
-                first_meeting(job, job.final),
-            )
-        self._add(machine, run, now)
+            started.first_epoch = job.epoch_that_meets(job.first)
+            started.final_epoch = job.epoch_that_meets(job.final)
+        self._add(host, started, now)
 
-    def _place(self, job: Job) -> Machine | None:
-        """Return the machine with fewest jobs that has room."""
-        if job.memory == 0 and job.gpus == 0:
-            while True:
-                count, number, name = self._emptiest[0]
-                if count == len(self._machines[name].runs):
-                    return self._machines[name]
-                heapq.heapreplace(self._emptiest, (len(self._machines[name].runs), number, name))
-        room = [
-            machine for machine in self._machines.values()
-            if machine.spec.holds(job, machine.memory, machine.gpus)
-        ]  # fmt: skip
-        return min(room, key=lambda m: (len(m.runs), self._order[m.spec.name]), default=None)
+    def _land(self, job: SimulatedJob, host: SimulatedHost, now: float) -> None:
+        """Let a job go on where it has migrated to."""
+        job.result.node = host.spec.name
+        job.history = self._history(job.job, host, now, job.result.migrations)
+        job.limits, job.startup_left, job.cpu = Limits(), job.job.startup, 0.0
+        host.release(job.job)  # it was reserved when the job left its old host
+        self._add(host, job, now)
 
-    def _add(self, machine: Machine, run: Run, now: float) -> None:
-        self._bring(machine, now)
-        machine.runs[run.track.id] = run
-        machine.take(run.job)
-        machine.history.containers[run.track.id] = run.track
-        self._count(machine)
-        self._look(machine)
+    def _add(self, host: SimulatedHost, job: SimulatedJob, now: float) -> None:
+        self._bring_up_to(host, now)
+        host.add(job)
+        self._placement.note_change(host)
+        self._run_round(host)
 
-    def _remove(self, machine: Machine, run: Run) -> None:
-        del machine.runs[run.track.id]
-        del machine.history.containers[run.track.id]
-        machine.release(run.job)
-        self._count(machine)
+    def _remove(self, host: SimulatedHost, job: SimulatedJob) -> None:
+        host.remove(job)
+        self._placement.note_change(host)
 
-    def _count(self, machine: Machine) -> None:
-        name = machine.spec.name
-        heapq.heappush(self._emptiest, (len(machine.runs), self._order[name], name))
-
-    def _land(self, run: Run, machine: Machine, now: float) -> None:
-        """Let a migrated job go on where it has been moved to."""
-        run.result.node = machine.spec.name
-        run.track = self._track(run.job, machine, now, run.result.migrations)
-        run.limits, run.starting, run.cpu = Limits(), run.job.startup, 0.0
-        machine.release(run.job)  # what was kept for it
-        self._add(machine, run, now)
-
-    def _track(self, job: Job, machine: Machine, now: float, moves: int = 0) -> ContainerHistory:
+    def _history(
+        self, job: Job, host: SimulatedHost, now: float, migrations: int = 0
+    ) -> ContainerHistory:
+        """Return what the policy knows of a job that starts on a host."""
         micros = round(now * MICRO)
-        suffix = f"#{moves}" if moves else ""
-        track = ContainerHistory(
-            f"{job.name}{suffix}", job.name, machine.spec.name, micros, started=micros,
-            threads=job.threads,
-        )  # fmt: skip
-        track.label(labels_of(job, clairvoyant=self._clairvoyant))
-        return track
-
-    # Deciding
-
-    def _look(self, machine: Machine) -> None:
-        """Run a round if one is due, share the CPUs anew, and note what comes next."""
-        target_met = machine.sample(self._requirements)
-        found = self._rounds.run(
-            machine.history, lambda: self._histories(machine), target_met=target_met
+        container_id = f"{job.name}#{migrations}" if migrations else job.name
+        history = ContainerHistory(
+            container_id, job.name, host.spec.name, micros, started=micros, threads=job.threads
         )
+        history.label(labels_of(job, clairvoyant=self._clairvoyant))
+        return history
+
+    # Rounds
+
+    def _sample(self, host: SimulatedHost) -> bool:
+        return host.sample(round(host.now * MICRO), self._requirements)
+
+    def _run_round(self, host: SimulatedHost) -> None:
+        """Run a round if one is due, share the CPUs anew, and note what comes next."""
+        target_met = self._sample(host)
+        found = self._rounds.run(host.history, lambda: self._histories(host), target_met=target_met)
         if found is not None:
-            machine.obey(found)
-            for action in machine.history.actions:
-                job = machine.runs.get(action.job_id)
+            host.apply_settings(found)
+            for action in host.history.actions:
+                job = host.jobs.get(action.job_id)
                 if action.kind is ActionKind.MIGRATE and job is not None:
-                    self._migrate(machine, job, self._machines[action.to])
-        machine.share()
-        self._plan_next(machine)
+                    self._migrate(host, job, self._hosts[action.to])
+        host.share_cpus()
+        self._plan_next_event(host)
 
-    def _histories(self, machine: Machine) -> list[HostHistory]:
-        """Return the histories of all hosts, brought up to the time of one that has been."""
-        for other in self._machines.values():
-            if other is not machine:
-                other.advance(machine.now, talk=self._talk)
-                other.sample(self._requirements)
-        return [other.history for other in self._machines.values()]
+    def _histories(self, host: SimulatedHost) -> list[HostHistory]:
+        """Return the histories of all hosts, brought up to the time of one of them."""
+        for other in self._hosts.values():
+            if other is not host:
+                other.advance(host.now, reports_all=self._reports_all)
+                self._sample(other)
+        return [other.history for other in self._hosts.values()]
 
-    def _migrate(self, machine: Machine, run: Run, target: Machine) -> None:
-        """Send a job on its way, if there is room for it, which is kept for it until it lands."""
-        if not target.spec.holds(run.job, target.memory, target.gpus):
+    def _migrate(self, host: SimulatedHost, job: SimulatedJob, target: SimulatedHost) -> None:
+        """Let a job leave for another host that has room. The room is kept until it lands."""
+        if not target.has_room_for(job.job):
             return
-        self._remove(machine, run)
-        target.take(run.job)
-        run.result.migrations += 1
-        run.cores = run.rate = 0.0
-        self._push(machine.now + run.job.checkpoint, target.spec.name, 0, run)
+        self._remove(host, job)
+        target.reserve(job.job)
+        job.result.migrations += 1
+        job.cores = job.rate = 0.0
+        self._agenda.add(host.now + job.job.checkpoint, Landing(job, target))
 
-    def _plan_next(self, machine: Machine) -> None:
-        machine.version += 1
-        time = machine.next_event(watch=self._requirements.targets)
-        timer = machine.history.timer
+    def _plan_next_event(self, host: SimulatedHost) -> None:
+        host.version += 1
+        time = host.next_event(watches_targets=self._requirements.targets)
+        timer, due = host.history.timer, host.history.queue.due
         if timer.interval_s is not None and timer.last is not None and timer.run_ids:
-            time = min(time, max(machine.now, timer.last / MICRO + timer.interval_s))
-        due = machine.history.queue.due
-        if due is not None and machine.runs:
-            time = min(time, max(machine.now, due / MICRO))
+            time = min(time, max(host.now, timer.last / MICRO + timer.interval_s))
+        if due is not None and host.jobs:
+            time = min(time, max(host.now, due / MICRO))
         if time < math.inf:
-            self._push(time, machine.spec.name, machine.version, None)
+            self._agenda.add(time, Wake(host, host.version))

@@ -49,6 +49,17 @@ class Job:
         name = f"{self.name} {self.seed}" if self.seed else self.name
         return self.curve.reported(epoch / self.epochs, name, epoch)
 
+    def epoch_that_meets(self, target: float | None) -> int | None:
+        """Return the first epoch whose value meets a target, None where none does."""
+        if target is None:
+            return None
+        falls = self.curve.falls
+        for epoch in range(1, self.epochs + 1):
+            value = self.reported(epoch)
+            if value <= target if falls else value >= target:
+                return epoch
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:

@@ -16,7 +16,7 @@ from dltools.plan.policy.parameters import build, describe
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim.curve import LearningCurve
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
-from dltools.sim.host import Machine
+from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, Workload, checked
 
@@ -141,9 +141,9 @@ def test_laws(name: str, made: Workload, mode: Mode | None) -> None:
     spent: dict[str, float] = {}
     before: dict[str, float] = {}
 
-    def look(now: float, machine: Machine) -> None:
-        name = machine.spec.name
-        assert sum(run.cores for run in machine.runs.values()) <= machine.spec.cpus * (1 + 1e-9)
+    def look(now: float, host: SimulatedHost) -> None:
+        name = host.spec.name
+        assert sum(job.cores for job in host.jobs.values()) <= host.spec.cpus * (1 + 1e-9)
         assert now >= before.get(name, 0.0)
         before[name] = now
         spent[name] = spent.get(name, 0.0)
@@ -170,7 +170,7 @@ def test_laws(name: str, made: Workload, mode: Mode | None) -> None:
         (r.name, r.finish, r.cpu)
         for r in Simulation(made, policy, parameters, RealisationOptions(mode)).run()
     ]
-    for seen, unseen in zip(results, again, strict=True):  # who looks changes nothing
+    for seen, unseen in zip(results, again, strict=True):  # an observer changes nothing
         assert seen.finish == pytest.approx(unseen.finish, rel=1e-6, abs=1e-4)
 
 
@@ -231,7 +231,7 @@ def test_a_migration_moves_a_job_and_costs_its_pause() -> None:
     assert a.cpu == pytest.approx(60.0)
 
 
-def test_who_has_no_room_waits() -> None:
+def test_a_job_without_room_waits() -> None:
     jobs = [Job("a", work=10.0, memory=6), Job("b", work=10.0, memory=6)]
     found = simulate(workload(*jobs, nodes=(HostSpec("n", 2.0, 10),)))
     assert [(r.start, r.finish) for r in found] == [(0.0, 10.0), (10.0, 20.0)]
@@ -245,16 +245,16 @@ def test_gpus_are_handed_out_one_job_each() -> None:
 
 @given(st.integers(0, 200))
 @settings(max_examples=20)
-def test_no_node_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
+def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
     chance = random.Random(seed)
     jobs = [replace(job, memory=chance.randint(0, 6), gpus=chance.randint(0, 2))
             for job in trainings(12, "random", 8.0, seed)]  # fmt: skip
     nodes = [HostSpec(f"n{k}", 2.0, memory=10, gpus=2) for k in range(3)]
 
-    def look(_: float, machine: Machine) -> None:
-        assert machine.memory <= machine.spec.memory
-        assert machine.gpus <= machine.spec.gpus
-        assert machine.memory >= sum(run.job.memory for run in machine.runs.values())
+    def look(_: float, host: SimulatedHost) -> None:
+        assert host.memory <= host.spec.memory
+        assert host.gpus <= host.spec.gpus
+        assert host.memory >= sum(job.job.memory for job in host.jobs.values())
 
     policy = registry.get("specon", [])
     made = Simulation(checked(jobs, nodes, "t"), policy, policy.parameters(load="jobs", pause=0.0),

@@ -1,0 +1,29 @@
+"""The labels of a simulated job, as its container would carry them."""
+
+from __future__ import annotations
+
+import json
+
+from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET
+from dltools.sim.workload import Job
+
+
+def labels_of(job: Job, *, clairvoyant: bool = False) -> dict[str, str]:
+    """Return a job's targets, and with `clairvoyant` how many epochs it will train."""
+    if job.serves:
+        return {} if job.qoe is None else {QOE: repr(job.qoe)}
+    found: dict[str, str] = {}
+    if job.first is not None:
+        objective = "min" if job.curve.falls else "max"
+        found |= {METRIC: job.curve.metric, TARGET: repr(job.first), OBJECTIVE: objective}
+        if job.final is not None:
+            found[FINAL] = repr(job.final)
+    if clairvoyant:
+        found[EPOCHS] = str(job.epochs)
+    return found
+
+
+def labels_text(job: Job) -> str | None:
+    """Return a job's labels as a container row has them, None where there are none."""
+    found = labels_of(job)
+    return json.dumps(found) if found else None

@@ -1,0 +1,199 @@
+"""A job on a host in virtual time: it works, reports and ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from dltools.observations.outcomes import JobResult, satisfies
+from dltools.plan.policy.base import Requirements
+from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.sim.cpu_sharing import Limits
+from dltools.sim.workload import Job
+
+LATENCY = "latency_seconds"
+REPORT_S = 2.0
+"""How often a serving job reports its response time."""
+
+ROUND_OFF = 1e-9
+
+
+class Report(NamedTuple):
+    """What a job reported: when (s), its value, and its epoch."""
+
+    job: SimulatedJob
+    time: float
+    value: float
+    epoch: int | None
+
+
+@dataclass(slots=True)
+class SimulatedJob:
+    """A job on a host.
+
+    `startup_left`: CPU seconds of its start-up that are left. `done`: useful CPU seconds of its
+    work. `reported`: how many epochs, or response times, it has reported. `cpu`: CPU seconds that
+    it used on this host. `wanted`, `cores` and `rate` (useful CPU seconds per second) hold until
+    the next event. `ends_at`: when a serving job ends. `first_epoch` and `final_epoch`: those that
+    meet its targets. `unread`: reports that the policy's history does not have yet. `observed`:
+    where an observer collects its reports, None where there is no observer.
+    """
+
+    job: Job
+    history: ContainerHistory
+    result: JobResult
+    startup_left: float = 0.0
+    done: float = 0.0
+    reported: int = 0
+    limits: Limits = field(default_factory=Limits)
+    wanted: float = 0.0
+    cores: float = 0.0
+    rate: float = 0.0
+    cpu: float = 0.0
+    ends_at: float = math.inf
+    first_epoch: int | None = None
+    final_epoch: int | None = None
+    unread: list[Report] = field(default_factory=list)
+    observed: list[Report] | None = None
+
+    @property
+    def epoch_work(self) -> float:
+        """Useful CPU seconds of an epoch."""
+        return self.job.work / self.job.epochs
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric that it reports."""
+        return LATENCY if self.job.serves else self.job.curve.metric
+
+    @property
+    def latency(self) -> float | None:
+        """The response time of a serving job, None while it cannot answer."""
+        if self.cores <= 0:
+            return None
+        request = self.job.request
+        return max(request, request / self.cores - self.job.think)
+
+    def wanted_cores(self, host_cpus: float) -> float:
+        """Return the cores that it could use if it were alone."""
+        if self.startup_left > 0:
+            return min(1.0, host_cpus)
+        if self.job.serves:
+            return self.job.request / (self.job.request + self.job.think)
+        return min(float(self.job.threads), host_cpus)
+
+    # Working
+
+    def advance(self, now: float, span: float, *, reports_all: bool) -> float:
+        """Work for `span` seconds from `now`; return the CPU seconds used.
+
+        Unless it reports all, it only reports its first value, and meets its targets.
+        """
+        used = self.cores * span
+        self.cpu += used
+        self.result.cpu += used
+        if self.startup_left > 0:
+            self._start_up(now + span, used)
+        elif self.job.serves:
+            self._serve(now, span, reports_all)
+        else:
+            self._train(now, span, reports_all)
+        return used
+
+    def _start_up(self, now: float, used: float) -> None:
+        self.startup_left = max(0.0, self.startup_left - used)
+        if self.startup_left <= ROUND_OFF:
+            self.startup_left = 0.0
+            self.ends_at = now + self.job.duration
+
+    def _serve(self, now: float, span: float, reports_all: bool) -> None:
+        latency = self.latency
+        if latency is None:
+            return
+        self.result.served += span
+        if satisfies(latency, self.job.qoe):
+            self.result.satisfied += span
+        first = math.floor((now + ROUND_OFF) / REPORT_S) + 1
+        last = math.floor((now + span + ROUND_OFF) / REPORT_S)
+        for number in range(first, last + 1):
+            if reports_all or self.reported == 0:
+                self._report(number * REPORT_S, latency, None)
+            self.reported += 1
+
+    def _train(self, now: float, span: float, reports_all: bool) -> None:
+        before = self.done
+        self.done = min(self.job.work, before + self.rate * span)
+        last = min(self.job.epochs, int(self.done / self.epoch_work + ROUND_OFF))
+        for epoch in range(self.reported + 1, last + 1):
+            if reports_all or epoch == 1 or epoch in (self.first_epoch, self.final_epoch):
+                time = min(now + span, now + (epoch * self.epoch_work - before) / self.rate)
+                self._finish_epoch(epoch, time, reports_all)
+        self.reported = max(self.reported, last)
+
+    def _finish_epoch(self, epoch: int, time: float, reports_all: bool) -> None:
+        if epoch == self.first_epoch:
+            self.result.first = time
+        if epoch == self.final_epoch:
+            self.result.final = time
+        if reports_all or epoch == 1:
+            self._report(time, self.job.reported(epoch), epoch)
+
+    def _report(self, time: float, value: float, epoch: int | None) -> None:
+        report = Report(self, time, value, epoch)
+        self.unread.append(report)
+        if self.observed is not None:
+            self.observed.append(report)
+
+    # Being observed
+
+    def sample(self, micros: int, requirements: Requirements) -> bool:
+        """Bring the policy's history up to date; tell whether a target was met."""
+        history = self.history
+        if not history.samples or history.samples[-1][0] < micros:
+            history.add_samples([micros], [self.cpu])
+        if not self.unread:
+            return False
+        before = (history.met_first, history.met_final)
+        _, times, values, epochs = zip(*self.unread, strict=True)
+        history.add_points(
+            self.metric, [round(time * MICRO) for time in times], values, epochs,
+            curves=requirements.curves,
+        )  # fmt: skip
+        history.step, history.epoch = epochs[-1], float(self.reported)
+        self.unread.clear()
+        return (history.met_first, history.met_final) != before
+
+    # What comes next
+
+    def is_finished(self, now: float) -> bool:
+        """Tell whether it has done its work, or served its time."""
+        if self.job.serves:
+            return self.startup_left == 0 and now + ROUND_OFF >= self.ends_at
+        return self.job.work - self.done <= ROUND_OFF * max(1.0, self.job.work)
+
+    def next_event(self, now: float, *, watches_targets: bool) -> float:
+        """Return when it ends, has started up, reports for the first time or, where targets are
+        watched, meets one; infinity where nothing will happen at this speed."""
+        if self.startup_left > 0:
+            return now + self.startup_left / self.cores if self.cores > 0 else math.inf
+        if self.job.serves:
+            if self.reported > 0:
+                return self.ends_at
+            first = math.floor((now + ROUND_OFF) / REPORT_S) + 1
+            return min(self.ends_at, first * REPORT_S)
+        if self.rate <= 0:
+            return math.inf
+        goals = [goal for goal in self._goals(watches_targets) if goal > self.done]
+        return min((now + (goal - self.done) / self.rate for goal in goals), default=math.inf)
+
+    def _goals(self, watches_targets: bool) -> Iterator[float]:
+        """Yield the works at which something happens."""
+        yield self.job.work
+        if self.reported == 0:
+            yield self.epoch_work
+        if watches_targets:
+            for epoch in (self.first_epoch, self.final_epoch):
+                if epoch is not None and epoch > self.reported:
+                    yield epoch * self.epoch_work

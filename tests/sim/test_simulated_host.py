@@ -1,0 +1,117 @@
+"""A host and its jobs, worked by hand: sharing, reports, events, limits."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dltools.observations.outcomes import JobResult
+from dltools.plan.policy.base import Requirements
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.base import Realisation
+from dltools.plan.realisation.mode import Mode
+from dltools.sim.curve import LearningCurve
+from dltools.sim.labels import labels_of
+from dltools.sim.simulated_host import SimulatedHost
+from dltools.sim.simulated_job import SimulatedJob
+from dltools.sim.workload import HostSpec, Job
+
+LINE = LearningCurve("loss", "linear", 1.0, 0.0)
+
+
+def host_with(*jobs: Job, cpus: float = 2.0) -> SimulatedHost:
+    host = SimulatedHost(HostSpec("h", cpus), is_observed=True)
+    for job in jobs:
+        history = ContainerHistory(job.name, job.name, "h", 0, started=0)
+        history.label(labels_of(job))
+        made = SimulatedJob(job, history, JobResult(job.name, "h", 0.0), job.startup)
+        made.first_epoch = job.epoch_that_meets(job.first)
+        host.add(made)
+    host.share_cpus()
+    return host
+
+
+def test_a_training_reports_when_an_epochs_work_is_done() -> None:
+    host = host_with(Job("a", work=10.0, epochs=5, curve=LINE))
+    host.advance(5.0, reports_all=True)
+    assert [(one.time, one.value, one.epoch) for one in host.reports or ()] == [
+        (2.0, pytest.approx(0.8), 1), (4.0, pytest.approx(0.6), 2),
+    ]  # fmt: skip
+    assert (host.jobs["a"].done, host.cpu_seconds) == (5.0, 5.0)
+
+
+def test_without_a_reader_only_the_first_value_is_reported_and_targets_are_met() -> None:
+    host = host_with(Job("a", work=10.0, epochs=5, curve=LINE, first=0.4))
+    host.advance(10.0, reports_all=False)
+    assert [one.epoch for one in host.reports or ()] == [1]
+    assert host.jobs["a"].result.first == 6.0
+    assert [job.job.name for job in host.finished_jobs()] == ["a"]
+
+
+def test_a_sample_fills_the_history_and_tells_of_a_target() -> None:
+    host = host_with(Job("a", work=10.0, epochs=5, curve=LINE, first=0.6))
+    told = []
+    for now in (3.0, 5.0, 7.0):
+        host.advance(now, reports_all=True)
+        told.append(host.sample(round(now * 1e6), Requirements(windows=1)))
+    history = host.history.containers["a"]
+    assert told == [False, True, False]
+    assert history.samples == [(3_000_000, 3.0), (5_000_000, 5.0), (7_000_000, 7.0)]
+    assert history.metrics["loss"].times == [2_000_000, 4_000_000, 6_000_000]
+    assert (history.step, history.epoch, history.met_first) == (3, 3.0, 4_000_000)
+
+
+def test_the_next_event_is_the_first_report_a_target_or_the_end() -> None:
+    host = host_with(Job("a", work=10.0, epochs=5, curve=LINE, first=0.4))
+    assert host.next_event(watches_targets=False) == 2.0
+    host.advance(2.0, reports_all=False)
+    assert host.next_event(watches_targets=False) == 10.0
+    assert host.next_event(watches_targets=True) == 6.0
+    assert host_with().next_event(watches_targets=True) == math.inf
+
+
+def test_a_start_up_takes_one_cpu_and_does_no_work() -> None:
+    host = host_with(Job("a", work=10.0, threads=2, startup=4.0))
+    assert host.next_event(watches_targets=False) == 4.0
+    host.advance(4.0, reports_all=True)
+    assert (host.jobs["a"].done, host.jobs["a"].cpu, host.jobs["a"].startup_left) == (0, 4, 0)
+
+
+def test_a_serving_job_reports_every_two_seconds() -> None:
+    host = host_with(Job("s", request=0.1, duration=9.0, qoe=0.1))
+    host.jobs["s"].ends_at = 9.0
+    host.advance(5.0, reports_all=True)
+    assert [(one.time, one.value) for one in host.reports or ()] == [(2.0, 0.1), (4.0, 0.1)]
+    assert host.next_event(watches_targets=True) == 9.0
+
+
+def test_a_realisation_sets_limits_that_hold_until_another_does() -> None:
+    host = host_with(Job("a"), Job("b"), cpus=1.0)
+    settings = {"a": {"cpus": 0.25}, "b": {"cpu_weight": 2.0, "cpuset": "0-1"}}
+    host.apply_settings(Realisation(Mode.QUOTA, "", settings=settings))
+    host.share_cpus()
+    assert [job.cores for job in host.jobs.values()] == [0.25, 0.75]
+    assert host.jobs["b"].limits.listed == 2
+    host.apply_settings(Realisation(Mode.QUOTA, "", settings={"a": {"cpus": None}}))
+    assert (host.jobs["a"].limits.cpus, host.jobs["b"].limits.weight) == (None, 2.0)
+
+
+def test_jobs_that_take_turns_have_the_host_for_their_share_of_the_time() -> None:
+    host = host_with(Job("a"), Job("b"), cpus=1.0)
+    settings = {"a": {"group": 0, "turn_s": 3.0}, "b": {"group": 1, "turn_s": 1.0}}
+    host.apply_settings(Realisation(Mode.ROTATE, "", takes_turns=True, settings=settings))
+    host.share_cpus()
+    assert [job.cores for job in host.jobs.values()] == [0.75, 0.25]
+    assert host.jobs["a"].rate == pytest.approx(0.75 * (1 - 0.16 / 3))
+
+
+def test_memory_and_gpus_are_kept_for_jobs() -> None:
+    host = SimulatedHost(HostSpec("h", 2.0, memory=10, gpus=1))
+    large = Job("a", memory=6, gpus=1)
+    host.reserve(large)
+    assert not host.has_room_for(Job("b", memory=6))
+    assert not host.has_room_for(Job("b", gpus=1))
+    assert host.has_room_for(Job("b", memory=4))
+    host.release(large)
+    assert host.has_room_for(large)
