@@ -1,4 +1,4 @@
-"""Small recordings for tests: samples of a node with jobs whose loss and CPU are given."""
+"""Small recordings for tests: samples of a host with jobs whose loss and CPU are given."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def point(seconds: float, name: str, value: float, metric: str = "loss", **more:
     } | more  # fmt: skip
 
 
-def fold(
+def planner_of(
     rows: list[Row], policy: Policy = FLOWCON, mode: Mode = Mode.QUOTA, **given: Any
 ) -> Planner:
     made = Planner(policy, build(policy.parameters, given), RealisationOptions(mode))
@@ -56,8 +56,8 @@ def fold(
     return made
 
 
-def verdicts(made: Planner) -> Mapping[str, JobDecision]:
-    return {verdict.name: verdict for verdict in made.explain().decisions}
+def decisions_of(made: Planner) -> Mapping[str, JobDecision]:
+    return {decision.name: decision for decision in made.explain().decisions}
 
 
 def reread(plan: Plan) -> Plan:

@@ -1,4 +1,4 @@
-"""Properties of the fold from observations to plans."""
+"""Properties of the way from observations to plans."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def essence(plan: Plan) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=25)
 @given(rows=recordings(), data=st.data())
-def test_two_halves_with_the_state_handed_on_give_the_plan_of_one_fold(
+def test_two_halves_with_the_state_handed_on_give_the_plan_of_the_whole(
     name: str, rows: list[Row], data: st.DataObject
 ) -> None:
     cut = data.draw(st.integers(0, len(rows)))
@@ -184,10 +184,10 @@ def test_settings_are_within_bounds_and_no_serving_container_is_paused(
     by_host: dict[str, list[float]] = {}
     made = begin(name, mode=mode)
     made.add(to_table(rows))
-    for verdict in made.explain().decisions:
-        if verdict.allocation.share is not None:
-            assert 0 < verdict.allocation.share <= 1
-            by_host.setdefault(verdict.host, []).append(verdict.allocation.share)
+    for decision in made.explain().decisions:
+        if decision.allocation.share is not None:
+            assert 0 < decision.allocation.share <= 1
+            by_host.setdefault(decision.host, []).append(decision.allocation.share)
 
 
 def any_value(type_: Type) -> st.SearchStrategy[object]:
@@ -249,7 +249,7 @@ def test_protected_jobs_get_no_action() -> None:
     made = Planner(registry.get("fair", []), registry.get("fair", []).parameters(),
                 RealisationOptions(Mode.QUOTA))  # fmt: skip
     made.add(to_table([*rows, container(0, "b", 1.0), point(0, "b", 1.0)]))
-    assert essence(made.plan({})) == []  # b alone has the whole node
+    assert essence(made.plan({})) == []  # b alone has the whole host
 
 
 def test_a_stream_of_whole_samples_ends_as_the_recording_does() -> None:

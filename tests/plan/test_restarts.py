@@ -52,7 +52,7 @@ def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
     assert "no progress seen: what containers begin with" in {a.reason for a in plan.actions}
 
 
-def test_it_is_remembered_in_the_state() -> None:
+def test_the_state_remembers_that_a_job_had_a_share() -> None:
     first = planned(sample(2, "a", "b", weights=WEIGHTS))
     assert sets(planned(restarted(4), state=first.state))["b"] == {"cpu_weight": 1024}
     # Its own weight again: nothing is to be done, and the next restart is seen to as well.
@@ -66,7 +66,7 @@ def test_without_a_state_the_weight_of_a_waiting_job_tells() -> None:
     assert "b" not in sets(planned(restarted(4, 512.0)))
 
 
-def test_who_changes_nothing_changes_no_weight_either() -> None:
+def test_noop_changes_no_weight_either() -> None:
     assert sets(planned([*sample(2, "a", "b", weights=WEIGHTS), *restarted(4)], "noop")) == {}
 
 
@@ -76,7 +76,7 @@ def test_a_protected_container_is_left_alone() -> None:
     assert "b" not in sets(planned(rows))
 
 
-def test_a_restarted_job_has_no_quota() -> None:
+def test_a_restarted_job_loses_its_quota() -> None:
     weights = {"a": 1024.0, "b": 1024.0}
     rows = sample(2, "a", "b", weights=weights, cpu_limit_cores=1.0)
     assert sets(planned(rows, "fair", Mode.QUOTA)) == {}
@@ -85,14 +85,14 @@ def test_a_restarted_job_has_no_quota() -> None:
     assert sets(planned([*rows, *more], "fair", Mode.QUOTA)) == {"b": {"cpus": None}}
 
 
-def test_equals_change_over_in_a_stream_of_plans() -> None:
+def test_equal_jobs_take_turns_in_a_stream_of_plans() -> None:
     fair = registry.get("fair", [])
-    fold = Planner(fair, fair.parameters(), RealisationOptions(Mode.PRIORITY))
+    planner = Planner(fair, fair.parameters(), RealisationOptions(Mode.PRIORITY))
     weights, first = {"a": 1024.0, "b": 1024.0}, []
     for second in range(2, 26, 2):
-        fold.add(to_table(sample(second, "a", "b", weights=weights)))
-        fold.complete()
-        for name, settings in sets(fold.plan({})).items():
+        planner.add(to_table(sample(second, "a", "b", weights=weights)))
+        planner.complete()
+        for name, settings in sets(planner.plan({})).items():
             weights[name] = settings["cpu_weight"]
         first.append(max(weights, key=weights.__getitem__))
     assert first == [*"aaa", *"bbb"] * 2

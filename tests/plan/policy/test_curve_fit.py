@@ -126,9 +126,9 @@ def test_the_scale_of_values_changes_nothing(seed: int, factor: float) -> None:
 def learned(n: int, steps: list[int | None] | None = None, cut: int = 0) -> LearningHistory:
     made = LearningHistory()
     times, values = list(range(n)), [float(i) for i in range(n)]
-    told = steps or [None] * n
+    all_steps = steps or [None] * n
     for span in (slice(0, cut), slice(cut, n)):
-        made.extend(float, times[span], values[span], told[span])
+        made.extend(float, times[span], values[span], all_steps[span])
     return made
 
 

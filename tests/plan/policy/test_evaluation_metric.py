@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from helpers.histories import history
+import json
 
+import pytest
+from helpers.histories import history
+from helpers.observing import container, decisions_of, node, planner_of, point
+
+from dltools.observations.table import Row
+from dltools.plan.policy import registry
 from dltools.plan.policy.evaluation_metric import candidates, metric_of, objective
+from dltools.plan.realisation.mode import Mode
 
 
 def test_candidates_are_validation_losses_first() -> None:
@@ -35,3 +42,34 @@ def test_the_objective_is_the_label_s_or_the_name_s() -> None:
     assert objective(history(), "accuracy") == "max"
     assert objective(history(labels={"dltools.objective": " MAX "}), "loss") == "max"
     assert objective(history(labels={"dltools.objective": "more"}), "loss") == "min"
+
+
+# A label that names a metric which never appears
+
+
+def rows(metric: str, **more: str) -> list[Row]:
+    """Two equal jobs that learn, one CPU each; b's labels name this metric, a has none."""
+    found: list[Row] = []
+    for number in range(12):
+        found.append(node(10 * number))
+        for name, labels in (("a", {}), ("b", {"dltools.metric": metric, **more})):
+            text = json.dumps(labels)
+            found.append(container(10 * number, name, 10 * number, labels=text, thread_count=2))
+            found.append(point(10 * number, name, 0.9**number, step=number))
+    return found
+
+
+@pytest.mark.parametrize("labels", [{}, {"dltools.target": "0.01"}], ids=["metric", "target"])
+@pytest.mark.parametrize("name", ["flowcon", "slaq", "srtf", "tradl"])
+def test_a_metric_that_never_appears_gains_nothing(name: str, labels: dict[str, str]) -> None:
+    policy = registry.get(name, [])
+    found = decisions_of(planner_of(rows("nosuch", **labels), policy, Mode.WEIGHT, itval=10))
+    a, b = found["a"].allocation, found["b"].allocation
+    assert (b.share or 0) <= (a.share or 0)
+    assert (b.unlimited, b.rank) == (a.unlimited, a.rank)
+
+
+def test_a_job_with_a_misspelt_metric_is_judged_by_what_it_reports() -> None:
+    found = decisions_of(planner_of(rows("nosuch"), mode=Mode.WEIGHT, itval=10))
+    assert found["b"].allocation.signal == found["a"].allocation.signal
+    assert "of loss" in found["b"].allocation.signal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.observing import container, fold, node, point, verdicts
+from helpers.observing import container, decisions_of, node, planner_of, point
 
 from dltools.observations.formats.reading import read_table
 from dltools.observations.table import Row
@@ -18,20 +18,20 @@ QOE = '{{"dltools.qoe": "{}"}}'
 
 
 def rows(
-    latencies: dict[str, tuple[float, float]], ticks: int = 1, begin: int = 0, **more: object
+    latencies: dict[str, tuple[float, float]], samples: int = 1, begin: int = 0, **more: object
 ) -> list[Row]:
     """Samples 10 s apart of models with (target, response time)."""
     made: list[Row] = []
-    for tick in range(begin, begin + ticks):
-        made.append(node(10 * tick))
+    for number in range(begin, begin + samples):
+        made.append(node(10 * number))
         for name, (target, latency) in latencies.items():
-            made.append(container(10 * tick, name, tick, labels=QOE.format(target), **more))
-            made.append(point(10 * tick, name, latency, "latency_seconds"))
+            made.append(container(10 * number, name, number, labels=QOE.format(target), **more))
+            made.append(point(10 * number, name, latency, "latency_seconds"))
     return made
 
 
 def shares(made: list[Row], **given: object) -> dict[str, float]:
-    found = verdicts(fold(made, DQOES, Mode.WEIGHT, **given))
+    found = decisions_of(planner_of(made, DQOES, Mode.WEIGHT, **given))
     return {
         name: round(v.allocation.share, 6)
         for name, v in found.items()
@@ -40,11 +40,11 @@ def shares(made: list[Row], **given: object) -> dict[str, float]:
 
 
 def classes(made: list[Row], **given: object) -> dict[str, str]:
-    return {name: v.job_class for name, v in verdicts(fold(made, DQOES, **given)).items()}
+    return {name: v.job_class for name, v in decisions_of(planner_of(made, DQOES, **given)).items()}
 
 
 def plan(made: list[Row]) -> Plan:
-    return fold(made, DQOES).plan({})
+    return planner_of(made, DQOES).plan({})
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_the_classes_of_a_target_of_one_second(latency: float | None, expected: 
     assert classify(1.0, latency, 0.10) == expected
 
 
-def test_beta_of_the_over_achiever_s_share_goes_to_who_is_under() -> None:
+def test_beta_of_a_fast_model_s_share_goes_to_a_slow_model() -> None:
     # L = 1/2 each; a has all of Q_G, so it gives 0.1 * 1/2 * 1.
     assert shares(rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})) == {"a": 0.45, "b": 0.55}
 
 
-def test_it_is_taken_by_slack_and_given_by_need() -> None:
+def test_shares_are_taken_by_slack_and_given_by_need() -> None:
     # q: a 0.6, b 0.2, c -0.3, d -0.1; L = 1/4. Taken 0.1 * 0.25 * (0.75, 0.25) = 0.01875, 0.00625;
     # of the pool of 0.025 c gets 3/4, d 1/4.
     models = {"a": (1.0, 0.4), "b": (1.0, 0.8), "c": (1.0, 1.3), "d": (0.5, 0.6)}
@@ -68,28 +68,28 @@ def test_it_is_taken_by_slack_and_given_by_need() -> None:
     assert shares(rows(models)) == {"a": 0.23125, "b": 0.24375, "c": 0.26875, "d": 0.25625}
 
 
-def test_the_satisfied_are_untouched() -> None:
+def test_a_satisfied_model_keeps_its_share() -> None:
     models = {"a": (1.0, 0.5), "b": (1.0, 1.05), "c": (1.0, 2.0)}
     assert shares(rows(models))["b"] == round(1 / 3, 6)
 
 
-def test_nobody_is_cut_below_half_an_equal_share() -> None:
+def test_no_model_is_cut_below_half_an_equal_share() -> None:
     models = {"a": (1.0, 0.1), "b": (1.0, 9.0)}
     found = shares(rows(models, 12))
     assert found == {"a": 0.25, "b": 0.75}
-    reason = verdicts(fold(rows(models, 13), DQOES))["b"].reason
+    reason = decisions_of(planner_of(rows(models, 13), DQOES))["b"].reason
     assert "nothing left to give" in reason
 
 
-def test_targets_out_of_reach_move_toward_equal_shares() -> None:
+def test_shares_become_more_equal_where_targets_are_out_of_reach() -> None:
     # a gives b 0.05; then both are under: each moves 0.1 of the way to the mean of 1/2.
     first = rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})
     second = rows({"a": (1.0, 1.5), "b": (1.0, 1.5)}, 1, 1)
     assert shares([*first, *second]) == {"a": 0.455, "b": 0.545}
-    assert "jointly out of reach" in verdicts(fold([*first, *second], DQOES))["a"].reason
+    assert "jointly out of reach" in decisions_of(planner_of([*first, *second], DQOES))["a"].reason
 
 
-def test_without_anybody_under_nothing_moves_unless_trimmed() -> None:
+def test_without_a_slow_model_no_share_changes_unless_trimmed() -> None:
     models = {"a": (1.0, 0.5), "b": (1.0, 1.0)}
     assert shares(rows(models)) == {"a": 0.5, "b": 0.5}
     assert shares(rows(models), trim=True) == {"a": 0.45, "b": 0.5}
@@ -111,21 +111,21 @@ def test_a_quantile_is_judged_instead_of_the_mean() -> None:
     assert classes(made, quantile=0.95)["a"] == "B"
 
 
-def test_silence_keeps_the_share() -> None:
+def test_a_silent_model_keeps_its_share() -> None:
     made = rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})
     made.append(node(10))
     made += [container(10, name, 1, labels=QOE.format(1.0)) for name in "ab"]
     made.append(point(10, "b", 1.0, "latency_seconds"))
-    found = verdicts(fold(made, DQOES))
+    found = decisions_of(planner_of(made, DQOES))
     assert (found["a"].job_class, round(found["a"].allocation.share or 0, 6)) == ("?", 0.45)
     assert "share kept" in found["a"].reason
 
 
-def test_a_model_that_has_never_told_its_response_time_takes_nothing_from_the_others() -> None:
+def test_a_model_that_has_never_reported_its_response_time_takes_nothing_from_the_others() -> None:
     """As one whose label `dltools.metric` is misspelt, or a training with a target by mistake."""
     models = rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})
     silent = [container(0, "c", 0, labels=QOE.format(1.0)), point(0, "c", 2.0)]
-    found = verdicts(fold([*models, *silent], DQOES))
+    found = decisions_of(planner_of([*models, *silent], DQOES))
     assert found["c"].setting is None
     assert found["c"].reason == "no latency yet, only loss: left alone until it reports one"
     assert shares([*models, *silent]) == shares(models)
@@ -134,10 +134,10 @@ def test_a_model_that_has_never_told_its_response_time_takes_nothing_from_the_ot
     assert shares([*models, *silent]) == shares(models)
 
 
-def test_trainings_beside_them_are_left_alone() -> None:
+def test_trainings_beside_models_are_left_alone() -> None:
     made = [*rows({"a": (1.0, 0.5), "b": (1.0, 1.5)}), container(0, "t", 0), point(0, "t", 1.0)]
     assert shares(made) == {"a": 0.45, "b": 0.55}
-    assert verdicts(fold(made, DQOES))["t"].setting is None
+    assert decisions_of(planner_of(made, DQOES))["t"].setting is None
 
 
 def test_the_interval_doubles_while_all_are_satisfied_and_resets_when_one_leaves() -> None:
@@ -148,7 +148,7 @@ def test_the_interval_doubles_while_all_are_satisfied_and_resets_when_one_leaves
     assert plan([*rows(good, 4), *rows(bad, 4, 4)]).next_s == 10
 
 
-def test_a_newcomer_gets_its_part_and_all_are_scaled() -> None:
+def test_a_new_model_gets_an_equal_share_and_all_are_scaled() -> None:
     made = rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})
     with_c = {"a": (1.0, 1.0), "b": (1.0, 1.0), "c": (1.0, 1.0)}
     # 0.45 + 0.55 + 1/3, over 4/3.
@@ -163,23 +163,23 @@ def test_rounds_to_satisfaction_in_a_model_of_the_sample(gain: str, rounds: int)
     share = dict.fromkeys(work, 1 / 5)
     made: list[Row] = []
     waiting = []
-    for tick in range(rounds + 3):
+    for number in range(rounds + 3):
         latencies = {name: (o, w / (2 * share[name])) for name, (w, o) in work.items()}
         waiting.append(sum(p - o > 0.1 * o for o, p in latencies.values()))
-        made += rows(latencies, 1, tick)
-        found = fold(made, DQOES, Mode.WEIGHT, gain=gain, itval=10, itval_max=10)
-        share |= {name: v.allocation.share or 0 for name, v in verdicts(found).items()}
-    assert waiting.index(0) == rounds  # nobody waits longer than asked, and it stays so
+        made += rows(latencies, 1, number)
+        found = planner_of(made, DQOES, Mode.WEIGHT, gain=gain, itval=10, itval_max=10)
+        share |= {name: v.allocation.share or 0 for name, v in decisions_of(found).items()}
+    assert waiting.index(0) == rounds  # no request takes longer than asked from then on
     assert set(waiting[rounds:]) == {0}
     assert sum(share.values()) == pytest.approx(1)
 
 
-def test_the_shipped_recording_has_one_satisfied_and_two_under() -> None:
+def test_the_shipped_recording_has_one_satisfied_and_two_slow_models() -> None:
     recording = Path(__file__).parents[3] / "samples" / "serving" / "recording.parquet"
     with recording.open("rb") as file:
         made = Planner(DQOES, DQOES.parameters(itval=60), RealisationOptions(Mode.WEIGHT))
         made.add(read_table(file, "recording"))
-    found = verdicts(made)
+    found = decisions_of(made)
     assert {name: v.job_class for name, v in found.items()} == {
         "scanner": "B", "keyboard": "B", "meter": "S", "mail": "G", "archive": "G",
     }  # fmt: skip

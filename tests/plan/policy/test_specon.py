@@ -16,9 +16,9 @@ CC, PC = "CC", "PC"
 
 
 def job(name: str, host: str = "h", attained: float = 100.0) -> ContainerHistory:
-    track = ContainerHistory(name, name, host, arrived=0, started=0, samples=[(NOW, attained)])
-    track.metrics["loss"] = Series(times=[NOW], values=[1.0], steps=[None])
-    return track
+    made = ContainerHistory(name, name, host, arrived=0, started=0, samples=[(NOW, attained)])
+    made.metrics["loss"] = Series(times=[NOW], values=[1.0], steps=[None])
+    return made
 
 
 def cluster(sampled: str = "h", **hosts: list[ContainerHistory]) -> Cluster:
@@ -28,7 +28,7 @@ def cluster(sampled: str = "h", **hosts: list[ContainerHistory]) -> Cluster:
 
 def memory(**classes: str) -> dict[str, object]:
     """What an earlier round has kept of jobs by name, as host_job=class; best growth 1, now 0.01
-    for who has converged."""
+    for converged ones."""
     best: dict[str, dict[str, object]] = {}
     for key, job_class in classes.items():
         host, name = key.split("_")
@@ -57,33 +57,35 @@ def migration(found: Cluster, state: dict[str, object], **given: object) -> tupl
         ("WC", None, 1.0, "WC"),
     ],
 )
-def test_the_ladder(job_class: str, efficiency: float | None, best: float, expected: str) -> None:
+def test_a_class_follows_the_growth_efficiency(
+    job_class: str, efficiency: float | None, best: float, expected: str
+) -> None:
     assert transition(job_class, efficiency, best, 0.1) == expected
 
 
-def test_the_converged_next_to_a_progressing_one_goes_to_the_least_loaded() -> None:
+def test_a_converged_job_next_to_a_progressing_one_goes_to_the_least_loaded_host() -> None:
     found = cluster(h=[job("a"), job("b"), job("c")], i=[job("d", "i")], j=[])
     state = memory(h_a=PC, h_b=PC, h_c=CC, i_d=PC)
     assert migration(found, state) == ("c", "j")
 
 
-def test_nobody_moves_where_that_lowers_no_load() -> None:
+def test_no_job_moves_where_that_lowers_no_load() -> None:
     found = cluster(h=[job("a"), job("c")], i=[job("d", "i"), job("e", "i")])
     assert migration(found, memory(h_a=PC, h_c=CC, i_d=PC, i_e=PC)) is None
 
 
-def test_nobody_moves_without_a_progressing_neighbour() -> None:
+def test_no_job_moves_without_a_progressing_neighbour() -> None:
     found = cluster(h=[job("a"), job("c")], i=[job("d", "i")])
     assert migration(found, memory(h_a=CC, h_c=CC, i_d=PC)) is None
 
 
-def test_an_idle_node_pulls_from_the_busiest() -> None:
+def test_an_idle_host_gets_a_job_of_the_busiest_host() -> None:
     found = cluster(h=[job("a"), job("c")], i=[])
     assert migration(found, memory(h_a=CC, h_c=PC)) == ("a", "i")
     assert migration(found, memory(h_a=PC, h_c=PC)) in {("a", "i"), ("c", "i")}
 
 
-def test_a_move_that_costs_more_than_it_saves_is_refused() -> None:
+def test_a_migration_that_costs_more_than_it_saves_is_refused() -> None:
     # One CPU second each way at two CPUs: alone on i it saves itself 50 - 25 s... of 50 CPU s.
     found = cluster(h=[job("a", attained=50), job("c", attained=50)], i=[])
     state = memory(h_a=PC, h_c=CC)
@@ -93,20 +95,20 @@ def test_a_move_that_costs_more_than_it_saves_is_refused() -> None:
     assert migration(found, state, pause=51.0) is None
 
 
-def test_one_move_and_then_a_pause() -> None:
+def test_after_a_migration_the_next_one_waits() -> None:
     found = cluster(h=[job("a"), job("b"), job("c")], i=[])
     first = SPECON.decide(found, Parameters(pause=0.0), memory(h_a=PC, h_b=CC, h_c=CC))
     assert len(first.actions) == 1
     assert SPECON.decide(found, Parameters(pause=0.0), first.state).actions == ()
 
 
-def test_no_container_is_moved_twice() -> None:
+def test_no_container_is_migrated_twice() -> None:
     found = cluster(h=[job("a"), job("c")], i=[])
     state = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["k", 0]}}
     assert migration(found, state) == ("a", "i") or migration(found, state) is None
 
 
-def test_a_move_that_did_not_come_about_may_be_ordered_again() -> None:
+def test_a_migration_that_did_not_happen_may_be_ordered_again() -> None:
     found = cluster(h=[job("a"), job("c")], i=[])
     late = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["h", NOW - 61 * MICRO]}}
     early = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["h", NOW - 30 * MICRO]}}
@@ -114,7 +116,7 @@ def test_a_move_that_did_not_come_about_may_be_ordered_again() -> None:
     assert migration(found, early) != ("c", "i")
 
 
-def test_within_a_node_slaq_shares_as_slaq_does() -> None:
+def test_on_one_host_slaq_shares_as_slaq_does() -> None:
     found = cluster(h=[job("a"), job("b")])
     decision = SPECON.decide(found, Parameters(within="slaq"), memory(h_a=PC, h_b=PC))
     alone = SLAQ.decide(found, SLAQ.parameters(), {})
@@ -122,7 +124,7 @@ def test_within_a_node_slaq_shares_as_slaq_does() -> None:
     assert shares == {key: allocation.share for key, allocation in alone.allocations.items()}
 
 
-def test_within_a_node_the_nearest_to_its_end_goes_first() -> None:
+def test_on_one_host_the_job_nearest_to_its_end_goes_first() -> None:
     short, long = job("a", attained=50.0), job("b", attained=50.0)
     for one, epochs in ((short, 20), (long, 200)):
         one.label({"dltools.epochs": str(epochs)})

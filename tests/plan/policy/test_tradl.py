@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from helpers.observing import container, fold, node, point, verdicts
+from helpers.observing import container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
@@ -25,37 +25,37 @@ def rows(losses: dict[str, list[float]], targets: dict[str, tuple[str, str | Non
          **more: object) -> list[Row]:  # fmt: skip
     """Samples 10 s apart; each job uses one CPU."""
     made: list[Row] = []
-    for tick in range(len(next(iter(losses.values())))):
-        made.append(node(10 * tick))
+    for number in range(len(next(iter(losses.values())))):
+        made.append(node(10 * number))
         for name, values in losses.items():
             made.append(
-                container(10 * tick, name, 10 * tick, labels=labels(*targets[name]), **more)
+                container(10 * number, name, 10 * number, labels=labels(*targets[name]), **more)
             )
-            made.append(point(10 * tick, name, values[tick]))
+            made.append(point(10 * number, name, values[number]))
     return made
 
 
 def shares(made: list[Row], **given: object) -> dict[str, float]:
-    found = verdicts(fold(made, TRADL, Mode.WEIGHT, itval=10, **given))
+    found = decisions_of(planner_of(made, TRADL, Mode.WEIGHT, itval=10, **given))
     return {name: round(v.allocation.share or 0, 4) for name, v in found.items()}
 
 
-def test_the_nearest_to_its_first_target_gets_most_of_what_is_left() -> None:
+def test_the_job_nearest_to_its_first_target_gets_most_of_the_rest() -> None:
     # Floor 1/(n + 1) = 1/4. By its slope a needs 0.4/0.01 = 40 CPU s, b 0.3/0.02 = 15; c has met
     # its only target. Of the quarter left, a gets (1/40)/(1/40 + 1/15) = 3/11, b 8/11.
     made = rows({"a": [1.0, 0.9], "b": [1.0, 0.8], "c": [1.0, 0.9]})
-    found = verdicts(fold(made, TRADL, itval=10))
+    found = decisions_of(planner_of(made, TRADL, itval=10))
     assert {name: v.job_class for name, v in found.items()} == {"a": "P1", "b": "P1", "c": "P3"}
     assert shares(made) == {"a": 0.3182, "b": 0.4318, "c": 0.25}
 
 
-def test_the_farthest_can_be_favoured_instead() -> None:
+def test_the_job_farthest_from_its_target_can_be_favoured_instead() -> None:
     made = rows({"a": [1.0, 0.9], "b": [1.0, 0.8], "c": [1.0, 0.9]})
     assert shares(made, favour="farthest") == {"a": 0.4318, "b": 0.3182, "c": 0.25}
 
 
 def test_phase_2_shares_what_the_threads_of_phase_1_leave() -> None:
-    # One thread on two CPUs can use half a node: a gets 1/2, b and c what is left.
+    # One thread on two CPUs can use half a host: a gets 1/2, b and c what is left.
     made = rows({"a": [1.0, 0.9], "b": [1.0, 0.4], "c": [1.0, 0.9]}, thread_count=1)
     assert shares(made) == {"a": 0.5, "b": 0.25, "c": 0.25}
     made = rows({"a": [1.0, 0.9], "b": [1.0, 0.4]}, thread_count=1)
@@ -64,32 +64,32 @@ def test_phase_2_shares_what_the_threads_of_phase_1_leave() -> None:
 
 def test_phases_never_go_back() -> None:
     made = rows({"a": [1.0, 0.4, 0.9], "b": [1.0, 0.1, 0.9], "c": [1.0, 1.0, 1.0]})
-    found = verdicts(fold(made, TRADL, itval=10))
+    found = decisions_of(planner_of(made, TRADL, itval=10))
     assert {name: v.job_class for name, v in found.items()} == {"a": "P2", "b": "P3", "c": "P1"}
 
 
 def test_all_past_their_targets_have_no_limits_and_the_interval_doubles() -> None:
-    made = fold(rows({"a": [1.0, 0.1], "b": [1.0, 0.1], "c": [0.9, 0.9]}), TRADL, itval=10)
-    assert {v.allocation.share for v in verdicts(made).values()} == {1.0}
+    made = planner_of(rows({"a": [1.0, 0.1], "b": [1.0, 0.1], "c": [0.9, 0.9]}), TRADL, itval=10)
+    assert {v.allocation.share for v in decisions_of(made).values()} == {1.0}
     assert made.plan({}).next_s == 20
 
 
 def test_a_target_that_the_curve_cannot_reach_competes_as_phase_2() -> None:
-    flat = [0.7 + 0.3 * 0.3**tick for tick in range(30)]
+    flat = [0.7 + 0.3 * 0.3**number for number in range(30)]
     made = rows({"a": flat, "b": [1.0 - 0.01 * t for t in range(30)]})
-    found = verdicts(fold(made, TRADL, itval=10))
+    found = decisions_of(planner_of(made, TRADL, itval=10))
     assert found["a"].job_class == "P2"
     assert "out of reach" in found["a"].reason
     assert found["b"].job_class == "P1"
 
 
-def test_a_metric_that_never_appears_puts_nobody_first() -> None:
+def test_a_metric_that_never_appears_puts_no_job_first() -> None:
     made = rows({"a": [1.0, 0.98, 0.96], "b": [1.0, 0.8, 0.6]})
     misspelt = json.dumps({"dltools.metric": "nosuch", "dltools.target": "0.5"})
     for row in made:
         if row["kind"] == "container" and row["container_name"] == "b":
             row["labels"] = misspelt
-    found = verdicts(fold(made, TRADL, itval=10))
+    found = decisions_of(planner_of(made, TRADL, itval=10))
     assert {name: v.job_class for name, v in found.items()} == {"a": "P1", "b": "P2"}
     assert found["b"].reason.startswith("no nosuch in 20 CPU s, only loss: competes as phase 2")
     assert (found["a"].allocation.share or 0) > (found["b"].allocation.share or 0)
@@ -100,15 +100,15 @@ def test_a_metric_may_come_late() -> None:
     long as it may still come."""
     late = labels("0.5", None).replace("loss", "val_loss")
     made = [node(0), container(0, "a", 5, labels=late), point(0, "a", 1.0)]
-    assert verdicts(fold(made, TRADL))["a"].job_class == "P1"
+    assert decisions_of(planner_of(made, TRADL))["a"].job_class == "P1"
     made += [node(10), container(10, "a", 15, labels=late), point(10, "a", 1.0)]
-    assert verdicts(fold(made, TRADL, itval=10))["a"].job_class == "P2"
-    assert verdicts(fold(made, TRADL, itval=10, explore=20))["a"].job_class == "P1"
+    assert decisions_of(planner_of(made, TRADL, itval=10))["a"].job_class == "P2"
+    assert decisions_of(planner_of(made, TRADL, itval=10, explore=20))["a"].job_class == "P1"
     made += [node(20), container(20, "a", 25, labels=late), point(19, "a", 0.9, "val_loss")]
-    assert verdicts(fold(made, TRADL, itval=10))["a"].job_class == "P1"
+    assert decisions_of(planner_of(made, TRADL, itval=10))["a"].job_class == "P1"
 
 
-def test_meeting_the_first_target_orders_one_delivery_at_once() -> None:
+def test_a_job_that_meets_its_first_target_is_delivered_once_and_at_once() -> None:
     made = Planner(
         TRADL, TRADL.parameters(itval=1000), RealisationOptions(Mode.WEIGHT)
     )  # rounds far apart
@@ -126,7 +126,7 @@ def test_a_restart_begins_anew() -> None:
     made += [node(20), container(20, "a", 0.1, labels=labels("0.5", None),
                                  started_at=made[-1]["time"]), point(19, "a", 1.0)]  # fmt: skip
     assert again < made[-1]["time"]
-    assert verdicts(fold(made, TRADL))["a"].job_class == "P1"
+    assert decisions_of(planner_of(made, TRADL))["a"].job_class == "P1"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +141,6 @@ def test_a_restart_begins_anew() -> None:
          "worse than"),
     ],
 )  # fmt: skip
-def test_a_label_at_fault_is_left_out_and_told(text: dict[str, str], fault: str) -> None:
+def test_a_wrong_label_is_left_out_and_named(text: dict[str, str], fault: str) -> None:
     made = [node(0), container(0, "a", 1.0, labels=json.dumps(text)), point(0, "a", 1.0)]
-    assert fault in verdicts(fold(made, TRADL))["a"].reason
+    assert fault in decisions_of(planner_of(made, TRADL))["a"].reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from helpers.observing import container, fold, node, point, verdicts
+from helpers.observing import container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row
 from dltools.plan.policy.flowcon import limit, transition
@@ -30,7 +30,9 @@ ALPHA = 0.03
         ("CL", None, "CL"),
     ],
 )
-def test_transition(before: str, efficiency: float | None, after: str) -> None:
+def test_a_class_follows_the_growth_efficiency(
+    before: str, efficiency: float | None, after: str
+) -> None:
     assert transition(before, efficiency, ALPHA) == after
 
 
@@ -52,7 +54,7 @@ def test_transition(before: str, efficiency: float | None, after: str) -> None:
         ("CL", 0.0, 0.0, 3, None),
     ],
 )
-def test_limit(
+def test_a_share_is_the_part_of_all_growth_with_a_floor(
     job_class: str, efficiency: float | None, total: float, n: int, share: float | None
 ) -> None:
     found = limit(job_class, efficiency, total, n)
@@ -85,8 +87,10 @@ def test_first_round_with_two_windows() -> None:
     fast: P = 0.4/10 = 0.04, G = 0.08. slow: P = 0.1/10 = 0.01, G = 0.02 < alpha: NL to WL.
     S = 0.10: fast gets 0.8 of 2 CPUs = 1.6; slow keeps its limit.
     """
-    made = fold(rows({"fast": [1.0, 0.6], "slow": [1.0, 0.9]}, {"fast": 1, "slow": 1}), itval=10)
-    found = verdicts(made)
+    made = planner_of(
+        rows({"fast": [1.0, 0.6], "slow": [1.0, 0.9]}, {"fast": 1, "slow": 1}), itval=10
+    )
+    found = decisions_of(made)
     assert found["fast"].job_class == "NL"
     assert found["fast"].setting == {"cpus": 1.6}
     assert found["slow"].job_class == "WL"
@@ -101,7 +105,7 @@ def test_flat_job_completes_with_the_floor() -> None:
     fast: 0.6 to 0.3 of peak 1: P = 0.03, R = 1/4, G = 0.12 = S: all 4 CPUs, so no limit.
     """
     losses = {"fast": [1.0, 0.6, 0.3], "flat": [0.5, 0.5, 0.5]}
-    found = verdicts(fold(rows(losses, {"fast": 1, "flat": 1}, cpus=4.0), itval=10))
+    found = decisions_of(planner_of(rows(losses, {"fast": 1, "flat": 1}, cpus=4.0), itval=10))
     assert found["flat"].job_class == "CL"
     assert found["flat"].setting == {"cpus": 1.333}
     assert found["fast"].job_class == "NL"
@@ -111,7 +115,7 @@ def test_flat_job_completes_with_the_floor() -> None:
 def test_shares_under_one_cpu_are_not_truncated() -> None:
     """Three flat ones and a fast one on 2 CPUs, n = 4: floor 1/5 of 2 = 0.4 each."""
     losses = {"fast": [1.0, 0.7, 0.4]} | {f"flat{k}": [1.0, 1.0, 1.0] for k in range(3)}
-    found = verdicts(fold(rows(losses, dict.fromkeys(losses, 0.5)), itval=10))
+    found = decisions_of(planner_of(rows(losses, dict.fromkeys(losses, 0.5)), itval=10))
     assert [found[f"flat{k}"].setting for k in range(3)] == [{"cpus": 0.4}] * 3
 
 
@@ -122,7 +126,7 @@ def test_all_completing_takes_limits_off_and_doubles_the_interval() -> None:
     for row in made:
         if row["kind"] == "container":
             row["cpu_limit_cores"] = 0.7
-    plan = fold(made, itval=10)
+    plan = planner_of(made, itval=10)
     assert {v.setting["cpus"] for v in plan.explain().decisions if v.setting} == {None}
     assert plan.plan({}).next_s == 20
 
@@ -136,24 +140,26 @@ def test_all_completing_takes_limits_off_and_doubles_the_interval() -> None:
         (5, {"backoff": False}, 10.0),
     ],
 )
-def test_back_off(samples: int, given: dict[str, object], wait: float) -> None:
+def test_the_interval_doubles_up_to_its_bound(
+    samples: int, given: dict[str, object], wait: float
+) -> None:
     losses = {"a": [0.5] * samples, "b": [0.5] * samples}
-    assert fold(rows(losses, {"a": 1, "b": 1}), itval=10, **given).plan({}).next_s == wait
+    assert planner_of(rows(losses, {"a": 1, "b": 1}), itval=10, **given).plan({}).next_s == wait
 
 
-def test_arrival_runs_a_round_at_once_and_resets_the_interval() -> None:
+def test_an_arriving_job_starts_a_round_at_once_and_resets_the_interval() -> None:
     """Backed off to 20 s at 30, so due at 50; a third job's first loss at 39 makes 40 a round."""
     made = rows({"a": [0.5] * 4, "b": [0.5] * 4}, {"a": 1, "b": 1})
     made += [container(40, "new", 5.0), point(39, "new", 3.0)]
-    plan = fold(made, itval=10)
-    assert verdicts(plan)["new"].job_class == "NL"
+    plan = planner_of(made, itval=10)
+    assert decisions_of(plan)["new"].job_class == "NL"
     assert plan.plan({}).next_s == 10
 
 
-def test_exit_runs_a_round_at_once_and_resets_the_interval() -> None:
+def test_a_leaving_job_starts_a_round_at_once_and_resets_the_interval() -> None:
     made = rows({"a": [0.5] * 4, "b": [0.5] * 3}, {"a": 1, "b": 1})
-    plan = fold(made, itval=10)
-    assert set(verdicts(plan)) == {"a"}
+    plan = planner_of(made, itval=10)
+    assert set(decisions_of(plan)) == {"a"}
     # a alone is completing: the round at 40 doubles the interval that was reset to 10.
     assert plan.plan({}).next_s == 20
 
@@ -165,14 +171,14 @@ def test_restarted_job_begins_anew() -> None:
             row["started_at"] = row["time"]
             row["cpu_seconds"] = 0.0
     made.append(point(40, "b", 2.0))
-    found = verdicts(fold(made, itval=10))
+    found = decisions_of(planner_of(made, itval=10))
     assert found["b"].job_class == "NL"
     assert found["a"].job_class == "CL"
 
 
 def test_diverged_job_does_not_look_productive() -> None:
     losses = {"fast": [1.0, 0.7, 0.4], "nan": [1.0, math.nan, math.nan]}
-    found = verdicts(fold(rows(losses, {"fast": 1, "nan": 1}), itval=10))
+    found = decisions_of(planner_of(rows(losses, {"fast": 1, "nan": 1}), itval=10))
     assert found["nan"].job_class == "CL"
     assert "diverged" in found["nan"].reason
 
@@ -180,7 +186,7 @@ def test_diverged_job_does_not_look_productive() -> None:
 @pytest.mark.parametrize(("signed", "job_class"), [(False, "NL"), (True, "CL")])
 def test_signed_counts_change_for_the_better_alone(signed: bool, job_class: str) -> None:
     losses = {"fast": [1.0, 0.7, 0.4], "worse": [1.0, 2.0, 4.0]}
-    found = verdicts(fold(rows(losses, {"fast": 1, "worse": 1}), itval=10, signed=signed))
+    found = decisions_of(planner_of(rows(losses, {"fast": 1, "worse": 1}), itval=10, signed=signed))
     assert found["worse"].job_class == job_class
 
 
@@ -189,7 +195,7 @@ def test_rising_accuracy_is_growth_when_signed() -> None:
         row | ({"metric": "val_accuracy"} if row["kind"] == "progress" else {})
         for row in rows({"a": [0.2, 0.5, 0.8]}, {"a": 1})
     ]
-    assert verdicts(fold(made, itval=10, signed=True))["a"].job_class == "NL"
+    assert decisions_of(planner_of(made, itval=10, signed=True))["a"].job_class == "NL"
 
 
 def test_first_sample_alone_uses_the_average_since_the_start_and_says_so() -> None:
@@ -199,7 +205,7 @@ def test_first_sample_alone_uses_the_average_since_the_start_and_says_so() -> No
     """
     made = [node(60), container(60, "a", 30.0), container(60, "b", 30.0)]
     made += [point(10, "a", 1.0), point(50, "a", 0.7), point(10, "b", 1.0), point(50, "b", 1.0)]
-    found = verdicts(fold(made))
+    found = decisions_of(planner_of(made))
     assert found["a"].job_class == "NL"
     assert "0.04 of loss (CPU averaged since its start)" in found["a"].reason
     assert found["b"].job_class == "WL"
@@ -209,11 +215,13 @@ def test_first_sample_alone_uses_the_average_since_the_start_and_says_so() -> No
 
 
 def test_an_unknown_growth_is_no_limit() -> None:
-    found = verdicts(fold(rows({"a": [1.0, 0.6], "new": [1.0]}, {"a": 1, "new": 1}), itval=10))
+    found = decisions_of(
+        planner_of(rows({"a": [1.0, 0.6], "new": [1.0]}, {"a": 1, "new": 1}), itval=10)
+    )
     assert set(found) == {"a"}  # new has left
     made = rows({"a": [1.0, 0.6, 0.3]}, {"a": 1})
     made += [container(30, "new", 5.0), point(29, "new", 3.0)]
-    new = verdicts(fold(made, itval=10))["new"]
+    new = decisions_of(planner_of(made, itval=10))["new"]
     assert (new.allocation.unlimited, new.allocation.rank, new.setting) == (True, 0, None)
     assert "growth efficiency unknown" in new.reason
 
@@ -237,7 +245,7 @@ def test_a_slow_job_that_falls_silent_is_new_again_after_four_intervals(
     until: float, job_class: str, free: bool
 ) -> None:
     # Its growth is unknown from 40 on, when the last interval has none of its points.
-    flat = verdicts(fold(silent_from(30, until), itval=10))["flat"]
+    flat = decisions_of(planner_of(silent_from(30, until), itval=10))["flat"]
     assert (flat.job_class, flat.allocation.unlimited) == (job_class, free)
     assert flat.allocation.share == pytest.approx(1.0 if free else 1 / 3)
 
@@ -246,7 +254,7 @@ def test_while_a_growth_is_unknown_a_completing_job_has_the_floor() -> None:
     """flat creeps: G = 0.002/10 / (1/4) = 0.0008, all that is known of S: G/S would be 1."""
     made = rows({"flat": [1.0, 0.998, 0.996]}, {"flat": 1}, cpus=4.0)
     made += [container(30, "new", 5.0, cpu_limit_cores=4.0), point(29, "new", 3.0)]
-    found = verdicts(fold(made, itval=10))
+    found = decisions_of(planner_of(made, itval=10))
     assert found["flat"].job_class == "CL"
     assert found["flat"].allocation.share == pytest.approx(1 / 3)
     assert found["flat"].allocation.rank > found["new"].allocation.rank
@@ -258,18 +266,18 @@ def test_no_growing_job_gets_less_than_a_completing_one(floor: bool, share: floa
     peak of 1, at alpha 0.004 still growing; flat 0. S = 0.081: slow's part is 0.0617."""
     losses = {"fast": [1.0, 0.81, 0.62], "slow": [1.0, 0.9875, 0.975], "flat": [1.0, 1.0, 1.0]}
     made = rows(losses, dict.fromkeys(losses, 1), cpus=4.0)
-    found = verdicts(fold(made, itval=10, alpha=0.004, floor=floor))
+    found = decisions_of(planner_of(made, itval=10, alpha=0.004, floor=floor))
     assert [found[name].job_class for name in ("slow", "flat")] == ["NL", "CL"]
     assert found["slow"].allocation.share == pytest.approx(share)
     assert found["flat"].allocation.share == pytest.approx(1 / 4)
 
 
-def test_limits_off_are_off_for_all_in_a_line_too() -> None:
+def test_limits_off_are_off_for_all_in_a_queue_too() -> None:
     """Both completing: they take turns at the first level, and neither is limited."""
     made = rows({"a": [0.5] * 5, "b": [0.5] * 5}, {"a": 1, "b": 1})
     for row in made:
         if row["kind"] == "container":
             row["thread_count"] = 2
-    plan = fold(made, mode=Mode.PRIORITY, itval=10)
-    assert {v.job_class for v in verdicts(plan).values()} == {"CL"}
-    assert all(v.allocation.unlimited for v in verdicts(plan).values())
+    plan = planner_of(made, mode=Mode.PRIORITY, itval=10)
+    assert {v.job_class for v in decisions_of(plan).values()} == {"CL"}
+    assert all(v.allocation.unlimited for v in decisions_of(plan).values())
