@@ -163,10 +163,10 @@ def test_pictures_have_the_size_asked_for(tool: Tools, made: Path, tmp_path: Pat
 def test_mistakes_are_told(tool: Tools, made: Path, tmp_path: Path) -> None:
     file = made / "noop.parquet"
     for code, words, *arguments in (
-        (78, "--baseline x: no run is called so; known: noop", file, "--baseline", "x"),
-        (78, "--plot pie: one of compare, gantt", file, "--plot", "pie"),
+        (78, "--baseline x: no run has this name; known: noop", file, "--baseline", "x"),
+        (78, "--plot must be one of compare, gantt", file, "--plot", "pie"),
         (78, "nothing to draw", file, "--plot", "satisfied", "--format", "svg"),
-        (78, "--scale is from 0.1 to 10", file, "--scale", "0"),
+        (78, "--scale must be between 0.1 and 10", file, "--scale", "0"),
         (65, "plans and results show no jobs", made / "plans.jsonl"),
         (74, "no such file", tmp_path / "none"),
     ):

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import dataclasses
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dltools import inputs
 from dltools.cli.exits import complain
 from dltools.cli.input_streams import open_input
+from dltools.cli.report.job_tables import read_job_table, read_rows
 from dltools.errors import DataError
-from dltools.observations.outcomes import JobResult
 from dltools.report.run import Run
 from dltools.text import writable
 
 if TYPE_CHECKING:
     import typer
 
-_JOB = tuple(field.name for field in dataclasses.fields(JobResult))
-_WHOLE = ("migrations", "exit_code")
-_WORDS = ("name", "node")
-_LONGEST_S = 1e12
 _Part = TypeVar("_Part")
 
 
-def runs_of(arguments: Sequence[str], context: typer.Context) -> list[Run]:
+def load_runs(arguments: Sequence[str], context: typer.Context) -> list[Run]:
     """Return the runs of all inputs. Raises `DataError`."""
     runs: list[Run] = []
     later: list[tuple[str, Run | None, bytes, str]] = []
@@ -41,7 +35,7 @@ def runs_of(arguments: Sequence[str], context: typer.Context) -> list[Run]:
         data = inputs.read_whole(stream, shown)
         kind = _kind(data)
         if kind == "jobs":
-            runs += _tabled(data, shown, label)
+            runs += read_job_table(data, shown, label)
         elif kind == "summary":
             raise DataError(f"{shown}: a row per policy; dl-sim --jobs prints what a report needs")
         elif kind in ("plan", "result"):
@@ -50,7 +44,7 @@ def runs_of(arguments: Sequence[str], context: typer.Context) -> list[Run]:
             runs.append(_recorded(data, shown, label or _stem(name)))
     if not runs:
         raise DataError(f"{later[0][3]}: plans and results show no jobs: give the recording too")
-    _tell_apart(runs)
+    _give_each_a_name(runs)
     for label, before, data, shown in later:
         named = [run for run in runs if run.label == label]
         _add(named[0] if named else before or runs[0], data, shown)
@@ -69,7 +63,7 @@ def _stem(name: str) -> str:
     return "standard input" if name == "-" else writable(Path(name).stem)
 
 
-def _tell_apart(runs: Sequence[Run]) -> None:
+def _give_each_a_name(runs: Sequence[Run]) -> None:
     taken: set[str] = set()
     for run in runs:
         label, number = run.label, 2
@@ -105,7 +99,7 @@ def _recorded(data: bytes | None, name: str, label: str) -> Run:
     from dltools.report.observed import observed_run
 
     table = (RecordingDirectory(Path(name)).read() if data is None
-             else concat(_whole(read(io.BytesIO(data), name).tables)))  # fmt: skip
+             else concat(_until_damage(read(io.BytesIO(data), name).tables)))  # fmt: skip
     found = observed_run(table, label, name)
     if not found.is_sampled:
         complain(f"{name}: nothing but progress is known: not what CPU the jobs used, nor whether "
@@ -113,79 +107,21 @@ def _recorded(data: bytes | None, name: str, label: str) -> Run:
     return found
 
 
-def _tabled(data: bytes, name: str, label: str) -> list[Run]:
-    """Return a run per policy of a job table, with a repeat per seed."""
-    found: dict[str, dict[str, list[JobResult]]] = {}
-    for number, row in enumerate(_rows(data, name), 1):
-        where = f"{name}: row {number}"
-        policy = writable(row.get("policy") or row.get("run") or "")
-        seed = str(row.get("seed") or 0)
-        found.setdefault(policy, {}).setdefault(seed, []).append(_job(row, where))
-    if not found:
-        raise DataError(f"{name}: a job table without jobs")
-    several = len(found) > 1
-    return [
-        Run((f"{label}/{policy}" if several else label) if label else policy,
-            list(seeds.values()))
-        for policy, seeds in found.items()
-    ]  # fmt: skip
-
-
-def _rows(data: bytes, name: str) -> Iterator[Mapping[str, Any]]:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name}: {error}") from error
-    if not text.lstrip("\ufeff \n\r\t").startswith("{"):
-        try:
-            yield from csv.DictReader(io.StringIO(text))
-        except csv.Error as error:
-            raise DataError(f"{name}: {error}") from error
-        return
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise DataError(f"{name}: line {number}: {error}") from error
-            if not isinstance(record, dict):
-                raise DataError(f"{name}: line {number}: not an object")
-            yield record
-
-
-def _job(row: Mapping[str, Any], where: str) -> JobResult:
-    values: dict[str, Any] = {}
-    for key in _JOB:
-        value = row.get(key)
-        if value in (None, ""):
-            continue
-        try:
-            values[key] = (writable(value) if key in _WORDS else
-                           int(value) if key in _WHOLE else float(value))  # fmt: skip
-        except (ValueError, TypeError, OverflowError) as error:
-            raise DataError(f"{where}: {key}: {error}") from error
-        if key not in _WORDS and not abs(values[key]) <= _LONGEST_S:
-            raise DataError(f"{where}: {key} is no number of seconds or jobs: {str(value)[:30]}")
-    if lacking := [key for key in ("name", "arrival") if key not in values]:
-        raise DataError(f"{where}: no {lacking[0]}")
-    return JobResult(**{"node": "", **values})
-
-
 def _add(run: Run, data: bytes, name: str) -> None:
     from dltools.report.decided import add_plans, add_results
 
     if _kind(data) != "plan":
-        add_results(run, _rows(data, name))
+        add_results(run, read_rows(data, name))
         return
     from dltools.cli.policies import allowed_plugins
     from dltools.plan.policy import registry
     from dltools.plan.reading import load_plans
 
     plans = load_plans(data.splitlines(keepends=True), name, complain)
-    add_plans(run, _whole(plans), registry.policies(allowed_plugins()))
+    add_plans(run, _until_damage(plans), registry.policies(allowed_plugins()))
 
 
-def _whole(parts: Iterator[_Part]) -> Iterator[_Part]:
+def _until_damage(parts: Iterator[_Part]) -> Iterator[_Part]:
     """Yield what is whole of a recording or of plans that were cut off, and say so. Raises
     `DataError` where nothing is."""
     got = False

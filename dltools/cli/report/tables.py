@@ -1,0 +1,84 @@
+"""Reports as tables: a row per run or per job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dltools.cli.console import make_console
+from dltools.cli.records import records
+
+if TYPE_CHECKING:
+    from dltools.cli.report.request import Request
+    from dltools.plan.realisation.settings import Settings
+    from dltools.report.run import Run
+
+Rows = list[dict[str, Any]]
+
+
+def table(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+    """Return a table as wide as the console, with its colours."""
+    from dltools.cli.runs_table import runs_table
+
+    console = make_console()
+    with console.capture() as captured:
+        console.print(runs_table(_rows(runs, baseline, request)))
+    text: str = captured.get()
+    return text.encode()
+
+
+def markdown(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+    """Return a table in Markdown."""
+    from dltools.report import cells
+
+    return cells.markdown(cells.cells(_rows(runs, baseline, request))).encode()
+
+
+def csv(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+    """Return CSV."""
+    return records(_rows(runs, baseline, request), as_csv=True).encode()
+
+
+def jsonl(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+    """Return JSON Lines."""
+    return records(_rows(runs, baseline, request), as_csv=False).encode()
+
+
+def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
+    """Return a row per run, with its ratios to the baseline and how its actions ended."""
+    from dltools.report.comparison import by_policy
+
+    repeats = {one.label: one.repeats for one in runs}
+    actions = {one.label: ", ".join(f"{count} {status}" for status, count in one.results.items())
+               for one in runs}  # fmt: skip
+    return [
+        row | ({"actions": actions[row["run"]]} if actions[row["run"]] else {})
+        for row in by_policy(repeats, baseline, "run")
+    ]
+
+
+def rows_by_job(runs: Sequence[Run]) -> Rows:
+    """Return a row per job of each run, with the limits that it had last where any job had some."""
+    from dltools.report.comparison import by_job
+
+    longest = max(len(one.repeats) for one in runs)
+    rows = by_job({one.label: one.repeats for one in runs}, range(longest), "run")
+    limits = {(one.label, name): timeline.settings
+              for one in runs for name, timeline in one.timelines.items()}  # fmt: skip
+    if not any(limits.values()):
+        return rows
+    return [row | {"limits": _limits(limits.get((row["run"], row["name"])))} for row in rows]
+
+
+def _rows(runs: Sequence[Run], baseline: str, request: Request) -> Rows:
+    if request.is_by_job or len(runs) == 1:
+        return rows_by_job(runs)
+    return rows_by_run(runs, baseline)
+
+
+def _limits(settings: Settings | None) -> str | None:
+    from dltools.cli.words import described
+
+    if settings is None:
+        return None
+    return described(settings) if settings else "no limit"
