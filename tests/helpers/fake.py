@@ -18,6 +18,10 @@ ID = "f" * 64
 NAME = "fake-job"
 HOST = "fake-host"
 
+_CONTAINERS = (f"containers/{ID}", f"containers/{NAME}")
+_ENDINGS = ("json", "logs", "update", "pause", "unpause")
+_PAUSES = {"pause": ("running", "paused"), "unpause": ("paused", "running")}
+
 
 class FakeEngine:
     """One container of no real machine.
@@ -32,6 +36,8 @@ class FakeEngine:
         self.faults: dict[str, int] = {}
         self.host_config: dict[str, Any] = {"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0,
                                             "CpuShares": 0}  # fmt: skip
+        self.state = "running"
+        self.labels: dict[str, str] = {}
         self.updates: list[dict[str, Any]] = []
         self.log = b""
         self.ignores_updates = False
@@ -58,11 +64,14 @@ class FakeEngine:
         if tail == "info":
             return 200, {"ID": "FAKE", "Name": HOST, "NCPU": 4, "MemTotal": 1 << 33}
         if tail == "containers/json":
-            return 200, [{"Id": ID, "Names": [f"/{NAME}"], "State": "running"}]
+            return 200, [{"Id": ID, "Names": [f"/{NAME}"], "State": self.state}]
         if tail == "events":
             return 200, b""  # those of the past; nothing ever happens
-        if tail not in (f"containers/{ID}/{end}" for end in ("json", "logs", "update")):
+        container, _, what = tail.rpartition("/")
+        if container not in _CONTAINERS or what not in _ENDINGS:
             return 404, {"message": "No such container"}
+        if what in _PAUSES:
+            return self._change_state(*_PAUSES[what])
         if tail.endswith("/logs"):
             return 200, b"".join(_frame(line) for line in self.log.splitlines(keepends=True))
         if tail.endswith("/update"):
@@ -71,18 +80,33 @@ class FakeEngine:
                 self.host_config |= body
             self.after_update()
             return 200, {"Warnings": None}
-        state = {"Status": "running", "Pid": 0, "StartedAt": "2020-01-01T00:00:00.000000001Z"}
+        state = {"Status": self.state, "Pid": 0, "StartedAt": "2020-01-01T00:00:00.000000001Z"}
         return 200, {"Id": ID, "Name": f"/{NAME}", "State": state, "HostConfig": self.host_config,
-                     "Config": {"Image": "i", "Tty": False, "Labels": {}}}  # fmt: skip
+                     "Config": {"Image": "i", "Tty": False, "Labels": self.labels}}  # fmt: skip
+
+    def _change_state(self, before: str, after: str) -> tuple[int, Any]:
+        if self.state != before:
+            return 409, {"message": f"Container {ID} is not {before}"}
+        self.state = after
+        return 204, b""
+
+
+def action(wanted: Settings, op: Op = Op.UPDATE, **changes: Any) -> Action:
+    """Return an action on the container. `changes` replace what it would be."""
+    values = {"id": 1, "op": op, "host": HOST, "container_id": ID, "container_name": NAME,
+              "set": wanted, "expect": {}, "reason": "test"}  # fmt: skip
+    return Action(**(values | changes))
+
+
+def plan_of(*actions: Action) -> Plan:
+    """Return a plan that was made after the container started."""
+    return Plan("test", "2026-01-01T00:00:00Z", {}, {}, None, actions)
 
 
 def plan(*wanted: Settings) -> bytes:
     """Return a plan with an action on the container for each of the settings."""
-    actions = tuple(
-        Action(number, Op.UPDATE, HOST, ID, NAME, settings, {}, "test")
-        for number, settings in enumerate(wanted, 1)
-    )
-    return dump_plan(Plan("test", "2026-01-01T00:00:00Z", {}, {}, None, actions)).encode()
+    actions = (action(settings, id=number) for number, settings in enumerate(wanted, 1))
+    return dump_plan(plan_of(*actions)).encode()
 
 
 def _frame(line: bytes) -> bytes:

@@ -1,0 +1,35 @@
+"""A fake engine as dl-apply's modules see it, and a journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.fake import FakeEngine
+
+from dltools.apply.actuator import Actuator
+from dltools.apply.journal import Journal
+from dltools.apply.turns import Rotation
+from dltools.engine.containers import Engine
+
+
+@pytest.fixture
+def engine(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """A connection to the fake engine."""
+    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
+    return Engine()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journal")
+
+
+@pytest.fixture
+def rotation(engine: Engine, tmp_path: Path) -> Rotation:
+    return Rotation(engine, tmp_path / "rotation")
+
+
+@pytest.fixture
+def actuator(engine: Engine, journal: Journal, rotation: Rotation) -> Actuator:
+    return Actuator(engine, journal, rotation)
