@@ -31,7 +31,7 @@ class TurnFiles:
         key = turn.container_id
         if self._turns.get(key) == turn:
             return
-        since = self._since.setdefault(key, timestamp())
+        since = self._since.get(key) or timestamp()
         note = TurnNote(self._engine_id, key, turn.name, turn.group, turn.seconds, since, run)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ class TurnFiles:
             raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
         with atomic_file(self._path(key)) as file:
             file.write(note.to_json())
-        self._turns[key] = turn
+        self._turns[key], self._since[key] = turn, since
 
     def remove(self, container_id: str) -> None:
         """Remove the file of a container that takes no more turns."""
