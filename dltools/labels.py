@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from dltools.text import writable
+from dltools.text import suggestion, writable
 
 PREFIX = "dltools."
 METRIC = "dltools.metric"  # the evaluation metric
@@ -27,8 +27,8 @@ def is_true(label: str | None) -> bool:
     return label is not None and label.strip().lower() not in ("0", "false", "no", "off")
 
 
-def read(text: str | None) -> dict[str, str]:
-    """Return the labels of a container row, {} where its text is none."""
+def parse_labels(text: str | None) -> dict[str, str]:
+    """Return the labels of a container row, which are a JSON object; {} where its text is none."""
     try:
         found = json.loads(text) if text else {}
     except (ValueError, RecursionError):
@@ -38,17 +38,7 @@ def read(text: str | None) -> dict[str, str]:
     return {writable(name): writable(value) for name, value in found.items()}
 
 
-def doubts(names: Iterable[str]) -> list[str]:
-    """Return what there is to say of labels under our prefix that nobody knows, a line each."""
+def unknown_labels(names: Iterable[str]) -> list[str]:
+    """Return a warning for each label under our prefix that is unknown."""
     unknown = (name for name in sorted(names) if name.startswith(PREFIX) and name not in KNOWN)
-    return [f"unknown label {name}{meant(name, KNOWN, PREFIX)}" for name in unknown]
-
-
-def meant(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """Return the end of a complaint about a word: the known one that it is probably meant to be, or
-    all of them. What all begin with, the `prefix`, makes none of them more probable."""
-    from difflib import get_close_matches
-
-    rests = {name.removeprefix(prefix).lower(): name for name in known}
-    near = get_close_matches(word.removeprefix(prefix).lower(), rests, 1)
-    return f": did you mean {rests[near[0]]}?" if near else f"; known: {', '.join(rests.values())}"
+    return [f"unknown label {name}{suggestion(name, KNOWN, PREFIX)}" for name in unknown]

@@ -1,6 +1,8 @@
-"""Text that others wrote: made fit to be written, and to be shown on a screen."""
+"""Text that others wrote: made fit to be written, to be shown on a screen, and corrected."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 def writable(value: object) -> str:
@@ -21,3 +23,14 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """Return a text of lines and tabs made printable."""
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
+
+
+def suggestion(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """Return how a message about an unknown word ends: with the known word that is most like it, or
+    with all of them. All known words begin with the `prefix`, which makes none of them more like.
+    """
+    from difflib import get_close_matches
+
+    rests = {name.removeprefix(prefix).lower(): name for name in known}
+    near = get_close_matches(word.removeprefix(prefix).lower(), rests, 1)
+    return f": did you mean {rests[near[0]]}?" if near else f"; known: {', '.join(rests.values())}"

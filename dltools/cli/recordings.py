@@ -53,12 +53,12 @@ class Hashed:
 def open_recording(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
     """Open observations: a file, standard input, or a directory of recordings."""
     from dltools.observations.formats.reading import Recording, read
-    from dltools.observations.sample_reader import COLUMNS
+    from dltools.observations.samples_by_host import SAMPLE_COLUMNS
 
     if name == "-" or not Path(name).is_dir():
         stream, shown = open_input(name, context)
         source = Hashed(stream)
-        return read(source, shown, COLUMNS), source  # type: ignore[arg-type]
+        return read(source, shown, SAMPLE_COLUMNS), source  # type: ignore[arg-type]
     from dltools.observations.recording.directory import RecordingDirectory
 
     directory = RecordingDirectory(Path(name))

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dltools import labels
-from dltools.observations.column_values import integers, optional, texts
+from dltools.observations.column_lists import integers, optional_integers, texts
 from dltools.observations.containers import (
     ContainerRecord,
     ContainerRecords,
@@ -14,8 +14,8 @@ from dltools.observations.containers import (
     HostRecord,
     SeriesPoint,
 )
-from dltools.observations.sample_reader import chunks, samples_by_host
 from dltools.observations.samples import HostSamples, PointsByMetric
+from dltools.observations.samples_by_host import samples_by_host, table_chunks
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT, Kind
 from dltools.observations.table import is_one_of
 
@@ -37,7 +37,7 @@ def read_containers(table: pa.Table) -> ContainerRecords:
     hosts: dict[str, HostRecord] = {}
     containers: _Containers = {}
     _add_unsampled(table, containers)
-    for chunk in chunks(table):
+    for chunk in table_chunks(table):
         for name, samples in samples_by_host(chunk).items():
             _add_host(hosts.setdefault(name, HostRecord(name)), samples)
             _add_samples(name, samples, containers)
@@ -73,7 +73,7 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
     container.last_seen = samples.times[number] / _MICRO
     container.threads = max(container.threads, rows["thread_count"][row] or 1)
     if rows["labels"][row]:
-        container.labels = labels.read(rows["labels"][row])
+        container.labels = labels.parse_labels(rows["labels"][row])
     if rows["started_at"][row] is not None:
         container.started = rows["started_at"][row] / _MICRO
     weight = rows["cpu_weight"][row]
@@ -130,6 +130,7 @@ def _exit_codes(table: pa.Table) -> dict[_Key, int]:
     events = events.filter(is_one_of(events.column("event"), ("start", "exit")))
     last: dict[_Key, int | None] = {}
     names = (texts(events, name) for name in ("host", "container_id", "event"))
-    for host, container, event, code in zip(*names, optional(events, "exit_code"), strict=True):
+    codes = optional_integers(events, "exit_code")
+    for host, container, event, code in zip(*names, codes, strict=True):
         last[host, container] = code if event == "exit" else None
     return {key: code for key, code in last.items() if code is not None}

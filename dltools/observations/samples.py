@@ -118,10 +118,10 @@ def pending_sample(remainder: Remainder) -> HostSamples:
         return HostSamples([], [], [], [0], remainder.rows, points)
     bounds = [0, len(remainder.rows["container_id"])]
     samples = HostSamples([remainder.time], [-1], [remainder.size], bounds, remainder.rows, points)
-    return without_doubles(samples)
+    return without_duplicates(samples)
 
 
-def without_doubles(samples: HostSamples) -> HostSamples:
+def without_duplicates(samples: HostSamples) -> HostSamples:
     """Keep the last of rows that name the same container at the same sample."""
     ids = samples.rows["container_id"]
     spans = list(zip(samples.bounds, samples.bounds[1:], strict=False))

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from dltools import labels as label_texts
+from dltools.labels import parse_labels
 from dltools.notation.times import format_time, from_micros
-from dltools.observations.sample_reader import chunks, newest_time, samples_by_host
+from dltools.observations.samples_by_host import newest_time, samples_by_host, table_chunks
 from dltools.plan import decisions, state
 from dltools.plan.decisions import Explanation
 from dltools.plan.host_history import HostHistory
@@ -124,7 +124,7 @@ class Planner:
     # Samples
 
     def _add(self, table: pa.Table, *, every: bool) -> Iterator[None]:
-        for chunk in chunks(table):
+        for chunk in table_chunks(table):
             found = samples_by_host(
                 chunk,
                 {name: host.remainder for name, host in self._hosts.items()},
@@ -194,7 +194,7 @@ class Planner:
         """Return a container's labels: those given to its name, then its own."""
         own = self._labels_by_text.get(text)
         if own is None:
-            own = self._labels_by_text[text] = label_texts.read(text)
+            own = self._labels_by_text[text] = parse_labels(text)
         given: dict[str, str] = {}
         for pattern, labels in self._labels:
             if fnmatchcase(name, pattern):

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dltools.errors import ConfigError
-from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, PROTECT, QOE, STEPS, TARGET, meant
+from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, PROTECT, QOE, STEPS, TARGET
 from dltools.plan.policy.targets import parse
+from dltools.text import suggestion
 
 _KEYS = {
     "metric": METRIC, "objective": OBJECTIVE, "target": TARGET, "final": FINAL, "qoe": QOE,
@@ -40,7 +41,7 @@ def _labels(table: Any, where: str) -> dict[str, str]:
     labels = {}
     for key, value in table.items():
         if key not in _KEYS:
-            raise ConfigError(f"{where}: unknown key {key!r}{meant(key, _KEYS)}")
+            raise ConfigError(f"{where}: unknown key {key!r}{suggestion(key, _KEYS)}")
         if not isinstance(value, str | int | float):
             raise ConfigError(f"{where}: {key} is a number or text, not {value!r}")
         labels[_KEYS[key]] = str(value)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine, GoneError
-from dltools.labels import doubts
+from dltools.labels import unknown_labels
 from dltools.probe.progress import Extractor
 from dltools.probe.progress.source import Target
 from dltools.probe.sources import SourceSet
@@ -160,7 +160,7 @@ class Inventory:
 
 def _gap(container: Container, is_here: bool, group: Cgroup | None) -> str | None:
     """Return what cannot be measured of a container, and which of its labels are unknown."""
-    gaps = doubts(container.dltools_labels)
+    gaps = unknown_labels(container.dltools_labels)
     if not is_here:
         gaps.insert(0, "counters: its processes are not on this machine")
     elif group is None:

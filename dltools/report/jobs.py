@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dltools.observations import metrics
+from dltools.observations import metric_names
 from dltools.observations.containers import ContainerRecord, Series
 from dltools.plan.policy.targets import Targets, parse
 
@@ -28,12 +28,12 @@ class ObservedJob:
     @property
     def metric(self) -> str:
         """The metric to judge it by, "" where it reported none."""
-        return self.targets.metric or min(self.series, key=metrics.rank, default="")
+        return self.targets.metric or min(self.series, key=metric_names.evaluation_rank, default="")
 
     @property
     def latencies(self) -> Series:
         """Its response times (s), [] where it reported none."""
-        names = metrics.latencies(self.series)
+        names = metric_names.latencies(self.series)
         return self.series[names[0]] if names else []
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dltools.errors import DataError
-from dltools.observations import metrics
+from dltools.observations import metric_names
 from dltools.observations.container_reader import read_containers
 from dltools.observations.containers import ContainerRecord, CpuUse, SeriesPoint
 from dltools.plan.policy.targets import parse
@@ -70,7 +70,7 @@ class _Trace:
         if not self.uses:
             return None
         qoe = parse(self.record.labels).qoe_s
-        latencies = metrics.latencies(self.record.series)
+        latencies = metric_names.latencies(self.record.series)
         if qoe is not None or latencies:
             return self._serving(qoe, self._finite(latencies[0]) if latencies else [])
         return self._training(used)
@@ -89,7 +89,9 @@ class _Trace:
         if works[-1] <= 0:
             return None
         targets = parse(self.record.labels)
-        metric = targets.metric or min(self.record.series, key=metrics.rank, default="loss")
+        metric = targets.metric or min(
+            self.record.series, key=metric_names.evaluation_rank, default="loss"
+        )
         points = self._finite(metric)
         table = _curve_table(points, self.uses, works)
         return Job(

@@ -9,7 +9,7 @@ import pytest
 
 from dltools.observations.container_reader import read_containers
 from dltools.observations.containers import ContainerRecord
-from dltools.observations.sample_reader import COLUMNS
+from dltools.observations.samples_by_host import SAMPLE_COLUMNS
 from dltools.observations.table import Row, to_table
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -112,5 +112,5 @@ def test_an_empty_table_has_no_containers() -> None:
 
 def test_a_table_of_the_deciding_columns_alone_is_read() -> None:
     table = to_table([node(0), container(0), point(1, 2.0), event(2, "exit", 3)])
-    (found,) = read_containers(table.select(list(COLUMNS))).containers
+    (found,) = read_containers(table.select(list(SAMPLE_COLUMNS))).containers
     assert (len(found.samples), len(found.series["loss"]), found.exit_code) == (1, 1, None)

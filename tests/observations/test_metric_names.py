@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dltools.observations.metrics import latencies
+from dltools.observations.metric_names import latencies
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from helpers.observing import BEGUN, at, container, job_id, node, point, reread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dltools.observations import sample_reader
+from dltools.observations import samples_by_host
 from dltools.observations.schema import COLUMNS, Kind, Type
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
@@ -103,7 +103,7 @@ def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
     for _ in slowly.add_by_sample(to_table(rows)):
         pass
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sample_reader, "CHUNK", chunk)
+        patch.setattr(samples_by_host, "CHUNK_ROWS", chunk)
         assert dump_plan(final(name, rows, mode=mode)) == dump_plan(slowly.plan({}))
 
 

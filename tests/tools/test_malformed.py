@@ -131,7 +131,7 @@ def test_a_text_without_a_line_is_refused_early(tool: Tools, tmp_path: Path, nam
 def test_a_number_of_cpus_that_is_none_is_told_once(tool: Tools, count: float) -> None:
     done = tool("dl-plan", input=recording(count))
     assert done.returncode == 0
-    assert complaint(done.stderr) == f"dl-plan: node: a cpu_count of {count:g} is passed over"
+    assert complaint(done.stderr) == f"dl-plan: node: a cpu_count of {count:g} is ignored"
 
 
 @pytest.mark.parametrize("id_", ["a/b", "../containers/json", "", ".", "..", "a?b", "a b"])

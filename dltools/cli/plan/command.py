@@ -16,7 +16,7 @@ from dltools.cli.exits import complain, guarded, run
 from dltools.cli.options import Input, Verbose, Version
 from dltools.cli.plan import planned
 from dltools.cli.plan.planned import Output
-from dltools.cli.plan.samples import Account, Samples, doubted
+from dltools.cli.plan.samples import Account, Samples, with_warnings
 from dltools.cli.policies import (
     allowed_plugins,
     parse_assignments,
@@ -131,7 +131,7 @@ def plan(
     given = _targets(targets)
     fold = Planner(chosen, parameters, realisation_options(realize, quantum), saved, given)
     recording, source = open_recording(input_, context)
-    samples = Samples(doubted(recording, [pattern for pattern, _ in given]), source)
+    samples = Samples(with_warnings(recording, [pattern for pattern, _ in given]), source)
     last: Mapping[str, Any] = {}
     with planned.going_on_from(state if saved else None):
         for last in _plans(fold, samples, format_, every=every, no_state=no_state):
@@ -150,7 +150,7 @@ def _plans(
 
     The state is in the last plan alone, but for a live stream, of which any may be the last.
     """
-    from dltools.observations import equal_shares
+    from dltools.observations.assumed_shares import assume_equal_shares
 
     account = Account(samples.source.sha256)
     recording = not samples.streaming
@@ -165,9 +165,10 @@ def _plans(
     for table, sha256, last in samples:
         account.add(table, sha256)
         if recording:
-            table, assumed = equal_shares.assume(table)
-            if assumed:
-                complain(f"{', '.join(assumed)}: nothing but progress is known: "
+            assumed = assume_equal_shares(table)
+            table = assumed.table
+            if assumed.hosts:
+                complain(f"{', '.join(assumed.hosts)}: nothing but progress is known: "
                          "equal shares of one CPU are assumed")  # fmt: skip
         if not recording:
             fold.add(table)

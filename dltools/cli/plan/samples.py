@@ -45,22 +45,23 @@ class Account:
                 "sha256": self._sha256}  # fmt: skip
 
 
-def doubted(recording: Recording, patterns: list[str]) -> Recording:
-    """Complain, while a recording is read, of what in it and in the targets is probably a slip."""
-    from dltools.observations.checks import InputChecks
+def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
+    """Return a recording that warns, while it is read, of what is probably a mistake in it and
+    in the targets."""
+    from dltools.observations.input_warnings import InputWarnings
 
-    doubts = InputChecks(patterns)
+    warnings = InputWarnings(patterns)
 
     def tables() -> Iterator[pa.Table]:
         for table in recording.tables:
-            found = doubts.labels(table) + doubts.sizes(table)
+            found = warnings.of_labels(table) + warnings.of_sizes(table)
             if recording.streaming:
-                found += doubts.targets(" so far")
-            for doubt in found:
-                complain(doubt)
+                found += warnings.of_targets(" so far")
+            for warning in found:
+                complain(warning)
             yield table
-        for doubt in doubts.targets():
-            complain(doubt)
+        for warning in warnings.of_targets():
+            complain(warning)
 
     return dataclasses.replace(recording, tables=tables())
 

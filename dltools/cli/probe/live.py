@@ -18,7 +18,7 @@ from dltools.cli.probe.sparklines import sparkline, trend
 from dltools.cli.screen import Screen
 from dltools.cli.words import clipped, cores, limited, size, widest_list
 from dltools.labels import METRIC, OBJECTIVE
-from dltools.observations import metrics
+from dltools.observations import metric_names
 from dltools.text import printable
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _held_back(seen: _Seen) -> str:
 
 def _evaluated(seen: _Seen) -> list[str]:
     """Return a container's metrics, the one to go by first."""
-    names = sorted(seen.points, key=metrics.rank)
+    names = sorted(seen.points, key=metric_names.evaluation_rank)
     wanted = seen.labels.get(METRIC)
     if wanted in seen.points:
         names.remove(wanted)
@@ -267,7 +267,7 @@ def _progress(seen: _Seen, names: list[str], label: int, bars: int, *, wide: boo
     shown = Text(said + " " * (label - cell_len(said)))
     points = seen.points[names[0]]
     if bars >= 4:
-        aim = seen.labels.get(OBJECTIVE) or metrics.objective(names[0])
+        aim = seen.labels.get(OBJECTIVE) or metric_names.objective(names[0])
         course = sparkline(points, bars) if len(points) > 1 else ""
         shown.append(f" {course.ljust(bars)}", style=trend(points, aim))
     if wide and names[1:]:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from dltools.cli.tables import FittedTable
 from dltools.cli.words import clipped, cores, limited, size, widest_list
-from dltools.observations import metrics
+from dltools.observations import metric_names
 
 
 def containers_table(
@@ -63,10 +63,11 @@ def metrics_table(rows: Iterable[Mapping[str, Any]], *, wide: bool) -> Table:
     for row in rows:
         key = (row["container_name"] or "", row["metric"], row["source"] or "")
         found.setdefault(key, []).append(row)
-    ordered = sorted(found.items(), key=lambda item: (item[0][0], metrics.rank(item[0][1])))
-    for (name, metric, family), points in ordered:
+    order = sorted(found, key=lambda key: (key[0], metric_names.evaluation_rank(key[1])))
+    for name, metric, family in order:
+        points = found[name, metric, family]
         table.add_row(
-            name, metric, metrics.objective(metric), family, str(len(points)),
+            name, metric, metric_names.objective(metric), family, str(len(points)),
             f"{points[0]['value']:.4g}", f"{points[-1]['value']:.4g}",
             *([points[0].get("metric_original") or metric] if wide else []),
         )  # fmt: skip

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dltools.labels import METRIC
-from dltools.observations import metrics
+from dltools.observations import metric_names
 from dltools.plan.policy.base import (
     Allocation,
     Cluster,
@@ -185,7 +185,7 @@ def _names(job: ContainerHistory) -> list[str]:
     wanted = job.labels.get(METRIC)
     if wanted:
         return [wanted] if wanted in job.metrics else []
-    return metrics.latencies(job.metrics)
+    return metric_names.latencies(job.metrics)
 
 
 @dataclass(frozen=True, slots=True)

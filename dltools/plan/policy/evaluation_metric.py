@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dltools.labels import METRIC, OBJECTIVE
-from dltools.observations import metrics
+from dltools.observations import metric_names
 from dltools.plan.policy.container_history import ContainerHistory
 
 
@@ -12,21 +12,21 @@ def objective(job: ContainerHistory, metric: str) -> str:
     label = job.labels.get(OBJECTIVE, "").strip().lower()
     if label in ("min", "max"):
         return label
-    return metrics.objective(metric)
+    return metric_names.objective(metric)
 
 
 def candidates(job: ContainerHistory) -> list[str]:
     """Return the job's metrics, best evaluation metric first.
 
     The order (ours): the label `dltools.metric`, where the job reports that; else as
-    `dltools.observations.metrics.rank` has it.
+    `dltools.observations.metric_names.evaluation_rank` has it.
     """
     wanted = job.labels.get(METRIC)
     if wanted in job.metrics:
         return [wanted]
     if len(job.metrics) == 1:
         return list(job.metrics)
-    return sorted(job.metrics, key=metrics.rank)
+    return sorted(job.metrics, key=metric_names.evaluation_rank)
 
 
 def metric_of(job: ContainerHistory) -> str | None:

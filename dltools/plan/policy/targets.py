@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, STEPS, TARGET
 from dltools.notation.durations import parse_duration
-from dltools.observations import metrics
+from dltools.observations import metric_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def parse(labels: Mapping[str, str]) -> Targets:
     word = labels.get(OBJECTIVE, "").strip().lower()
     if word not in ("", "min", "max"):
         faults.append(f"{OBJECTIVE} is min or max, not {word!r}")
-    objective = word if word in ("min", "max") else metrics.objective(metric or "")
+    objective = word if word in ("min", "max") else metric_names.objective(metric or "")
     first, final = (_number(labels, name, faults) for name in (TARGET, FINAL))
     if (first is not None or final is not None) and metric is None:
         faults.append(f"{TARGET} without a metric: set {METRIC} too")

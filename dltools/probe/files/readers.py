@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from dltools.observations.metrics import is_metric, normal
+from dltools.observations.metric_names import is_metric, normal_name
 from dltools.probe.files.events import Events
 from dltools.probe.files.tables import Csv, JsonLines, MLflow, Reader, Timed, TrainerState
 from dltools.probe.progress.base import Point
@@ -27,10 +27,10 @@ class TensorBoard:
     def feed(self, data: bytes) -> list[Timed]:
         """Return the points of the records that are now whole."""
         return [
-            (time, Point(normal(tag), value, step if abs(step) < 2**63 else None, None,
+            (time, Point(normal_name(tag), value, step if abs(step) < 2**63 else None, None,
                          "tensorboard", tag))
             for time, step, tag, value in self._events.feed(data)
-            if is_metric(normal(tag))
+            if is_metric(normal_name(tag))
         ]  # fmt: skip
 
 

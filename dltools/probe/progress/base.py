@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from dltools.observations.metrics import is_metric, normal
+from dltools.observations.metric_names import is_metric, normal_name
 
 
 class Point(NamedTuple):
     """One thing a job reported in one line.
 
-    `metric` is the normal name (`observations.metrics.normal`), `original` the name as printed;
+    `metric` is the normal name (`metric_names.normal_name`), `original` the name as printed;
     `step` and `epoch` are the job's own, None where it says none; `source` is the family that
     found it; `elapsed_s` is how long the job says it had been running, None where it does not say.
     """
@@ -112,7 +112,7 @@ def report(
     """
     found: dict[str, Point] = {}
     for original, text in pairs:
-        metric = normal(original)
+        metric = normal_name(original)
         if not is_metric(metric):
             continue
         if phase and not metric.startswith(("train_", "val_", "eval_", "test_")):

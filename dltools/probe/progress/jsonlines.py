@@ -11,7 +11,7 @@ import contextlib
 import json
 from typing import Any, ClassVar
 
-from dltools.observations.metrics import normal
+from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, report, whole
 
 _KNOWN = Regex(
@@ -51,7 +51,7 @@ class Log:
                     _add(flat, f"{prefix}{inner}", number)
             else:
                 _add(flat, key, value)
-        if not any(is_known(normal(name)) for name in flat):
+        if not any(is_known(normal_name(name)) for name in flat):
             return []
         step = next((flat[name] for name in _STEPS if name in flat), None)
         epoch = flat.get("epoch")

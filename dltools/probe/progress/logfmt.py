@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dltools.observations.metrics import normal
+from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report, whole
 from dltools.probe.progress.jsonlines import is_known
 
@@ -30,7 +30,7 @@ class Log:
         if line.count("=") < 2 or len(line) > 2000 or not _WHOLE.search(line):
             return []
         pairs = [(m[1], m[2] or m[3]) for m in _PAIR.finditer(line) if m[2] or m[3]]
-        if not any(is_known(normal(name)) for name, _ in pairs):
+        if not any(is_known(normal_name(name)) for name, _ in pairs):
             return []
         values = dict(pairs)
         step = next((values[n] for n in _STEPS if n in values and values[n].isdigit()), None)

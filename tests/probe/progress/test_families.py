@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.observations.metrics import normal
+from dltools.observations.metric_names import normal_name
 from dltools.probe.progress import FAMILIES, Automatic, Log, Point
 
 Expected = list[tuple[str, float, int | None, float | None]]
@@ -736,7 +736,7 @@ def test_what_is_no_progress_gives_none(line: str) -> None:
 def is_sound(point: Point) -> bool:
     """Tell whether a row of observations can hold the point."""
     return (
-        point.metric == normal(point.metric) != ""
+        point.metric == normal_name(point.metric) != ""
         and isinstance(point.value, float)
         and (point.step is None or -(2**63) <= point.step < 2**63)
         and (point.epoch is None or isinstance(point.epoch, float))

@@ -11,11 +11,11 @@ from helpers.observing import container, node, point
 from helpers.strategies import encode
 from helpers.tools import Tools
 
-from dltools.labels import doubts
-from dltools.observations.checks import InputChecks
+from dltools.labels import unknown_labels
 from dltools.observations.formats.arrow import ARROW
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.input_warnings import InputWarnings
 from dltools.observations.table import Row, to_table
 
 LABELS = {"dltools.metric": "loss", "dltools.targt": "0.5", "com.example": "x"}
@@ -39,29 +39,29 @@ def rows(second: float, *names: str) -> list[Row]:
     ],
 )
 def test_an_unknown_label_is_named_with_what_was_meant(name: str, said: str) -> None:
-    (found,) = doubts({name: "", "dltools.metric": "", "other": ""})
+    (found,) = unknown_labels({name: "", "dltools.metric": "", "other": ""})
     assert said in found
 
 
 def test_a_container_s_labels_are_told_once() -> None:
-    made = InputChecks()
+    made = InputWarnings()
     said = "a: unknown label dltools.targt: did you mean dltools.target?"
-    assert made.labels(to_table([*rows(0, "a"), *rows(1, "a")])) == [said]
-    assert made.labels(to_table(rows(2, "a", "b"))) == [said.replace("a:", "b:", 1)]
-    assert made.labels(to_table([])) == []
+    assert made.of_labels(to_table([*rows(0, "a"), *rows(1, "a")])) == [said]
+    assert made.of_labels(to_table(rows(2, "a", "b"))) == [said.replace("a:", "b:", 1)]
+    assert made.of_labels(to_table([])) == []
     joined = pa.concat_tables([to_table(rows(3, "c")), to_table(rows(4, "d"))])
-    assert [said[:2] for said in made.labels(joined)] == ["c:", "d:"]
+    assert [said[:2] for said in made.of_labels(joined)] == ["c:", "d:"]
 
 
 def test_names_that_match_nobody_are_told_once_and_only_where_somebody_was_seen() -> None:
-    made = InputChecks(["mlp-*", "cn", "job-1"])
-    assert made.targets() == []
-    made.labels(to_table(rows(0, "mlp-1", "cnn")))
-    assert made.targets(" so far") == [
+    made = InputWarnings(["mlp-*", "cn", "job-1"])
+    assert made.of_targets() == []
+    made.of_labels(to_table(rows(0, "mlp-1", "cnn")))
+    assert made.of_targets(" so far") == [
         "[cn] matches no container so far: did you mean cnn?",
         "[job-1] matches no container so far; known: cnn, mlp-1",
     ]
-    assert made.targets() == []
+    assert made.of_targets() == []
 
 
 @pytest.mark.parametrize("format_", [PARQUET, ARROW])

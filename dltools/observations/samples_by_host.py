@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dltools.observations.column_values import integers, optional, plain, reals, texts
+from dltools.observations.column_lists import (
+    buffer_values,
+    integers,
+    optional_integers,
+    reals,
+    texts,
+)
 from dltools.observations.samples import (
     INTEGERS,
     REALS,
@@ -22,7 +28,7 @@ from dltools.observations.samples import (
     Remainder,
     Rows,
     points_by_metric,
-    without_doubles,
+    without_duplicates,
 )
 from dltools.observations.schema import Kind
 from dltools.observations.table import is_one_of
@@ -30,20 +36,30 @@ from dltools.observations.table import is_one_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CHUNK = 1 << 16
+CHUNK_ROWS = 1 << 16
 """Rows that are lists at one time, so that memory does not grow with the recording."""
 
-COLUMNS = ("time", "host", "kind", "cpu_count", "metric", "value", "step", "epoch", *ROW_COLUMNS)
+SAMPLE_COLUMNS = (
+    "time",
+    "host",
+    "kind",
+    "cpu_count",
+    "metric",
+    "value",
+    "step",
+    "epoch",
+    *ROW_COLUMNS,
+)
 """The columns that decide; no other is read."""
 
 _RUNNING = ("running", "paused", "restarting")
 
 
-def chunks(table: pa.Table) -> Iterator[pa.Table]:
+def table_chunks(table: pa.Table) -> Iterator[pa.Table]:
     """Yield a table's columns that decide, some rows at a time."""
-    table = table.select(list(COLUMNS)).unify_dictionaries()
-    for at in range(0, table.num_rows, CHUNK):
-        yield table.slice(at, CHUNK)
+    table = table.select(list(SAMPLE_COLUMNS)).unify_dictionaries()
+    for at in range(0, table.num_rows, CHUNK_ROWS):
+        yield table.slice(at, CHUNK_ROWS)
 
 
 def newest_time(table: pa.Table) -> int | None:
@@ -120,7 +136,7 @@ def _host_samples(table: pa.Table, remainder: Remainder, sampled_at: int | None)
     columns = {
         **{name: texts(containers, name) for name in TEXTS},
         **{name: reals(containers, name) for name in REALS},
-        **{name: optional(containers, name) for name in INTEGERS},
+        **{name: optional_integers(containers, name) for name in INTEGERS},
     }
     rows = _Timed(integers(containers, "time"), integers(containers, "position"), columns)
     sizes = _Timed(integers(nodes, "time"), integers(nodes, "position"),
@@ -135,7 +151,7 @@ def _host_samples(table: pa.Table, remainder: Remainder, sampled_at: int | None)
             rows, sizes = rows.in_order(), sizes.in_order()
     samples = _grouped_by_time(rows, sizes)
     samples.points = _points(progress, remainder.points)
-    return without_doubles(_running_only(samples))
+    return without_duplicates(_running_only(samples))
 
 
 def _grouped_by_time(rows: _Timed, sizes: _Timed) -> HostSamples:
@@ -194,10 +210,10 @@ def _points(progress: pa.Table, earlier: Sequence[Point]) -> PointsByMetric:
     keys = pc.add(pc.multiply(ids.indices.cast(pa.int64()), many), names.indices)
     order = pc.array_sort_indices(keys)  # stable
     ordered = progress.take(order)
-    times, steps = integers(ordered, "time"), optional(ordered, "step")
-    values = plain(ordered.column("value").combine_chunks(), "d")
+    times, steps = integers(ordered, "time"), optional_integers(ordered, "step")
+    values = buffer_values(ordered.column("value").combine_chunks(), "d")
     epochs = reals(ordered, "epoch")
-    groups = plain(keys.take(order), "q")
+    groups = buffer_values(keys.take(order), "q")
     starts = [0, *(i for i in range(1, len(groups)) if groups[i] != groups[i - 1]), len(groups)]
     id_words, name_words = ids.dictionary.to_pylist(), names.dictionary.to_pylist()
     for low, high in pairwise(starts):

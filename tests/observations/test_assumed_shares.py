@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dltools.observations.equal_shares import assume
+from dltools.observations.assumed_shares import assume_equal_shares
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
@@ -25,18 +25,20 @@ def points(name: str, times: range, slope: float, host: str = "log") -> list[Row
 
 
 def test_jobs_share_one_cpu_while_they_run() -> None:
-    table, hosts = assume(to_table(points("a", range(0, 11), -1) + points("b", range(4, 11), 0)))
-    assert hosts == ["log"]
+    found = assume_equal_shares(
+        to_table(points("a", range(0, 11), -1) + points("b", range(4, 11), 0))
+    )
+    assert found.hosts == ["log"]
     used = {
         (row["container_name"], (row["time"] - START).total_seconds()): row["cpu_seconds"]
-        for row in table.to_pylist()
+        for row in found.table.to_pylist()
         if row["kind"] == "container"
     }
     assert used["a", 4] == 4  # alone
     assert used["a", 10] == pytest.approx(7)  # then half
     assert used["b", 4] == 0
     assert used["b", 10] == pytest.approx(3)
-    nodes = [row for row in table.to_pylist() if row["kind"] == "node"]
+    nodes = [row for row in found.table.to_pylist() if row["kind"] == "node"]
     assert {row["cpu_count"] for row in nodes} == {1.0}
     assert len(nodes) == 11
 
@@ -44,17 +46,17 @@ def test_jobs_share_one_cpu_while_they_run() -> None:
 def test_a_host_that_was_measured_is_left_alone() -> None:
     node: Row = {"time": START, "host": "h", "kind": "node", "cpu_count": 4.0}
     table = to_table([node, *points("a", range(3), -1, host="h")])
-    same, hosts = assume(table)
-    assert hosts == []
-    assert same is table
+    found = assume_equal_shares(table)
+    assert found.hosts == []
+    assert found.table is table
 
 
 def test_no_rows_need_no_assumption() -> None:
-    assert assume(to_table([]))[1] == []
+    assert assume_equal_shares(to_table([])).hosts == []
 
 
-def test_a_long_log_gets_a_bounded_number_of_ticks() -> None:
-    table, _ = assume(to_table(points("a", range(20_000), -1)))
+def test_a_long_log_gets_a_bounded_number_of_samples() -> None:
+    table = assume_equal_shares(to_table(points("a", range(20_000), -1))).table
     assert sum(row["kind"] == "node" for row in table.to_pylist()) <= 5_002
 
 
@@ -63,8 +65,8 @@ def test_every_policy_replays_logs(policy: str) -> None:
     found = registry.get(policy, [])
     parameters = found.parameters(itval=5.0) if policy == "flowcon" else found.parameters()
     fold = Planner(found, parameters, RealisationOptions(Mode.QUOTA))
-    table, _ = assume(to_table(points("a", range(60), -0.16) + points("b", range(60), 0)))
-    for _ in fold.add_by_sample(table):
+    logs = to_table(points("a", range(60), -0.16) + points("b", range(60), 0))
+    for _ in fold.add_by_sample(assume_equal_shares(logs).table):
         pass
     plan = fold.plan({})
     assert plan.policy == policy

@@ -42,7 +42,7 @@ _FALLING = ("loss", "error", "neg", "nll")
 
 
 @functools.lru_cache(maxsize=4096)
-def normal(name: str) -> str:
+def normal_name(name: str) -> str:
     """Return a metric's normal name: snake_case, its phase first, abbreviations written out.
 
     `Validation/Loss`, `valid_loss` and `loss/val` are all `val_loss`; `Acc@1` is `accuracy_1`;
@@ -82,7 +82,7 @@ def objective(name: str) -> str:
     return "max" if any(word in lower for word in _RISING) else "min"
 
 
-def rank(name: str) -> tuple[int, str]:
+def evaluation_rank(name: str) -> tuple[int, str]:
     """Return a sort key that puts the best evaluation metric first.
 
     Validation losses; other validation metrics; the training loss; any other loss; the rest.
@@ -104,4 +104,4 @@ def latencies(names: Iterable[str]) -> list[str]:
     `latency_seconds` is first, then the others by name: one without a quantile before `p95`.
     """
     found = (name for name in names if name.startswith("latency"))
-    return sorted(found, key=lambda name: (name != "latency_seconds", rank(name)))
+    return sorted(found, key=lambda name: (name != "latency_seconds", evaluation_rank(name)))

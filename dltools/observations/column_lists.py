@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _NONE = -(2**63)
 
 
-def plain(array: Any, code: str) -> list[Any]:
+def buffer_values(array: Any, code: str) -> list[Any]:
     """Return an array without nulls, of this struct code."""
     if len(array) == 0:
         return []
@@ -24,10 +24,10 @@ def integers(table: pa.Table, name: str) -> list[int]:
     """Return a column of whole numbers, or times in microseconds, without nulls."""
     import pyarrow as pa
 
-    return plain(table.column(name).cast(pa.int64()).combine_chunks(), "q")
+    return buffer_values(table.column(name).cast(pa.int64()).combine_chunks(), "q")
 
 
-def optional(table: pa.Table, name: str) -> list[int | None]:
+def optional_integers(table: pa.Table, name: str) -> list[int | None]:
     """Return a column of whole numbers, or times in microseconds, with None for null."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -36,8 +36,8 @@ def optional(table: pa.Table, name: str) -> list[int | None]:
     if column.null_count == len(column):
         return [None] * len(column)
     if column.null_count == 0:
-        return plain(column, "q")
-    filled: list[int] = plain(pc.fill_null(column, _NONE), "q")
+        return buffer_values(column, "q")
+    filled: list[int] = buffer_values(pc.fill_null(column, _NONE), "q")
     return [None if value == _NONE else value for value in filled]
 
 
@@ -49,7 +49,7 @@ def reals(table: pa.Table, name: str) -> list[float]:
     if column.null_count == len(column):
         return [math.nan] * len(column)
     finite = pc.fill_null(pc.is_finite(column), False)
-    return plain(pc.if_else(finite, pc.fill_null(column, math.nan), math.nan), "d")
+    return buffer_values(pc.if_else(finite, pc.fill_null(column, math.nan), math.nan), "d")
 
 
 def texts(table: pa.Table, name: str) -> list[Any]:
@@ -64,4 +64,4 @@ def texts(table: pa.Table, name: str) -> list[Any]:
     if codes.null_count:
         codes = pc.fill_null(codes, len(words))
         words.append(None)
-    return [words[code] for code in plain(codes, "i")]
+    return [words[code] for code in buffer_values(codes, "i")]
