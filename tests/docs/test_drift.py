@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import typer
 from docs.generate import documents
+from docs.generate.mdoc import value
+from docs.generate.parsers import Tool, tools
 
 from dltools import labels
 from dltools.cli import apply, plan, probe, report, sim
@@ -62,6 +64,22 @@ def test_every_option_is_in_its_page_and_no_other(tool: str) -> None:
     shown = {name for item in items for name in re.findall(r"Fl (\\?-?[a-z-]+)", item)}
     real = {as_mdoc(name) for names in options(tool) for name in names}
     assert shown == real
+
+
+@pytest.mark.parametrize("tool", tools(), ids=lambda tool: tool.name)
+def test_the_synopsis_shows_every_option_and_its_value(tool: Tool) -> None:
+    section = page(f"{tool.name}.1").partition(".Sh SYNOPSIS")[2].partition(".Sh ")[0]
+    shown: dict[str, str] = {}
+    for line in re.findall(r"^\.(?:Op )?Fl (.*)$", section, re.M):
+        names, _, name_of_value = line.partition(" Ar ")
+        for name in names.split(" | "):
+            letters = [name] if name.startswith("\\") else name  # -hv stands for -h and -v
+            shown |= dict.fromkeys(letters, name_of_value and f"Ar {name_of_value}")
+    for option in tool.options:
+        if option.long != "--version":
+            (found,) = [shown.pop(one) for one in map(as_mdoc, option.names) if one in shown]
+            assert found == (value(option.metavar) if option.metavar else ""), option.long
+    assert not shown
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -98,7 +98,7 @@ def _tool(name: str) -> Tool:
     shown = [_option(p) for p in command.params if p.param_type_name == "option"]
     shown.append(_option(command.get_help_option(context)))
     arguments = [p.metavar or p.name for p in command.params if p.param_type_name == "argument"]
-    usage = command.get_usage(context).removeprefix("Usage: ")
+    usage = " ".join(command.get_usage(context).split()).removeprefix("Usage: ")
     exits = import_module(f"dltools.cli.{name}.exits").EXITS
     return Tool(f"dl-{name}", command.help or "", usage, "".join(arguments), tuple(shown), exits)
 
