@@ -20,7 +20,8 @@ from dltools.engine.transport import (
 
 
 class Remote:
-    """Requests through docker-py."""
+    """Requests through docker-py's client, which is a session of requests with its own ways to
+    TLS and SSH."""
 
     is_local = False
 
@@ -28,35 +29,44 @@ class Remote:
         """Connect. Raises as the methods do."""
         from docker.api.client import APIClient
         from docker.utils import kwargs_from_env
+        from docker.utils.config import load_general_config
 
         self._where = where
         with unreachable(self._where, Exception):
             found = dict(settings) or kwargs_from_env() or {"base_url": where}
-            self._api = APIClient(version="auto", timeout=TIMEOUT_S, **found)
+            self._session = APIClient(version="auto", timeout=TIMEOUT_S, **found)
+            self._session.headers.update(load_general_config().get("HttpHeaders") or {})
 
     def json(self, method: str, path: str, params: Params = NONE, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
         with unreachable(self._where, Exception):
-            url = self._api._url(path)
-            if method == "GET":
-                response = self._api._get(url, params=dict(params))
-            else:
-                response = self._api._post_json(url, data=body, params=dict(params))
-            text = response.content
-        raise_for(response.status_code, text)
-        return decoded(text, response.headers.get("Content-Type"))
+            response = self._ask(method, path, params, body)
+        return decoded(response.content, response.headers.get("Content-Type"))
 
     def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
         with unreachable(self._where, Exception):
-            url = self._api._url(path)
-            response = self._api._get(url, params=dict(params), stream=True)
-            if response.status_code >= 400:
-                raise_for(response.status_code, response.content)
-            if endless:
-                self._api._disable_socket_timeout(self._api._get_raw_response_socket(response))
+            response = self._ask("GET", path, params, is_stream=True)
+        if endless and (connection := response.raw.connection) is not None:
+            connection.sock.settimeout(None)  # the engine keeps quiet while nothing happens
         found: Iterator[bytes] = response.iter_content(chunk_size=None)
         return found
+
+    def _ask(
+        self, method: str, path: str, params: Params, body: Any = None, *, is_stream: bool = False
+    ) -> Any:
+        """Make a request and return its answer, unless it is a refusal."""
+        response = self._session.request(
+            method,
+            f"{self._session.base_url}/v{self._session.api_version}{path}",
+            params=dict(params),
+            json=None if method == "GET" else body or {},
+            stream=is_stream,
+            timeout=TIMEOUT_S,
+        )
+        if response.status_code >= 400:
+            raise_for(response.status_code, response.content)
+        return response
 
     def follow(self, path: str, params: Params) -> Flow:
         """Make a GET request whose answer goes on for long."""
