@@ -1,15 +1,19 @@
-"""Histories of containers, made point by point."""
+"""Histories of containers and hosts, made point by point."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.round_timer import RoundTimer
 
 Points = Mapping[str, Sequence[tuple[float, float]]]
 
 EVEN = [(0.0, 0.0), (10.0, 5.0), (20.0, 10.0)]
-"""Half a core all the time: a quarter of the host."""
+"""Half a core all the time: a quarter of a host of two CPUs."""
+
+ONE_POINT: Points = {"loss": [(0.0, 1.0)]}
 
 
 def history(
@@ -17,9 +21,11 @@ def history(
     samples: Sequence[tuple[float, float]] = EVEN,
     labels: Mapping[str, str] | None = None,
     started_s: float | None = None,
+    name: str = "job",
+    arrived_s: float = 0.0,
 ) -> ContainerHistory:
     """A job with points (second, value) and counter samples (second, CPU seconds)."""
-    job = ContainerHistory("c" * 64, "job", "host", arrived=0)
+    job = ContainerHistory(name.ljust(64, "c"), name, "host", arrived=round(arrived_s * MICRO))
     job.started = None if started_s is None else round(started_s * MICRO)
     job.label(labels or {})
     for second, cpu_seconds in samples:
@@ -29,3 +35,18 @@ def history(
         values = [value for _, value in pairs]
         job.add_points(metric, times, values, [None] * len(pairs), curves=True)
     return job
+
+
+def host_history(
+    *jobs: ContainerHistory,
+    cpus: float = 2.0,
+    sampled_s: float = 0.0,
+    timer: RoundTimer | None = None,
+    name: str = "host",
+) -> HostHistory:
+    """A host that was last sampled at a time (seconds), with containers."""
+    containers = {job.id: job for job in jobs}
+    found = HostHistory(name, cpus, sampled_at=round(sampled_s * MICRO), containers=containers)
+    if timer is not None:
+        found.timer = timer
+    return found

@@ -1,0 +1,198 @@
+"""What is remembered of a host between rounds, and what is dropped."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.histories import ONE_POINT, history, host_history
+
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import (
+    ActionKind,
+    Allocation,
+    Decision,
+    IntervalChange,
+    JobAction,
+    Requirements,
+)
+from dltools.plan.policy.container_history import MICRO, ContainerHistory
+
+EVERY_10_S = Requirements(interval_s=10.0, longest_interval_s=40.0)
+HALF = Allocation(0.5, "-", "half")
+
+
+def job(name: str, arrived_s: float = 0.0) -> ContainerHistory:
+    return history(ONE_POINT, name=name, arrived_s=arrived_s)
+
+
+def after_a_round(*jobs: ContainerHistory, required: Requirements = EVERY_10_S) -> HostHistory:
+    """A host after a round at 0 s that gave each job a half."""
+    host = host_history(*jobs)
+    started = host.start_round(required, target_met=False)
+    host.finish_round(Decision({one.id: HALF for one in jobs}), required, started)
+    return host
+
+
+def starts_round(
+    host: HostHistory, at_s: float, required: Requirements = EVERY_10_S, *, target_met: bool = False
+) -> list[str]:
+    """The names of the jobs of the round that is due at a time, [] where none is."""
+    host.sampled_at = round(at_s * MICRO)
+    return [one.name for one in host.start_round(required, target_met=target_met)]
+
+
+# Jobs
+
+
+def test_jobs_have_progress_and_are_not_protected() -> None:
+    protected = {"dltools.protect": "true"}
+    host = host_history(
+        job("b"), job("a"), history(name="silent"), history(ONE_POINT, name="p", labels=protected),
+        history(name="silent-p", labels=protected),
+    )  # fmt: skip
+    assert [one.name for one in host.jobs()] == ["a", "b"]
+    assert [one.name for one in host.without_progress()] == ["silent"]
+
+
+def test_a_host_of_unknown_size_has_no_jobs() -> None:
+    assert host_history(job("a"), cpus=0.0).jobs() == ()
+
+
+def test_policies_see_the_jobs_and_their_last_allocations() -> None:
+    a, b = job("a"), job("b")
+    host = after_a_round(a, b)
+    state = host.state()
+    assert (state.name, state.cpus, state.jobs) == ("host", 2.0, (a, b))
+    assert state.previous == {a.id: HALF, b.id: HALF}
+    assert host.state((b,)).jobs == (b,)
+
+
+# Rounds that start
+
+
+def test_the_first_job_starts_a_round_at_once() -> None:
+    assert starts_round(host_history(), 0) == []
+    assert starts_round(host_history(job("a")), 0) == ["a"]
+
+
+@pytest.mark.parametrize(("at_s", "names"), [(9, []), (9.5, ["a", "b"]), (30, ["a", "b"])])
+def test_the_next_round_starts_after_an_interval(at_s: float, names: list[str]) -> None:
+    assert starts_round(after_a_round(job("a"), job("b")), at_s) == names
+
+
+def test_a_job_that_arrives_or_leaves_starts_a_round() -> None:
+    host = after_a_round(job("a"))
+    b = job("b", arrived_s=1)
+    host.containers[b.id] = b
+    assert starts_round(host, 1) == ["a", "b"]
+    host = after_a_round(job("a"), job("b"))
+    del host.containers[b.id]
+    assert starts_round(host, 1) == ["a"]
+
+
+def test_a_job_that_meets_a_target_starts_a_round_where_the_policy_asks_for_it() -> None:
+    targets = Requirements(interval_s=10.0, targets=True)
+    assert starts_round(after_a_round(job("a")), 1, targets, target_met=True) == ["a"]
+    assert starts_round(after_a_round(job("a")), 1, targets) == []
+    assert starts_round(after_a_round(job("a")), 1, target_met=True) == []
+
+
+def test_allocations_are_kept_for_jobs_that_stayed() -> None:
+    a, b, c = job("a"), job("b"), job("c")
+    host = after_a_round(a, b, c)
+    del host.containers[b.id]
+    host.containers[c.id] = job("c", arrived_s=1)  # it has restarted
+    starts_round(host, 1)
+    assert host.allocations == {a.id: HALF}
+
+
+# Rounds that finish
+
+
+def test_a_round_leaves_its_decision_in_the_history() -> None:
+    a, b = job("a"), job("b")
+    host = host_history(a, b, sampled_s=7)
+    jobs = host.start_round(EVERY_10_S, target_met=False)
+    action = JobAction(ActionKind.DELIVER, a.id, "has met its target")
+    host.finish_round(
+        Decision({a.id: HALF, b.id: Allocation(None, "-", "left alone")},
+                 interval_change=IntervalChange.DOUBLE, actions=(action,), gain="much"),
+        EVERY_10_S, jobs,
+    )  # fmt: skip
+    assert host.allocations[a.id] == HALF
+    assert (host.actions, host.gain) == ((action,), "much")
+    assert (host.timer.last, host.timer.interval_s) == (7 * MICRO, 20.0)
+    assert (a.managed, b.managed) == (True, False)  # only a has been given a share
+
+
+def test_an_allocation_for_a_container_that_is_gone_does_no_harm() -> None:
+    host = host_history(job("a"))
+    jobs = host.start_round(EVERY_10_S, target_met=False)
+    host.finish_round(Decision({"gone": HALF}), EVERY_10_S, jobs)
+    assert host.allocations == {"gone": HALF}
+
+
+# What is forgotten
+
+
+def long_job(name: str) -> ContainerHistory:
+    """A job with a point and a counter sample every 10 s from 0 to 100 s."""
+    seconds = [10.0 * n for n in range(11)]
+    return history({"loss": [(s, s) for s in seconds]}, [(s, s) for s in seconds], name=name)
+
+
+def kept_s(one: ContainerHistory) -> tuple[list[float], list[float]]:
+    """The seconds of the points and of the samples that are left."""
+    times = one.metrics["loss"].times if one.metrics else []
+    return [t / MICRO for t in times], [t / MICRO for t, _ in one.samples]
+
+
+@pytest.mark.parametrize(
+    ("windows", "points", "samples"),
+    [
+        (0, [100], [100]),  # the newest is always kept
+        (1, [90, 100], [80, 90, 100]),  # (80, 100]: the sample at 80 begins the window
+        (2, [80, 90, 100], [70, 80, 90, 100]),
+    ],
+)
+def test_after_a_round_a_job_keeps_one_interval_more_than_the_windows(
+    windows: int, points: list[float], samples: list[float]
+) -> None:
+    required = Requirements(interval_s=10.0, windows=windows)
+    a = long_job("a")
+    host = host_history(a, sampled_s=100)
+    jobs = host.start_round(required, target_met=False)
+    host.finish_round(Decision({}), required, jobs)
+    assert kept_s(a) == (points, samples)
+
+
+def test_a_doubled_interval_keeps_more() -> None:
+    required = Requirements(interval_s=10.0, longest_interval_s=20.0, windows=1)
+    a = long_job("a")
+    host = host_history(a, sampled_s=100)
+    jobs = host.start_round(required, target_met=False)
+    host.finish_round(Decision({}, interval_change=IntervalChange.DOUBLE), required, jobs)
+    assert kept_s(a) == ([70, 80, 90, 100], [60, 70, 80, 90, 100])
+
+
+def test_only_containers_in_no_round_are_forgotten_between_rounds() -> None:
+    required = Requirements(interval_s=100.0, windows=0)
+    in_round, outside = long_job("a"), history(samples=[(90, 1), (100, 2)], name="silent")
+    for windows, kept in ((1, 11), (0, 1)):  # without windows a job needs no history either
+        required = Requirements(interval_s=100.0, windows=windows)
+        host = host_history(in_round, outside, sampled_s=100)
+        host.start_round(required, target_met=False)
+        host.forget_bystanders(required)
+        assert len(kept_s(in_round)[0]) == kept
+    assert kept_s(outside)[1] == [100]
+
+
+# Waiting
+
+
+def test_the_wait_is_the_timer_s_or_an_interval_where_no_job_runs() -> None:
+    host = after_a_round(job("a"))
+    host.sampled_at = 4 * MICRO
+    assert host.wait_s(EVERY_10_S) == 6.0
+    assert host_history().wait_s(EVERY_10_S) == 10.0
+    assert host_history().wait_s(Requirements()) is None
+    assert after_a_round(job("a"), required=Requirements()).wait_s(Requirements()) is None
