@@ -20,7 +20,7 @@ ZSH = Path(__file__).parent / "complete.zsh"
 
 FISH = 'set -p fish_complete_path "$argv[1]"; complete -C "$argv[2]"'
 BASH = """
-source "$1/dl-sim.bash"; shift
+source "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
 "_${1/-/_}"; printf '%s\\n' "${COMPREPLY[@]}"
 """
@@ -29,7 +29,8 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
 def bash(line: str) -> list[str]:
     """What bash offers; it splits words at = as well."""
     split = [word for part in line.split(" ") for word in re.split("(=)", part) if word or not part]
-    return _output("bash", "-c", BASH, "bash", str(COMPLETIONS), *split)
+    file = COMPLETIONS / f"{split[0]}.bash"
+    return _output("bash", "-c", BASH, "bash", str(file), *split)
 
 
 def zsh(line: str) -> list[str]:
@@ -129,3 +130,46 @@ def test_policies_are_offered(shell: Callable[[str], list[str]], tool: str) -> N
 @pytest.mark.parametrize("tool", ["dl-probe", "dl-plan", "dl-apply", "dl-sim", "dl-report"])
 def test_fish_finds_each_tool_s_options_by_its_name(tool: str) -> None:
     assert "--version" in fish(f"{tool} --")
+
+
+@SHELLS
+@pytest.mark.parametrize(
+    ("line", "offers"),
+    [
+        ("dl-probe --format ", {"auto", "table", "parquet", "arrow", "jsonl", "csv", "prom"}),
+        ("dl-apply --format ", {"auto", "table", "jsonl"}),
+        ("dl-report --plot s", {"satisfied"}),
+        ("dl-sim --best m", {"makespan", "mean_completion"}),
+        ("dl-sim --generate b", {"burst:"}),
+    ],
+)
+def test_choices_are_offered(
+    shell: Callable[[str], list[str]], line: str, offers: set[str]
+) -> None:
+    assert set(shell(line)) == offers
+
+
+@SHELLS
+def test_a_choice_is_offered_after_an_equals_sign(shell: Callable[[str], list[str]]) -> None:
+    assert {offer.rpartition("=")[2] for offer in shell("dl-report --format=h")} == {"html"}
+
+
+@SHELLS
+@pytest.mark.parametrize("option", ["--compact", "--from-log"])
+def test_directories_and_files_are_offered(
+    shell: Callable[[str], list[str]], option: str, tmp_path: Path
+) -> None:
+    (tmp_path / "recordings").mkdir()
+    (tmp_path / "job.log").touch()
+    found = {Path(offer).name for offer in shell(f"dl-probe {option} {tmp_path}/")}
+    assert "recordings" in found
+    assert ("job.log" in found) == (option == "--from-log")
+
+
+def test_bash_finds_the_shared_part_under_the_installed_names(tmp_path: Path) -> None:
+    for file in COMPLETIONS.glob("*.bash"):
+        shutil.copy(file, tmp_path / file.stem)
+    found = _output(
+        "bash", "-c", BASH, "bash", str(tmp_path / "dl-apply"), "dl-apply", "--format", "t"
+    )
+    assert found == ["table"]

@@ -40,11 +40,14 @@ def _tool(tool: Tool) -> list[str]:
 def _option(option: Option) -> str:
     title = re.sub(r"([\[\]\\])", r"\\\1", option.title).replace("'", "'\\''")
     rest = f"'[{title}]{_action(option)}'"
-    many = option.is_repeatable
+    takes_value = option.takes is not Takes.NOTHING
+    long = f"{option.long}=" if takes_value else option.long
+    many = "*" if option.is_repeatable else ""
     if option.short:
-        both = f"{{{option.short},{option.long}}}"
-        return f"'*'{both}{rest}" if many else f"'({option.short} {option.long})'{both}{rest}"
-    return f"'{'*' if many else ''}{option.long}{rest[1:]}"
+        short = f"{option.short}+" if takes_value else option.short
+        before = many or f"({option.short} {option.long})"
+        return f"'{before}'{{{short},{long}}}{rest}"
+    return f"'{many}{long}{rest[1:]}"
 
 
 def _action(option: Option) -> str:

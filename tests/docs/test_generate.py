@@ -1,0 +1,64 @@
+"""The generated parts of documents: what is filled, what stays, how text becomes mdoc."""
+
+from __future__ import annotations
+
+import pytest
+from docs.generate.marked import filled
+from docs.generate.mdoc import paragraph, value
+
+PAGE = """.Sh OPTIONS
+.\\" generated: options
+old
+.\\" end
+By hand.
+"""
+
+
+def test_only_what_stands_between_the_markers_is_written() -> None:
+    made = filled("page", PAGE, {"options": "new\nlines"})
+    assert made == PAGE.replace("old", "new\nlines")
+    assert filled("page", made, {"options": "new\nlines"}) == made
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [("# generated: x", "# end"), ("<!-- generated: x -->", "<!-- end -->")]
+)
+def test_a_part_is_indented_as_its_marker(start: str, end: str) -> None:
+    text = f"if\n    {start}\n    {end}\nfi\n"
+    assert filled("file", text, {"x": "one\n    two"}) == (
+        f"if\n    {start}\n    one\n        two\n    {end}\nfi\n"
+    )
+
+
+def test_a_marker_that_is_missing_or_unknown_is_named() -> None:
+    with pytest.raises(ValueError, match="page: no line says `generated: exits`"):
+        filled("page", PAGE, {"options": "", "exits": ""})
+    with pytest.raises(ValueError, match="page: nothing fills `generated: options`"):
+        filled("page", PAGE, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("Needs -i. Reads FILE.", ["Needs", ".Fl i .", "Reads", ".Ar file ."]),
+        ("See dl-plan (or dl-sim).", ["See", ".Nm", "(or", ".Xr dl-sim 1 ) ."]),
+        ("See dltools-plan(5), too.", ["See", ".Xr dltools-plan 5 ,", "too."]),
+        (".md or 'x' or \\d", ["\\&.md or 'x' or \\ed"]),
+        ("Wait 1.5s. It ends.", ["Wait 1.5s.", "It ends."]),
+    ],
+)
+def test_text_becomes_mdoc(text: str, lines: list[str]) -> None:
+    assert paragraph(text, "dl-plan", {"FILE"}).splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("metavar", "shown"),
+    [
+        ("TIME", "Ar time"),
+        ("NAME=VALUE", "Ar name Ns = Ns Ar value"),
+        ("KEY[=VALUE]", "Ar key Ns Op = Ns Ar value"),
+        ("FILE|DIR/", "Ar file | dir Ns /"),
+    ],
+)
+def test_the_name_of_a_value_becomes_mdoc(metavar: str, shown: str) -> None:
+    assert value(metavar) == shown
