@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 
 @dataclass(slots=True)
@@ -28,8 +29,7 @@ class Limits:
     turn_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """One turn of a cycle: its share of the time, and the limits of all jobs in it."""
 
     share: float

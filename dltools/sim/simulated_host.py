@@ -84,8 +84,8 @@ class SimulatedHost:
 
     def next_event(self, *, watches_targets: bool) -> float:
         """Return when something happens by itself, infinity where nothing will."""
-        times = (job.next_event(self.now, watches_targets=watches_targets)
-                 for job in self.jobs.values())  # fmt: skip
+        times = [job.next_event(self.now, watches_targets=watches_targets)
+                 for job in self.jobs.values()]  # fmt: skip
         return max(min(times, default=math.inf), self.now + _LEAST_STEP)
 
     # The policy

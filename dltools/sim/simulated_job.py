@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -123,22 +122,20 @@ class SimulatedJob:
             self.reported += 1
 
     def _train(self, now: float, span: float, reports_all: bool) -> None:
-        before = self.done
-        self.done = min(self.job.work, before + self.rate * span)
-        last = min(self.job.epochs, int(self.done / self.epoch_work + ROUND_OFF))
+        job, before, epoch_work = self.job, self.done, self.epoch_work
+        self.done = min(job.work, before + self.rate * span)
+        last = min(job.epochs, int(self.done / epoch_work + ROUND_OFF))
         for epoch in range(self.reported + 1, last + 1):
-            if reports_all or epoch == 1 or epoch in (self.first_epoch, self.final_epoch):
-                time = min(now + span, now + (epoch * self.epoch_work - before) / self.rate)
-                self._finish_epoch(epoch, time, reports_all)
+            is_read = reports_all or epoch == 1
+            if is_read or epoch in (self.first_epoch, self.final_epoch):
+                time = min(now + span, now + (epoch * epoch_work - before) / self.rate)
+                if epoch == self.first_epoch:
+                    self.result.first = time
+                if epoch == self.final_epoch:
+                    self.result.final = time
+                if is_read:
+                    self._report(time, job.reported(epoch), epoch)
         self.reported = max(self.reported, last)
-
-    def _finish_epoch(self, epoch: int, time: float, reports_all: bool) -> None:
-        if epoch == self.first_epoch:
-            self.result.first = time
-        if epoch == self.final_epoch:
-            self.result.final = time
-        if reports_all or epoch == 1:
-            self._report(time, self.job.reported(epoch), epoch)
 
     def _report(self, time: float, value: float, epoch: int | None) -> None:
         report = Report(self, time, value, epoch)
@@ -185,15 +182,17 @@ class SimulatedJob:
             return min(self.ends_at, first * REPORT_S)
         if self.rate <= 0:
             return math.inf
-        goals = [goal for goal in self._goals(watches_targets) if goal > self.done]
-        return min((now + (goal - self.done) / self.rate for goal in goals), default=math.inf)
+        goal = self._next_goal(watches_targets)
+        return now + (goal - self.done) / self.rate if goal > self.done else math.inf
 
-    def _goals(self, watches_targets: bool) -> Iterator[float]:
-        """Yield the works at which something happens."""
-        yield self.job.work
-        if self.reported == 0:
-            yield self.epoch_work
+    def _next_goal(self, watches_targets: bool) -> float:
+        """Return the work (useful CPU seconds) at which something happens next."""
+        goal = self.job.work
+        epochs = [1] if self.reported == 0 else []
         if watches_targets:
-            for epoch in (self.first_epoch, self.final_epoch):
-                if epoch is not None and epoch > self.reported:
-                    yield epoch * self.epoch_work
+            epochs += [epoch for epoch in (self.first_epoch, self.final_epoch)
+                       if epoch is not None and epoch > self.reported]  # fmt: skip
+        for epoch in epochs:
+            if self.done < epoch * self.epoch_work < goal:
+                goal = epoch * self.epoch_work
+        return goal
