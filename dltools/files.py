@@ -7,9 +7,9 @@ import io
 import os
 import shlex
 import sys
-import tempfile
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -25,25 +25,51 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
     Raises `OutputError` where it cannot be created.
     """
-    try:
-        handle, staged = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise OutputError(f"cannot create {path}: {error.strerror}") from error
+    staged = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    with ExitStack() as open_file:
+        try:
+            file = open_file.enter_context(staged_file(staged, path))
+        except OSError as error:
+            raise OutputError(f"cannot create {path}: {error.strerror}") from error
+        yield file
+
+
+@contextmanager
+def staged_file(staged: Path, path: Path) -> Iterator[IO[bytes]]:
+    """Open a new file under the name `staged`, private to its owner. When the block ends well, it
+    is synced and takes the name `path`, whose folder is made; otherwise it is removed.
+
+    Raises OSError; errors of writing name `path`. Raises `OutputError` where that is a directory.
+    """
+    handle = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with named(handle, path) as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(staged).chmod(0o666 & ~umask)
-        try:
-            Path(staged).replace(path)
-        except IsADirectoryError as error:
+            os.fsync(handle)
+            os.fchmod(handle, 0o666 & ~_umask())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            staged.replace(path)
+    except BaseException as error:
+        staged.unlink(missing_ok=True)
+        if isinstance(error, IsADirectoryError):
             raise OutputError(f"cannot create {path}: it is a directory") from error
-    except BaseException:
-        Path(staged).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def named(handle: int, path: Path) -> IO[bytes]:
@@ -64,11 +90,12 @@ class _Named(io.FileIO):
 
 
 @contextmanager
-def locked(path: Path, who: str) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which is made if need be and says who holds it.
+def locked(path: Path, holder: str) -> Iterator[None]:
+    """Hold an exclusive lock on a file, which is made if need be. The file says which process holds
+    it; `holder` is the word for such a process, as "dl-apply".
 
-    Raises `RetryError` where another process holds it, naming that; the kernel frees it when a
-    process dies.
+    Raises `RetryError`, which names the process, where another one holds it. The kernel frees the
+    lock when a process dies. Raises `OutputError` where the file cannot be made.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,23 +106,23 @@ def locked(path: Path, who: str) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            holder = os.pread(handle, _LONGEST_HOLDER, 0).decode(errors="replace").strip()
+            other = os.pread(handle, _LONGEST_PROCESS, 0).decode(errors="replace").strip()
             raise RetryError(
-                f"another {who} is running{holder and f', {holder}'} (it holds {path}); try again"
+                f"another {holder} is running{other and f', {other}'} (it holds {path}); try again"
             ) from error
-        with suppress(OSError):  # a full disk: the lock holds all the same
+        with suppress(OSError):  # a full disk: the lock is held all the same
             os.ftruncate(handle, 0)
-            os.pwrite(handle, _myself().encode(errors="replace")[:_LONGEST_HOLDER], 0)
+            os.pwrite(handle, _this_process().encode(errors="replace")[:_LONGEST_PROCESS], 0)
         yield
     finally:
         os.close(handle)
 
 
-_LONGEST_HOLDER = 200
-"""Bytes that a lock says of who holds it."""
+_LONGEST_PROCESS = 200
+"""Bytes that a lock's file says of the process that holds it."""
 
 
-def _myself() -> str:
+def _this_process() -> str:
     """Return this process's number and command line."""
     name, *arguments = sys.argv
     return f"process {os.getpid()}: {shlex.join([Path(name).name, *arguments])}\n"

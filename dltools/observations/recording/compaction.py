@@ -24,7 +24,7 @@ from dltools.observations.recording.directory import (
     RecordingDirectory,
     new_stem,
 )
-from dltools.observations.recording.journal import recover
+from dltools.observations.recording.journal import recover_journals
 from dltools.observations.schema import arrow_schema
 from dltools.observations.table import concat
 
@@ -53,7 +53,7 @@ def compact(directory: RecordingDirectory) -> Compacted:
     directory.prepare()
     with locked(directory.staging / "compaction.lock", "compaction"):
         complete(directory)
-        recover(directory)
+        recover_journals(directory)
         for folder, group in groupby(directory.files(), key=lambda file: file.parent):
             files = list(group)
             if len(files) > 1:
@@ -85,7 +85,7 @@ def _merge(directory: RecordingDirectory, folder: Path, files: list[Path]) -> Co
     try:
         note.write_text(json.dumps({"new": relative[0], "old": relative[1:]}))
         rows = 0
-        with directory.whole(new) as file, ParquetFile(file) as out:
+        with directory.new_file(new) as file, ParquetFile(file) as out:
             for group in _groups(_ordered(files)):
                 out.add(group)
                 rows += group.num_rows

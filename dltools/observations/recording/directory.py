@@ -1,8 +1,8 @@
 """A directory of recordings: Parquet files under `date=YYYY-MM-DD/host=NAME/`, added for good.
 
 DuckDB, Polars, pandas and Arrow read such a tree as it is. Files are made in `.staging/`, synced,
-then renamed to where they belong, so that a file in the tree is always whole. What a recorder has
-not yet turned into Parquet stands in `.staging/` too, see `dltools.observations.recording.journal`.
+then renamed to where they belong, so that a file in the tree is always whole. The journals of
+recorders, which hold what is no Parquet file yet, are in `.staging/` too.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import fcntl
 import os
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
 from dltools.errors import DataError, InputOutputError, OutputError
+from dltools.files import staged_file, sync_folder
 from dltools.observations.formats.parquet import ParquetFile
 from dltools.observations.formats.reading import read_table
 from dltools.observations.recording.journal_file import journal_rows
@@ -31,8 +33,11 @@ _STALE_S = 60
 
 
 class RecordingDirectory:
-    """Methods raise `OutputError` where the directory cannot be made, `InputOutputError` where the
-    disk fails or is full; what stood there before is never harmed."""
+    """A directory to which recordings are added, and from which they are read.
+
+    Methods raise `OutputError` where the directory cannot be made, `InputOutputError` where the
+    disk fails or is full. Neither harms what was recorded before.
+    """
 
     def __init__(self, root: Path) -> None:
         """Nothing is made yet."""
@@ -46,67 +51,48 @@ class RecordingDirectory:
         except OSError as error:
             raise OutputError(f"cannot create {self.root}: {error.strerror}") from error
         for file in self.staging.glob("*.tmp"):
-            with _held(file) as free:
-                if free:
-                    file.unlink(missing_ok=True)
+            _remove_if_abandoned(file)
 
     def files(self) -> list[Path]:
         """Return the files of the tree, by date, host and time."""
         return sorted(self.root.glob("date=*/host=*/*.parquet"))
 
-    def add(self, table: pa.Table, stem: str) -> list[Path]:
-        """Add the rows as new files, one a date and host, all of the name `stem`.
+    def add(self, tables: Iterable[pa.Table], stem: str) -> None:
+        """Add rows as new files, one for each day and host, all of the name `stem`.
 
-        Adding the same rows under the same stem again changes nothing.
+        Each table becomes row groups of its own; no more of them than one is held in memory. Adding
+        the same rows under the same stem again changes nothing.
         """
-        paths = []
-        for (day, host), part in _parts(table):
-            paths.append(self.partition(day, host) / f"{stem}.parquet")
-            with self.whole(paths[-1]) as file, ParquetFile(file) as out:
-                out.add(part)
-        return paths
-
-    def add_groups(self, tables: Iterable[pa.Table], stem: str) -> list[Path]:
-        """Add the rows of several tables of a few days and hosts like `add`, each a row group or
-        more of its own: no more of them than one is held in memory."""
-        outs: dict[Path, ParquetFile] = {}
+        new: dict[Path, ParquetFile] = {}
         with ExitStack() as open_files:
             for table in tables:
-                for (day, host), part in _parts(table):
-                    path = self.partition(day, host) / f"{stem}.parquet"
-                    if path not in outs:
-                        file = open_files.enter_context(self.whole(path))
-                        outs[path] = open_files.enter_context(ParquetFile(file))
-                    outs[path].add(part)
-        return list(outs)
+                for part in _parts(table):
+                    path = self.folder(part.day, part.host) / f"{stem}.parquet"
+                    if path not in new:
+                        file = open_files.enter_context(self.new_file(path))
+                        new[path] = open_files.enter_context(ParquetFile(file))
+                    new[path].add(part.rows)
 
-    def partition(self, day: date, host: str) -> Path:
+    def folder(self, day: date, host: str) -> Path:
         """Return the folder of a day's rows of a host."""
         return self.root / f"date={day.isoformat()}" / f"host={quote(host, safe='')}"
 
     @contextmanager
-    def whole(self, path: Path) -> Iterator[IO[bytes]]:
+    def new_file(self, path: Path) -> Iterator[IO[bytes]]:
         """Open a file that appears in the tree, synced, when the block ends well, or not at all."""
         staged = self.staging / f"{path.stem}-{uuid.uuid4().hex[:8]}.tmp"
         try:
-            with staged.open("xb") as file:
+            with staged_file(staged, path) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 yield file
-                file.flush()
-                os.fsync(file.fileno())
-                path.parent.mkdir(parents=True, exist_ok=True)
-                staged.rename(path)
-                sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as error:
             raise InputOutputError(f"cannot write {path}: {error.strerror or error}") from error
-        finally:
-            staged.unlink(missing_ok=True)
 
     def read(self, since: datetime | None = None, kinds: list[str] | None = None) -> pa.Table:
         """Return all rows, or those of some kinds since a time, sorted by time.
 
-        What recorders have not yet turned into files is included. Raises `DataError` for a file
-        that is none of ours.
+        The rows of journals are included. Raises `DataError` for a file that is no recording.
         """
         tables, known = [], set()
         for journal in sorted(self.staging.glob("*.arrows")):
@@ -117,10 +103,10 @@ class RecordingDirectory:
         for file in self.files():
             if file.stem in known:  # being added, or just added: its journal had the same rows
                 continue
-            if since is None or file.stat().st_mtime >= since.timestamp():
+            if since is None or _was_changed_since(file, since):
                 tables.append(_read(file))
         if since is not None:
-            tables = [_since(table, since, kinds) for table in tables]
+            tables = [_rows_since(table, since, kinds) for table in tables]
         return concat(tables)
 
 
@@ -130,25 +116,20 @@ def new_stem(now: datetime | None = None) -> str:
     return f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid.uuid4().hex[:8]}"
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _remove_if_abandoned(staged: Path) -> None:
+    """Remove a staged file whose writer, which locked it, is gone."""
+    with suppress(BlockingIOError, FileNotFoundError, PermissionError), staged.open("rb") as file:
+        is_old = datetime.now().timestamp() - os.fstat(file.fileno()).st_mtime > _STALE_S
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_old:  # a new one's writer may not have locked it yet
+            staged.unlink(missing_ok=True)
 
 
-@contextmanager
-def _held(file: Path) -> Iterator[bool]:
-    """Tell whether a staged file's writer is gone: it held a lock on it."""
+def _was_changed_since(file: Path, since: datetime) -> bool:
     try:
-        with file.open("rb") as handle:
-            old = datetime.now().timestamp() - os.fstat(handle.fileno()).st_mtime > _STALE_S
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield old
-    except (BlockingIOError, FileNotFoundError):
-        yield False
+        return file.stat().st_mtime >= since.timestamp()
+    except FileNotFoundError:  # compacted meanwhile
+        return False
 
 
 def _read(file: Path) -> pa.Table:
@@ -161,7 +142,7 @@ def _read(file: Path) -> pa.Table:
         raise DataError(f"{file}: is a directory") from error
 
 
-def _since(table: pa.Table, since: datetime, kinds: list[str] | None) -> pa.Table:
+def _rows_since(table: pa.Table, since: datetime, kinds: list[str] | None) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -172,8 +153,16 @@ def _since(table: pa.Table, since: datetime, kinds: list[str] | None) -> pa.Tabl
     return table.filter(wanted)
 
 
-def _parts(table: pa.Table) -> Iterator[tuple[tuple[date, str], pa.Table]]:
-    """Yield the rows of each day and host."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The rows of a day and host."""
+
+    day: date
+    host: str
+    rows: pa.Table
+
+
+def _parts(table: pa.Table) -> Iterator[_Part]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -181,6 +170,6 @@ def _parts(table: pa.Table) -> Iterator[tuple[tuple[date, str], pa.Table]]:
     hosts = table.column("host").cast(pa.string())
     for day in sorted(set(days.unique().to_pylist())):
         for host in sorted(set(hosts.unique().to_pylist())):
-            part = table.filter(pc.and_(pc.equal(days, day), pc.equal(hosts, host)))
-            if part.num_rows:
-                yield (day, host), part
+            rows = table.filter(pc.and_(pc.equal(days, day), pc.equal(hosts, host)))
+            if rows.num_rows:
+                yield _Part(day, host, rows)

@@ -1,7 +1,7 @@
 """A recorder's journal: samples appended to an Arrow stream, turned into Parquet now and then.
 
-A killed recorder loses at most the sample it was writing: the next one finds the journal, which
-nobody holds any more, and adds it to the tree. While a recorder lives it holds a lock on it.
+A recorder holds a lock on its journal. A killed recorder loses at most the sample it was writing:
+the next recorder finds the journal without a lock and adds it to the tree.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dltools.observations.schema import arrow_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LARGEST = 64 << 20
+_MOST_BYTES = 64 << 20
 _SYNC_S = 10.0
 
 
 class Journal:
     """Records a stream of samples into a directory: a new file every `rotate_s` seconds or 64 MiB.
 
-    `write` returns when the system has the sample. A full disk raises `InputOutputError` and
-    leaves what was written before as it was.
+    `write` returns when the system has the sample. It raises `InputOutputError` for a full disk;
+    the samples before are kept.
     """
 
     def __init__(self, directory: RecordingDirectory, rotate_s: float) -> None:
@@ -49,7 +49,7 @@ class Journal:
 
         now = time.monotonic()
         if self._file is not None and (
-            now - self._opened >= self._rotate_s or self._written >= _LARGEST
+            now - self._opened >= self._rotate_s or self._written >= _MOST_BYTES
         ):
             self.close()
         if self._file is None:
@@ -81,7 +81,7 @@ class Journal:
                 fcntl.flock(file, fcntl.LOCK_EX)
             except OSError as error:
                 raise InputOutputError(f"cannot write {path}: {error.strerror}") from error
-            if path.exists():  # or else another recorder took it for abandoned before the lock
+            if path.exists():  # otherwise another recorder added it before it was locked
                 self._path, self._file = path, file
         self._written, self._opened, self._synced = 0, now, now
         self._bytes = io.BytesIO()
@@ -104,7 +104,7 @@ class Journal:
         self._written += len(data)
 
 
-def recover(directory: RecordingDirectory) -> int:
+def recover_journals(directory: RecordingDirectory) -> int:
     """Add the journals of killed recorders to the tree; return how many there were."""
     count = 0
     for path in sorted(directory.staging.glob("*.arrows")):
@@ -121,6 +121,6 @@ def recover(directory: RecordingDirectory) -> int:
 def _add(directory: RecordingDirectory, path: Path) -> None:
     import pyarrow as pa
 
-    directory.add_groups(journal_groups(path), path.stem)
+    directory.add(journal_groups(path), path.stem)
     path.unlink(missing_ok=True)
     pa.default_memory_pool().release_unused()

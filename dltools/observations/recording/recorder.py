@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.observations.recording.directory import RecordingDirectory, new_stem
-from dltools.observations.recording.journal import Journal, recover
+from dltools.observations.recording.journal import Journal, recover_journals
 from dltools.observations.schema import Kind
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Recorder:
         """Make the directory; `recovered` says how many killed recorders' rows were added."""
         self._directory = RecordingDirectory(root)
         self._directory.prepare()
-        self.recovered = recover(self._directory)
+        self.recovered = recover_journals(self._directory)
         since = datetime.now(UTC) - timedelta(seconds=since_s)
         self._seen = set(_keys(self._directory.read(since, _SAID)))
         self._journal = Journal(self._directory, rotate_s) if rotate_s is not None else None
@@ -42,7 +42,7 @@ class Recorder:
         if self._journal is not None:
             self._journal.write(fresh)
         elif fresh.num_rows:
-            self._directory.add(fresh, new_stem())
+            self._directory.add([fresh], new_stem())
 
     def close(self) -> None:
         """Complete the recording."""

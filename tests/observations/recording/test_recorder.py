@@ -22,7 +22,7 @@ from dltools.errors import DataError, InputOutputError, RetryError
 from dltools.files import locked
 from dltools.observations.recording.compaction import compact
 from dltools.observations.recording.directory import RecordingDirectory, new_stem
-from dltools.observations.recording.journal import Journal, recover
+from dltools.observations.recording.journal import Journal, recover_journals
 from dltools.observations.recording.journal_file import journal_rows
 from dltools.observations.recording.recorder import Recorder
 from dltools.observations.schema import COLUMNS, Type
@@ -57,7 +57,8 @@ def tree(root: Path) -> list[str]:
 
 def test_rows_go_by_day_and_host(tmp_path: Path) -> None:
     made = dataset(tmp_path)
-    made.add(to_table([node(NOON), node(NOON + timedelta(days=1)), node(NOON, "a/b =c")]), "one")
+    rows = [node(NOON), node(NOON + timedelta(days=1)), node(NOON, "a/b =c")]
+    made.add([to_table(rows)], "one")
     assert tree(tmp_path) == [
         "date=2026-01-31/host=a%2Fb%20%3Dc/one.parquet",
         "date=2026-01-31/host=h/one.parquet",
@@ -69,7 +70,7 @@ def test_rows_go_by_day_and_host(tmp_path: Path) -> None:
 def test_the_same_rows_added_again_change_nothing(tmp_path: Path) -> None:
     made = dataset(tmp_path)
     for _ in range(2):
-        made.add(to_table([node(NOON)]), "one")
+        made.add([to_table([node(NOON)])], "one")
     assert made.read().num_rows == 1
 
 
@@ -108,7 +109,7 @@ def test_a_living_recorders_journal_is_left_to_it(tmp_path: Path) -> None:
     made = dataset(tmp_path)
     journal = Journal(made, 3600)
     journal.write(to_table([node(NOON)]))
-    assert recover(made) == 0
+    assert recover_journals(made) == 0
     made.prepare()
     journal.write(to_table([node(NOON)]))
     journal.close()
@@ -128,7 +129,7 @@ def test_a_torn_journal_gives_its_whole_samples(tmp_path: Path, cut: int) -> Non
     journal._file.close()  # type: ignore[union-attr]
     path.write_bytes(data[:end])
     assert journal_rows(path).num_rows == 1
-    assert recover(made) == 1
+    assert recover_journals(made) == 1
     assert made.read().num_rows == 1
 
 
@@ -155,7 +156,7 @@ def test_a_reader_sees_a_journal_that_becomes_a_file_once(
 def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
     made = dataset(tmp_path)
     (made.staging / "x.arrows").touch()
-    assert recover(made) == 1
+    assert recover_journals(made) == 1
     assert tree(tmp_path) == []
 
 
@@ -229,7 +230,7 @@ def test_killed_fifty_times_nothing_that_was_written_is_lost(tmp_path: Path) -> 
         told = max(int(said[-1]) + 1, told + 1) if said else told + 1
         told += 1  # the sample in flight may have been written, too: never give its number again
     made = dataset(tmp_path)
-    recover(made)
+    recover_journals(made)
     counts = Counter(times(made.read()))
     assert set(counts.values()) == {3}  # whole samples, none twice
     lost = [n for n in range(told) if NOON + timedelta(seconds=n) not in counts]
@@ -269,16 +270,16 @@ def test_a_full_disk_is_told_and_harms_nothing(small_disk: Path) -> None:
     assert journal_rows(path).num_rows == 50 * written
     assert list(made.staging.glob("*.tmp")) == []
     subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
-    assert recover(made) == 1
+    assert recover_journals(made) == 1
     assert made.read().num_rows == 50 * written
 
 
 def test_a_full_disk_harms_no_single_sample(small_disk: Path) -> None:
     made = dataset(small_disk)
-    made.add(to_table([node(NOON)]), "first")
+    made.add([to_table([node(NOON)])], "first")
     (small_disk / "filler").write_bytes(b"x" * 480_000)
     with pytest.raises(InputOutputError, match="No space left on device"):
-        made.add(to_table([node(NOON, str(n)) for n in range(2000)]), "second")
+        made.add([to_table([node(NOON, str(n)) for n in range(2000)])], "second")
     assert all(pq.read_metadata(file).num_rows for file in made.files())
     assert list(made.staging.iterdir()) == []
 
@@ -291,7 +292,9 @@ def test_a_day_becomes_one_file_sorted_by_time(tmp_path: Path) -> None:
     moments = [NOON + timedelta(seconds=n) for n in range(100)]
     shuffled = random.Random(2).sample(moments, 100)
     for number in range(10):
-        made.add(to_table([node(t) for t in shuffled[number * 10 : number * 10 + 10]]), new_stem())
+        made.add(
+            [to_table([node(t) for t in shuffled[number * 10 : number * 10 + 10]])], new_stem()
+        )
     before = made.read()
     done = compact(made)
     (file,) = made.files()
@@ -307,7 +310,7 @@ def test_large_row_groups_zstd_and_split_floats(tmp_path: Path) -> None:
     for part in range(3):
         first = NOON + timedelta(hours=part)
         rows = [node(first + timedelta(milliseconds=n)) for n in range(60_000)]
-        made.add(to_table(rows), new_stem())
+        made.add([to_table(rows)], new_stem())
     compact(made)
     (file,) = made.files()
     meta = pq.read_metadata(file)
@@ -324,7 +327,7 @@ def test_large_row_groups_zstd_and_split_floats(tmp_path: Path) -> None:
 def test_a_foreign_file_stops_it_before_anything_is_removed(tmp_path: Path) -> None:
     made = dataset(tmp_path)
     for _ in range(2):
-        made.add(to_table([node(NOON)]), new_stem())
+        made.add([to_table([node(NOON)])], new_stem())
     foreign = made.partition(NOON.date(), "h") / "zz.parquet"
     foreign.write_bytes(b"not ours")
     with pytest.raises(DataError, match=r"zz\.parquet: not a recording, nothing was changed"):
@@ -343,7 +346,7 @@ def test_a_compaction_killed_after_the_new_file_is_completed(
 ) -> None:
     made = dataset(tmp_path)
     for second in range(3):
-        made.add(to_table([node(NOON + timedelta(seconds=second))]), new_stem())
+        made.add([to_table([node(NOON + timedelta(seconds=second))])], new_stem())
 
     class Killed(BaseException):
         pass
@@ -363,7 +366,8 @@ def test_a_compaction_killed_after_the_new_file_is_completed(
 
 def test_a_compaction_killed_before_the_new_file_is_forgotten(tmp_path: Path) -> None:
     made = dataset(tmp_path)
-    (file,) = made.add(to_table([node(NOON)]), new_stem())
+    made.add([to_table([node(NOON)])], new_stem())
+    (file,) = made.files()
     note = made.staging / "x.compaction"
     note.write_text(f'{{"new": "date=2026-01-31/host=h/x.parquet", "old": ["{file.name}"]}}')
     compact(made)
@@ -378,7 +382,7 @@ def recorded(root: Path) -> RecordingDirectory:
     made = dataset(root)
     moments = [NOON + timedelta(hours=12 * n) for n in range(4)]
     for number, moment in enumerate(moments):
-        made.add(to_table([node(moment, f"h{number % 2}"), point(moment, number)]), new_stem())
+        made.add([to_table([node(moment, f"h{number % 2}"), point(moment, number)])], new_stem())
     return made
 
 
