@@ -1,0 +1,213 @@
+"""From allocations and settings to decisions and actions, worked by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.histories import ONE_POINT, history, host_history
+
+from dltools.plan import decisions
+from dltools.plan.decisions import JobDecision, present_settings
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import ActionKind, Allocation, JobAction
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.base import Realisation
+from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.records import Op
+
+HALF = Allocation(0.5, "NL", "half")
+
+
+def job(name: str, labels: dict[str, str] | None = None, **present: Any) -> ContainerHistory:
+    """A job with settings in force."""
+    made = history(ONE_POINT, labels=labels, name=name)
+    for field, value in present.items():
+        setattr(made, field, value)
+    return made
+
+
+def realised(
+    settings: dict[str, Settings], notes: dict[str, str] | None = None, **more: Any
+) -> dict[str, Realisation]:
+    return {"host": Realisation(Mode.QUOTA, "as asked", settings=settings, notes=notes or {},
+                                **more)}  # fmt: skip
+
+
+def allocated(*jobs: ContainerHistory) -> HostHistory:
+    """A host of two CPUs whose jobs have each been allocated a half."""
+    host = host_history(*jobs)
+    host.allocations = {one.id: HALF for one in jobs}
+    return host
+
+
+def only(host: HostHistory, found: dict[str, Realisation]) -> JobDecision:
+    (decision,) = decisions.decisions([host], found)
+    return decision
+
+
+# Present settings
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, {}),
+        ({"cpus": 0.5}, {"cpus": 0.5}),
+        ({"cpus": 2.0}, {"cpus": None}),  # as much as the host has: no quota
+        ({"cpus": 9.0}, {"cpus": None}),
+        ({"cpus": 0.0}, {}),  # unknown
+        ({"weight": 512.0}, {"cpu_weight": 512.0}),
+        ({"weight": 0.0}, {}),
+        ({"cpuset": "0"}, {"cpuset": "0"}),
+        ({"cpuset": "0-1"}, {"cpuset": None}),  # all that containers may have
+        ({"cpuset": ""}, {}),
+        ({"turn_s": 2.0}, {"turn_s": 2.0}),
+        ({"state": "paused"}, {"state": "paused"}),
+        ({"state": "running"}, {}),
+        ({"cpus": 1.0, "weight": 10.0}, {"cpus": 1.0, "cpu_weight": 10.0}),
+    ],
+)
+def test_present_settings_are_those_that_are_known(
+    fields: dict[str, Any], expected: Settings
+) -> None:
+    assert present_settings(job("a", **fields), 2.0, "0-1") == expected
+
+
+def test_a_cpu_list_smaller_than_the_host_is_a_setting_even_if_no_container_has_more() -> None:
+    assert present_settings(job("a", cpuset="0-1"), 4.0, "0-1") == {"cpuset": "0-1"}
+
+
+# Decisions
+
+
+def test_a_setting_that_changes_is_decided() -> None:
+    a = job("a", cpus=2.0)
+    found = only(allocated(a), realised({a.id: {"cpus": 1.0}}))
+    assert (found.host, found.container_id, found.name) == ("host", a.id, "a")
+    assert (found.setting, found.present, found.op) == ({"cpus": 1.0}, {"cpus": None}, Op.UPDATE)
+    assert (found.allocation, found.job_class, found.reason) == (HALF, "NL", "half")
+
+
+@pytest.mark.parametrize("cpus", [1.0, 1.005])
+def test_a_setting_that_is_in_force_is_not_decided_again(cpus: float) -> None:
+    a = job("a", cpus=cpus)
+    assert only(allocated(a), realised({a.id: {"cpus": 1.0}})).setting is None
+
+
+def test_a_turn_is_decided_again_so_that_all_groups_are_in_the_plan() -> None:
+    a, turn = job("a", turn_s=2.0), {"group": 0, "turn_s": 2.0}
+    found = only(allocated(a), realised({a.id: turn}, takes_turns=True))
+    assert (found.setting, found.op) == (turn, Op.ROTATE)
+
+
+def test_a_reason_has_the_policy_s_words_the_note_and_the_faults_of_labels() -> None:
+    a = job("a", {"dltools.target": "0.5"})
+    found = only(allocated(a), realised({a.id: {"cpus": 1.0}}, {a.id: "its turn"}))
+    (fault,) = a.targets.faults
+    assert found.reason == f"half; its turn; {fault}"
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "reason"),
+    [
+        ({"dltools.protect": "1"}, {}, "protected"),
+        ({}, {}, "no progress seen: left alone"),
+        ({}, {"cpus": None}, "no progress seen: a note"),
+    ],
+)
+def test_a_container_without_an_allocation_says_why(
+    labels: dict[str, str], settings: Settings, reason: str
+) -> None:
+    silent = history(labels=labels, name="silent")
+    found = only(host_history(silent), realised({silent.id: settings} if settings else {},
+                                                {silent.id: "a note"}))  # fmt: skip
+    assert (found.reason, found.job_class) == (reason, "-")
+    assert found.allocation.share is None
+    assert found.setting == (settings or None)
+
+
+def test_decisions_are_sorted_by_name_on_each_host() -> None:
+    hosts = [host_history(job("b"), job("a")), host_history(job("c"), name="other")]
+    found = decisions.decisions(hosts, {**realised({}), "other": Realisation(Mode.QUOTA, "")})
+    assert [(one.host, one.name) for one in found] == [
+        ("host", "a"), ("host", "b"), ("other", "c"),
+    ]  # fmt: skip
+
+
+# Actions
+
+
+def test_an_action_expects_the_present_value_of_what_it_sets_alone() -> None:
+    a, b = job("a", cpus=2.0, weight=512.0), job("b", cpus=1.0)
+    found = decisions.actions(
+        [allocated(a, b)], realised({a.id: {"cpus": 1.0}, b.id: {"cpus": 1.0}})
+    )
+    (action,) = found  # b has its setting already
+    assert (action.id, action.op, action.host, action.container_name) == (
+        1, Op.UPDATE, "host", "a",
+    )  # fmt: skip
+    assert (action.set, action.expect) == ({"cpus": 1.0}, {"cpus": None})
+    assert (action.reason, action.to) == ("half", None)
+
+
+def test_an_action_expects_nothing_of_what_is_unknown_and_of_turns() -> None:
+    a = job("a", weight=512.0)
+    (action,) = decisions.actions([allocated(a)], realised({a.id: {"cpus": 1.0}}))
+    assert action.expect == {}
+    b = job("b", turn_s=1.0)
+    turn = {"group": 0, "turn_s": 2.0}
+    (action,) = decisions.actions([allocated(b)], realised({b.id: turn}, takes_turns=True))
+    assert (action.op, action.set, action.expect) == (Op.ROTATE, turn, {})
+
+
+def test_what_is_done_once_follows_the_settings() -> None:
+    a, b = job("a", cpus=2.0), job("b", cpus=2.0)
+    host = allocated(a, b)
+    host.actions = (
+        JobAction(ActionKind.MIGRATE, a.id, "saves time", "other"),
+        JobAction(ActionKind.DELIVER, "gone", "has left"),
+        JobAction(ActionKind.DELIVER, b.id, "met its target"),
+    )
+    found = decisions.actions([host], realised({b.id: {"cpus": 1.0}}))
+    assert [(one.id, one.op, one.container_name, one.set, one.to) for one in found] == [
+        (1, Op.UPDATE, "b", {"cpus": 1.0}, None),
+        (2, Op.MIGRATE, "a", {}, "other"),
+        (3, Op.DELIVER, "b", {}, None),
+    ]
+    assert [one.reason for one in found] == ["half", "saves time", "met its target"]
+
+
+# What a plan says beside its actions
+
+
+def test_classes_are_by_host_and_name_without_containers_that_are_gone() -> None:
+    a, b = job("a"), job("b")
+    host = allocated(b, a)
+    host.allocations["gone"] = HALF
+    found = decisions.classes([host, host_history(name="idle")])
+    assert found == {"host": {"a": "NL", "b": "NL"}}
+    assert list(found["host"]) == ["a", "b"]
+
+
+def test_the_gain_names_hosts_where_there_are_several() -> None:
+    hosts = [host_history(name=name) for name in "abc"]
+    assert decisions.gain(hosts) == ""
+    hosts[1].gain = "much"
+    assert decisions.gain(hosts) == "much"
+    hosts[2].gain = "little"
+    assert decisions.gain(hosts) == "b: much; c: little"
+
+
+def test_the_modes_of_all_hosts_are_parameters_of_the_plan() -> None:
+    some: dict[str, Settings] = {"a": {"cpus": 1.0}}
+    found = {
+        "a": Realisation(Mode.WEIGHT, "they fit", settings=some),
+        "b": Realisation(Mode.PRIORITY, "crowded", settings=some),
+        "c": Realisation(Mode.QUOTA, "nothing is set"),
+    }
+    assert decisions.modes(found) == {
+        "realize": "priority+weight", "realize_why": "crowded; they fit",
+    }  # fmt: skip
+    assert decisions.modes({"c": found["c"]}) == {}

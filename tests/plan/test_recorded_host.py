@@ -1,0 +1,252 @@
+"""A host that is read from observations, sample by sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.observing import BEGUN, at, container, job_id, node, point
+
+from dltools.labels import parse_labels
+from dltools.observations.samples_by_host import samples_by_host, table_chunks
+from dltools.observations.table import Row, to_table
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import Allocation, Requirements
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.queue import Queue
+from dltools.plan.recorded_host import RecordedHost
+
+A, B = job_id("a"), job_id("b")
+TARGETS = '{"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.final": "0.1"}'
+
+
+def micros(seconds: float) -> int:
+    return round((at(seconds).timestamp()) * 1e6)
+
+
+def labels_of(name: str, text: str | None) -> dict[str, str]:  # noqa: ARG001
+    return parse_labels(text)
+
+
+def new(required: Requirements | None = None) -> RecordedHost:
+    return RecordedHost(HostHistory("node"), required or Requirements())
+
+
+def begin(host: RecordedHost, *rows: Row) -> RecordedHost:
+    """Give a host the samples of a table, behind what earlier tables have left."""
+    (table,) = table_chunks(to_table(sorted(rows, key=lambda row: row["time"])))
+    history = host.history
+    found = samples_by_host(
+        table, {history.name: host.remainder}, {history.name: history.sampled_at}
+    )
+    host.begin(found["node"])
+    return host
+
+
+def read(host: RecordedHost, count: int) -> bool:
+    """Read samples and record each; tell whether a target was met at one of them."""
+    met = False
+    for _ in range(count):
+        host.next_sample(labels_of)
+        met |= host.record()
+    return met
+
+
+def sample(seconds: float, *names: str, **more: Any) -> list[Row]:
+    """A sample of jobs that have used half a core."""
+    return [node(seconds)] + [container(seconds, name, seconds / 2, **more) for name in names]
+
+
+def losses(one: ContainerHistory) -> list[float]:
+    return one.metrics["loss"].values if "loss" in one.metrics else []
+
+
+# Filling the history
+
+
+def test_a_sample_fills_the_history() -> None:
+    host = begin(new(), *sample(2, "a", "b", cpuset="0-1", thread_count=3))
+    read(host, 1)
+    history, a = host.history, host.history.containers[A]
+    assert (history.sampled_at, history.cpus, history.cpuset) == (micros(2), 2.0, "0-1")
+    assert list(history.containers) == [A, B]
+    assert (a.name, a.arrived, a.started) == ("a", micros(2), round(BEGUN.timestamp() * 1e6))
+    assert (a.state, a.cpus, a.weight, a.turn_s, a.threads, a.cpuset) == (
+        "running", 2.0, 1024.0, None, 3, "0-1",
+    )  # fmt: skip
+    assert a.samples == [(micros(2), 1.0)]
+
+
+def test_unknown_values_of_a_sample_are_unknown_in_the_history() -> None:
+    rows = sample(2, "a", cpu_limit_cores=None, cpu_weight=float("nan"), state="paused")
+    host = begin(new(), *rows)
+    read(host, 1)
+    a = host.history.containers[A]
+    assert (a.cpus, a.weight, a.threads, a.state) == (None, None, None, "paused")
+
+
+def test_a_sample_has_the_points_up_to_its_time() -> None:
+    rows = [*sample(2, "a"), *sample(4, "a"), *sample(6, "a")]
+    points = [point(second, "a", second) for second in (1, 2, 2.5, 5)]
+    host, seen = begin(new(), *rows, *points), []
+    for _ in range(3):
+        read(host, 1)
+        seen.append(losses(host.history.containers[A])[:])
+    assert seen == [[1, 2], [1, 2, 2.5], [1, 2, 2.5, 5]]
+
+
+def test_points_before_a_container_s_start_are_not_its_own() -> None:
+    rows = sample(4, "a", started_at=at(2))
+    host = begin(new(), *rows, point(1, "a", 9.0), point(2, "a", 2.0), point(3, "a", 3.0))
+    read(host, 1)
+    assert losses(host.history.containers[A]) == [2.0, 3.0]
+
+
+def test_the_newest_epoch_and_step_are_kept() -> None:
+    rows = [*sample(4, "a"), point(1, "a", 1.0, step=10, epoch=1.0), point(2, "a", 1.0, step=20),
+            point(3, "a", 1.0, epoch=2.0)]  # fmt: skip
+    host = begin(new(), *rows)
+    read(host, 1)
+    a = host.history.containers[A]
+    assert (a.step, a.epoch) == (20, 2.0)
+
+
+def test_samples_recorded_at_once_are_those_recorded_one_by_one() -> None:
+    rows = [row for second in (2, 4, 6) for row in sample(second, "a", "b")]
+    rows += [point(second, "a", second) for second in (1, 3, 5)]
+    slow, fast = begin(new(), *rows), begin(new(), *rows)
+    read(slow, 3)
+    for _ in range(3):
+        fast.next_sample(labels_of)
+    fast.record()
+    assert fast.history == slow.history
+
+
+# Containers that come, leave and restart
+
+
+def test_a_container_that_has_left_is_dropped_and_a_new_one_arrives() -> None:
+    host = begin(new(), *sample(2, "a"), *sample(4, "b"))
+    read(host, 2)
+    assert list(host.history.containers) == [B]
+    assert host.history.containers[B].arrived == micros(4)
+
+
+def test_a_restarted_container_begins_anew() -> None:
+    rows = [*sample(2, "a", "b"), point(1, "a", 9.0), point(3, "a", 8.0), point(3.7, "a", 1.0),
+            node(4), container(4, "a", 0.1, started_at=at(3.5)), container(4, "b", 2)]  # fmt: skip
+    host = begin(new(), *rows)
+    read(host, 1)
+    host.history.containers[A].managed = True
+    host.history.allocations = {A: Allocation(0.5, "-", ""), B: Allocation(0.5, "-", "")}
+    before = host.history.containers[A].run_id
+    read(host, 1)
+    a = host.history.containers[A]
+    assert (a.arrived, a.samples, losses(a)) == (micros(4), [(micros(4), 0.1)], [1.0])
+    assert a.run_id != before
+    assert a.managed  # an earlier run had a share: its weight may still be that of a waiting job
+    assert list(host.history.allocations) == [B]
+
+
+# Samples at which nothing happens
+
+
+def test_a_sample_at_which_nothing_happens_is_uneventful() -> None:
+    host = begin(new(), *sample(2, "a"), *sample(4, "a"), *sample(6, "a", "b"))
+    assert not host.is_next_uneventful()  # a arrives
+    read(host, 1)
+    assert host.is_next_uneventful()
+    read(host, 1)
+    assert not host.is_next_uneventful()  # b arrives
+
+
+def test_the_first_progress_of_a_job_is_an_event() -> None:
+    rows = [*sample(2, "a"), *sample(4, "a"), *sample(6, "a"), *sample(8, "a")]
+    host = begin(new(), *rows, point(4.5, "a", 1.0), point(7, "a", 0.9))
+    uneventful = []
+    for _ in range(4):
+        uneventful.append(host.is_next_uneventful())
+        read(host, 1)
+    assert uneventful == [False, True, False, True]
+
+
+@pytest.mark.parametrize("looks_at_targets", [True, False])
+def test_a_met_target_is_an_event_where_the_policy_looks_at_targets(looks_at_targets: bool) -> None:
+    rows = [row for second in range(2, 14, 2) for row in sample(second, "a", labels=TARGETS)]
+    values = {1: 1.0, 3: 0.9, 5: 0.5, 7: 0.4, 9: 0.1, 11: 0.05}
+    points = [point(second, "a", value) for second, value in values.items()]
+    host = begin(new(Requirements(targets=looks_at_targets)), *rows, *points)
+    events, met = [], []
+    for second in range(2, 14, 2):
+        if not host.is_next_uneventful():
+            events.append(second)
+        if read(host, 1):
+            met.append(second)
+    assert events == ([2, 6, 10] if looks_at_targets else [2])
+    assert met == [6, 10]  # 0.5 meets the first target, 0.1 the final one
+    a = host.history.containers[A]
+    assert (a.met_first, a.met_final) == (micros(5), micros(9))
+
+
+def test_a_round_and_a_turn_that_are_due_are_events() -> None:
+    host = begin(new(Requirements(interval_s=10.0)), *sample(2, "a"), *sample(4, "a"))
+    read(host, 1)
+    timer = host.history.timer
+    host.history.timer = timer.with_jobs(host.history.containers.values(), host.requirements)
+    assert not host.is_next_uneventful()
+    host.history.timer = timer
+    host.history.queue = Queue(due=micros(4))
+    assert not host.is_next_uneventful()
+    host.history.queue = Queue(due=micros(4) + 1)
+    assert host.is_next_uneventful()
+
+
+def test_the_size_of_a_host_is_an_event_where_it_was_unknown() -> None:
+    rows = [node(2) | {"cpu_count": None}, container(2, "a", 1.0), *sample(4, "a"), *sample(6, "a")]
+    host = begin(new(), *rows)
+    read(host, 1)
+    assert host.history.cpus == 0
+    assert not host.is_next_uneventful()
+    read(host, 1)
+    assert host.history.cpus == 2.0
+    assert host.is_next_uneventful()
+
+
+# From one table to the next
+
+
+def test_the_last_sample_and_later_points_wait_for_the_next_table() -> None:
+    host = begin(new(), *sample(2, "a"), *sample(4, "a"), point(1, "a", 1.0), point(3, "a", 3.0))
+    read(host, 1)
+    host.end(all_complete=False)
+    assert host.remainder.time == micros(4)
+    assert losses(host.history.containers[A]) == [1.0]
+    begin(host, container(4, "b", 1.0), *sample(6, "a", "b"))
+    read(host, 2)
+    assert host.history.sampled_at == micros(6)
+    assert losses(host.history.containers[A]) == [1.0, 3.0]
+    assert host.history.containers[B].arrived == micros(4)  # its row came with the next table
+
+
+def test_a_complete_sample_leaves_only_the_points_after_it() -> None:
+    host = begin(new(), *sample(2, "a"), point(1, "a", 1.0), point(3, "a", 3.0))
+    read(host, 1)
+    host.end(all_complete=True)
+    assert host.remainder.time is None
+    assert [(found[1], found[2], found[3]) for found in host.remainder.points] == [
+        ("loss", micros(3), 3.0)
+    ]
+
+
+def test_a_clone_reads_the_remainder_and_leaves_the_host_as_it_is() -> None:
+    host = begin(new(), *sample(2, "a"), *sample(4, "a"), point(3, "a", 3.0))
+    read(host, 1)
+    host.end(all_complete=False)
+    twin = host.clone()
+    twin.begin_remainder()
+    read(twin, 1)
+    assert twin.history.sampled_at == micros(4)
+    assert losses(twin.history.containers[A]) == [3.0]
+    assert host.history.sampled_at == micros(2)
+    assert losses(host.history.containers[A]) == []
+    assert host.remainder.time == micros(4)
