@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.exits import complain
@@ -66,37 +67,50 @@ def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
     return dataclasses.replace(recording, tables=tables())
 
 
-class Samples:
-    """The tables of a recording, each with the hash of the bytes up to its end, and whether it is
-    the last of a stream.
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A table of observations, and the hash of all bytes up to its end."""
 
-    `streaming` tells that each table is a sample of its own, `live` that it comes as it is taken:
-    then nothing is read ahead, and none is known to be the last.
+    table: pa.Table
+    sha256: str
+    is_last: bool
+    """Whether it is known to be the last one of a stream."""
+
+
+class Samples:
+    """The tables of a recording or stream.
+
+    `is_stream`: each table is a sample of its own. `is_live`: it also comes as it is taken; then
+    nothing is read ahead, and no sample is known to be the last.
     """
 
     def __init__(self, recording: Recording, source: Hashed) -> None:
         """`source` is where the recording is read from."""
-        self.streaming = recording.streaming
-        self.live = recording.streaming and not source.is_file
+        self.is_stream = recording.streaming
+        self.is_live = recording.streaming and not source.is_file
         self.source = source
         self._tables = recording.tables
 
-    def __iter__(self) -> Iterator[tuple[pa.Table, str, bool]]:
-        """Yield tables, hashes, and whether it is the last. Raises `DataError`."""
-        if self.live or not self.streaming:
+    def __iter__(self) -> Iterator[Sample]:
+        """Yield the samples. Raises `DataError`."""
+        if self.is_live or not self.is_stream:
             for table in self._tables:
-                yield table, self.source.sha256, False
-            return
-        held: tuple[pa.Table, str] | None = None
+                yield Sample(table, self.source.sha256, is_last=False)
+        else:
+            yield from self._read_ahead()
+
+    def _read_ahead(self) -> Iterator[Sample]:
+        """Yield each sample once it is known whether another one follows."""
+        waiting: Sample | None = None
         cut: DataError | None = None
         try:
             for table in self._tables:
-                if held is not None:
-                    yield *held, False
-                held = table, self.source.sha256
+                if waiting is not None:
+                    yield waiting
+                waiting = Sample(table, self.source.sha256, is_last=False)
         except DataError as error:
             cut = error
-        if held is not None:
-            yield *held, True
+        if waiting is not None:
+            yield dataclasses.replace(waiting, is_last=True)
         if cut is not None:
             raise cut

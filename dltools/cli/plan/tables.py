@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from dltools.cli.tables import FittedTable
 from dltools.cli.words import described
+from dltools.plan.policy.base import Tone
 
 if TYPE_CHECKING:
     from dltools.plan.decisions import JobDecision
+    from dltools.plan.policy.base import JobClass
     from dltools.plan.realisation.settings import Settings
 
-_CLASS_COLOURS = {
-    "NL": "green", "WL": "yellow", "CL": "cyan", "PC": "green", "WC": "yellow", "CC": "cyan",
-    "P1": "green", "P3": "cyan", "S": "green", "G": "cyan", "B": "red",
-}  # fmt: skip
+_STYLES = {
+    Tone.GROWING: "green",
+    Tone.WATCHED: "yellow",
+    Tone.DONE: "cyan",
+    Tone.MISSED: "red",
+    Tone.PLAIN: "",
+}
 
 
-def verdicts_table(verdicts: Iterable[JobDecision], *, wide: bool) -> Table:
-    """Return a row per container: its class, share, setting now and then, and why; on a wide screen
-    what it was judged by and what is predicted, too."""
+def decisions_table(
+    decisions: Iterable[JobDecision], classes: Mapping[str, JobClass], *, wide: bool
+) -> Table:
+    """Return a row per container: its class, share, setting now and then, and the reason; a wide
+    one also has the signal and the prediction. Classes have the colours of their tones."""
     table = FittedTable(
         ("CONTAINER", "left"), ("CLASS", "left"), ("SHARE", "right"), ("NOW", "left"),
         ("THEN", "left"), *([("SIGNAL", "left"), ("PREDICTION", "left")] if wide else []),
         ("WHY", "wrap"),
     )  # fmt: skip
-    for verdict in verdicts:
-        wanted = verdict.setting or {}
-        share = verdict.allocation.share
-        more = (verdict.allocation.signal or "-", verdict.allocation.prediction or "-")
+    for decision in decisions:
+        wanted = decision.setting or {}
+        share = decision.allocation.share
+        more = (decision.allocation.signal or "-", decision.allocation.prediction or "-")
         table.add_row(
-            verdict.name,
-            verdict.job_class,
+            decision.name,
+            decision.job_class,
             "-" if share is None else f"{share:.0%}",
-            described(verdict.present, wanted),
-            _then(verdict.present, wanted) if wanted else "as now",
+            described(decision.present, wanted),
+            _then(decision.present, wanted) if wanted else "as now",
             *(more if wide else ()),
-            verdict.reason,
-            style=_CLASS_COLOURS.get(verdict.job_class, ""),
+            decision.reason,
+            style=_STYLES[known.tone] if (known := classes.get(decision.job_class)) else "",
         )
     return table
 

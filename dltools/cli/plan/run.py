@@ -1,0 +1,131 @@
+"""Plans for the samples of an input, and prints the plans."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import TYPE_CHECKING, Any
+
+from dltools.cli.console import make_console
+from dltools.cli.data import for_screen
+from dltools.cli.exits import complain
+from dltools.cli.formats import RecordFormat
+from dltools.cli.plan import settings
+from dltools.cli.plan.samples import Account, Samples, with_warnings
+from dltools.cli.plan.state_file import blaming_state, load_state, save_state
+from dltools.cli.recordings import open_recording
+from dltools.observations.assumed_shares import assume_equal_shares
+from dltools.plan.policy.base import classes_of
+from dltools.plan.writing import dump_plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import typer
+
+    from dltools.cli.plan.request import Request
+    from dltools.plan.planner import Planner
+    from dltools.plan.policy.base import Policy
+
+_WIDE = 120
+"""Columns from which the table shows signals and predictions apart."""
+
+
+def run_request(request: Request, context: typer.Context) -> None:
+    """Print the plans that a request asks for, and save the state."""
+    policy = settings.load_policy(request.policy)
+    is_first_run_allowed = request.state_file == request.saved_state_file
+    saved = load_state(request.state_file, may_be_missing=is_first_run_allowed)
+    targets = settings.load_targets(request.targets_file)
+    planner = settings.make_planner(request, policy, saved, targets)
+    recording, source = open_recording(request.input, context)
+    samples = Samples(with_warnings(recording, [pattern for pattern, _ in targets]), source)
+    session = _Session(request, policy, planner, samples)
+    with blaming_state(request.state_file if saved else None):
+        if samples.is_stream:
+            session.follow()
+        else:
+            session.decide_on_recording()
+    session.save_state()
+
+
+class _Session:
+    """A planner, its input, and what has been read of it so far.
+
+    The state is in the last plan alone; of a live stream any plan may be the last.
+    """
+
+    def __init__(
+        self, request: Request, policy: Policy, planner: Planner, samples: Samples
+    ) -> None:
+        self._request = request
+        self._policy = policy
+        self._planner = planner
+        self._samples = samples
+        self._account = Account(samples.source.sha256)
+
+    def decide_on_recording(self) -> None:
+        """Print the plan for the last sample, or one for every sample."""
+        gc.disable()  # a short life without cycles: looking for them takes a tenth of it
+        for sample in self._samples:
+            self._account.add(sample.table, sample.sha256)
+            table = _with_equal_shares(sample.table)
+            if not self._request.plans_every_sample:
+                self._planner.add(table)
+                continue
+            for _ in self._planner.add_by_sample(table):
+                self._print(is_last=False, pending=False)
+        self._print(is_last=True)
+
+    def follow(self) -> None:
+        """Print a plan for each sample of a stream as it arrives."""
+        for sample in self._samples:
+            self._account.add(sample.table, sample.sha256)
+            self._planner.add(sample.table)
+            self._planner.complete()
+            self._print(is_last=sample.is_last)
+        if self._account.rows == 0:
+            self._print(is_last=True)
+
+    def save_state(self) -> None:
+        """Write the state, where it was asked for."""
+        if self._request.saved_state_file is not None:
+            plan = self._planner.plan(self._account.to_json())
+            save_state(self._request.saved_state_file, plan)
+
+    def _print(self, *, is_last: bool, pending: bool = True) -> None:
+        if self._request.format is RecordFormat.TABLE:
+            self._print_table(pending=pending)
+        else:
+            self._print_plan(is_last=is_last, pending=pending)
+        account = self._account.to_json()
+        if self._request.is_verbose:
+            complain(f"{account['rows']} rows up to {account['to'] or 'nothing'}")
+        if self._samples.is_live:
+            self.save_state()  # the process may be killed before the stream ends
+
+    def _print_plan(self, *, is_last: bool, pending: bool) -> None:
+        may_be_last = is_last or (self._samples.is_live and not self._request.plans_every_sample)
+        has_state = self._request.prints_state and may_be_last and not sys.stdout.isatty()
+        plan = self._planner.plan(self._account.to_json(), pending=pending, state=has_state)
+        sys.stdout.write(for_screen(dump_plan(plan)))
+        sys.stdout.flush()
+
+    def _print_table(self, *, pending: bool) -> None:
+        from dltools.cli.plan.tables import decisions_table
+
+        console = make_console()
+        classes = {one.name: one for one in classes_of(self._policy)}
+        explanation = self._planner.explain(pending=pending)
+        wide = console.width >= _WIDE
+        console.print(decisions_table(explanation.decisions, classes, wide=wide))
+        for line in explanation.lines:
+            console.print(line, soft_wrap=False)
+
+
+def _with_equal_shares(table: pa.Table) -> Any:
+    """Return a recording with assumed CPU use where it has progress alone, and say so."""
+    assumed = assume_equal_shares(table)
+    if assumed.hosts:
+        complain(f"{', '.join(assumed.hosts)}: only progress is known: equal shares of one CPU are "
+                 "assumed")  # fmt: skip
+    return assumed.table
