@@ -20,14 +20,14 @@ _NAMED = 4
 """How many containers a line names."""
 
 
-def show_status(engine: Engine, directories: Sequence[Path], *, table: bool) -> None:
+def show_status(engine: Engine, directories: Sequence[Path], *, is_table: bool) -> None:
     """Print the changed containers of an engine: a table, or a JSON line each."""
     from dltools.apply.status import changed_containers
 
     found = changed_containers(engine, directories)
     if not found:
         complain(nothing_to_undo(engine, directories))
-    elif table:
+    elif is_table:
         from dltools.cli.apply.tables import changed_table
 
         console = make_console()

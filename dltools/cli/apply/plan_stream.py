@@ -1,0 +1,99 @@
+"""Applying plans as they arrive, with turns between them."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO
+
+from dltools.cli.apply.signals import FirstSignal
+from dltools.cli.exits import complain
+from dltools.errors import DltoolsError
+from dltools.inputs import InputLines
+
+if TYPE_CHECKING:
+    from dltools.apply.actuator import Actuator
+    from dltools.cli.apply.request import Request
+    from dltools.cli.apply.results_printer import ResultsPrinter
+    from dltools.plan.records import Result
+
+
+class PlanStream:
+    """Applies a stream of plans. `failed` are all results that failed, `last` those of the last
+    plan."""
+
+    def __init__(self, actuator: Actuator, printer: ResultsPrinter, request: Request) -> None:
+        """No plan has been read yet."""
+        self._actuator = actuator
+        self._rotation = actuator.rotation
+        self._printer = printer
+        self._request = request
+        self.failed: list[Result] = []
+        self.last: list[Result] = []
+
+    def apply_all(self, stream: BinaryIO, name: str) -> None:
+        """Apply all plans, then unpause all containers, and restore them if that is asked for,
+        whatever ends the stream."""
+        signals = FirstSignal()
+        try:
+            try:
+                self._apply(stream, name)
+                self._continue_turns()
+            finally:
+                signals.ignore()
+        finally:  # also after a signal that came just before the line above
+            signals.ignore()
+            try:
+                self._rotation.end()
+            finally:
+                if self._request.restores:
+                    self._restore()
+
+    def _apply(self, stream: BinaryIO, name: str) -> None:
+        from dltools.plan.reading import load_plans
+
+        for plan in load_plans(self._lines(stream, name), name, complain):
+            self.last = self._printer.show(partial(self._actuator.apply, plan))
+            self.failed += [result for result in self.last if result.status == "failed"]
+            if self._request.is_verbose:
+                complain(f"{plan.policy} at {plan.at}: {len(self.last)} actions")
+
+    def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
+        """Yield lines as they come; while none comes, go on with the turns."""
+        lines = InputLines(name)
+        while True:
+            self._rotation.advance()
+            if not select.select([stream], [], [], self._rotation.seconds_until_due())[0]:
+                continue
+            data = os.read(stream.fileno(), 1 << 16)
+            yield from lines.feed(data)
+            if not data:
+                yield from lines.end()
+                return
+
+    def _continue_turns(self) -> None:
+        """Go on with the turns until no container waits for its turn, or the time is up."""
+        hold = self._request.hold_s
+        ends = math.inf if hold is None else time.monotonic() + hold
+        while self._rotation.has_turns:
+            left = ends - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(self._rotation.seconds_until_due() or 0.0, left))
+            self._rotation.advance()
+
+    def _restore(self) -> None:
+        """Restore what this run changed. If an error has ended the run, that error is raised."""
+        has_error = isinstance(sys.exc_info()[1], DltoolsError)
+        try:
+            self._printer.show(partial(self._actuator.undo, self._actuator.changed))
+        except DltoolsError as error:
+            if not has_error:
+                raise type(error)(
+                    f"{error} Run dl-apply --undo to restore what was changed"
+                ) from error

@@ -1,0 +1,81 @@
+"""Doing what a dl-apply command line asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import typer
+
+from dltools.cli.apply.context import ApplyContext
+from dltools.cli.apply.plan_stream import PlanStream
+from dltools.cli.apply.request import Task
+from dltools.cli.apply.results_printer import ResultsPrinter
+from dltools.cli.apply.status import nothing_to_undo, show_status
+from dltools.cli.exits import Exit, complain
+from dltools.cli.formats import RecordFormat, for_stdout
+from dltools.cli.input_streams import open_input
+from dltools.inputs import read_lines
+
+if TYPE_CHECKING:
+    from dltools.cli.apply.request import Request
+    from dltools.plan.records import Result
+
+
+def run_request(request: Request, context: typer.Context) -> None:
+    """Do what was asked for; exit with 1 if an action failed, 75 if the last plan was stale."""
+    format_ = for_stdout(request.format)
+    surroundings = ApplyContext(request.state_directory, request.patience_s)
+    printer = ResultsPrinter(format_)
+    if request.task is Task.SHOW_STATUS:
+        is_table = format_ is RecordFormat.TABLE
+        show_status(surroundings.connect(), surroundings.state_directories(), is_table=is_table)
+        return
+    if request.task is Task.UNDO:
+        results = _undo(request, surroundings, printer)
+    elif request.is_offline:
+        results = _check_offline(request, context, printer)
+    else:
+        results = _apply(request, context, surroundings, printer)
+    _exit_with(results)
+
+
+def _undo(request: Request, surroundings: ApplyContext, printer: ResultsPrinter) -> list[Result]:
+    with surroundings.actuator(request.is_dry_run) as actuator:
+        results = printer.show(partial(actuator.undo, None))
+        if not results and not surroundings.has_unpaused:
+            complain(nothing_to_undo(actuator.engine, surroundings.state_directories()))
+    return results
+
+
+def _check_offline(
+    request: Request, context: typer.Context, printer: ResultsPrinter
+) -> list[Result]:
+    from dltools.apply.actuator import check_offline
+    from dltools.plan.reading import load_plans
+
+    stream, name = open_input(request.input, context)
+    results: list[Result] = []
+    for plan in load_plans(read_lines(stream, name), name, complain):
+        results += printer.show(partial(check_offline, plan))
+    return results
+
+
+def _apply(
+    request: Request, context: typer.Context, surroundings: ApplyContext, printer: ResultsPrinter
+) -> list[Result]:
+    """Return the results of the last plan, and all that failed."""
+    stream, name = open_input(request.input, context)
+    with surroundings.actuator(request.is_dry_run) as actuator:
+        plans = PlanStream(actuator, printer, request)
+        plans.apply_all(stream, name)
+    return [*plans.failed, *plans.last]
+
+
+def _exit_with(results: Iterable[Result]) -> None:
+    statuses = {result.status.value for result in results}
+    if "failed" in statuses:
+        raise typer.Exit(Exit.PARTIAL)
+    if "stale" in statuses:
+        raise typer.Exit(Exit.RETRY)
