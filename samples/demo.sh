@@ -1,5 +1,5 @@
 #!/bin/sh
-# The main job without Docker: a recording of real trainings goes through dl-plan and a dry dl-apply.
+# Run dl-plan, a dry run of dl-apply and dl-sim on a recording of real trainings, without Docker.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 recording=$here/digits/recording.parquet
