@@ -1,0 +1,175 @@
+"""What is remembered of a container: counters, points, targets, and what is forgotten."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from helpers.histories import history
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.plan.policy.container_history import MICRO, ContainerHistory, by_run_id
+
+NAN = math.nan
+
+
+def work_at(job: ContainerHistory, second: float) -> float:
+    return job.work_at(round(second * MICRO))
+
+
+# Counter samples
+
+
+@pytest.mark.parametrize(
+    ("second", "used"),
+    [(10, 4.0), (12.5, 5.0), (15, 6.0), (20, 8.0), (25, 18.0), (30, 28.0), (99, 28.0)],
+)
+def test_work_lies_on_the_straight_line_between_samples(second: float, used: float) -> None:
+    assert work_at(history(samples=[(10, 4), (20, 8), (30, 28)]), second) == used
+
+
+def test_work_before_the_first_sample_rises_from_the_start() -> None:
+    job = history(samples=[(10, 4), (20, 8)], started_s=2)
+    assert [work_at(job, second) for second in (0, 2, 4, 6, 10)] == [0.0, 0.0, 1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("started_s", [None, 10.0, 11.0])
+def test_without_an_earlier_start_the_first_sample_counts_before_it_too(
+    started_s: float | None,
+) -> None:
+    assert work_at(history(samples=[(10, 4), (20, 8)], started_s=started_s), 5) == 4.0
+
+
+def test_without_samples_no_work_is_known() -> None:
+    job = history(samples=[])
+    assert (work_at(job, 5), job.attained) == (0.0, 0.0)
+    assert history(samples=[(10, 4), (20, 8)]).attained == 8.0
+
+
+@pytest.mark.parametrize("second", [(20, 9.0), (15, 9.0), (30, 7.0)], ids=["twice", "back", "less"])
+def test_a_sample_that_goes_back_starts_the_record_anew(second: tuple[float, float]) -> None:
+    job = history(samples=[(10, 4), (20, 8), second])
+    assert job.samples == [(second[0] * MICRO, second[1])]
+
+
+def test_a_counter_that_stands_still_is_kept() -> None:
+    assert len(history(samples=[(10, 4), (20, 4), (30, 4)]).samples) == 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kept"),
+    [
+        ([5.0, 6.0, 7.0], [(0, 4.0), (1, 5.0), (2, 6.0), (3, 7.0)]),
+        ([4.0, 4.0, 4.0], [(0, 4.0), (1, 4.0), (2, 4.0), (3, 4.0)]),
+        ([NAN, 6.0, NAN], [(0, 4.0), (2, 6.0)]),
+        ([NAN, NAN, NAN], [(0, 4.0)]),
+        ([5.0, NAN, 3.0], [(3, 3.0)]),
+        ([3.0, 4.0, 5.0], [(1, 3.0), (2, 4.0), (3, 5.0)]),
+        ([5.0, 6.0, 1.0], [(3, 1.0)]),
+    ],
+)
+def test_several_samples_are_added_as_one_by_one(
+    seconds: list[float], kept: list[tuple[int, float]]
+) -> None:
+    job = history(samples=[])
+    job.add_sample(0, 4.0)
+    job.add_samples([1, 2, 3], seconds)
+    assert job.samples == kept
+
+
+@given(
+    st.lists(st.one_of(st.just(NAN), st.integers(0, 5).map(float)), min_size=1, max_size=8),
+    st.integers(0, 8),
+)
+def test_samples_in_pieces_are_the_samples_as_a_whole(seconds: list[float], cut: int) -> None:
+    whole, pieces = history(samples=[]), history(samples=[])
+    whole.add_samples(range(len(seconds)), seconds)
+    for times in (range(min(cut, len(seconds))), range(cut, len(seconds))):
+        if times:
+            pieces.add_samples(times, [seconds[n] for n in times])
+    assert pieces.samples == whole.samples
+
+
+# Points
+
+
+def test_points_that_come_late_or_twice_are_put_in_order_once() -> None:
+    job = history()
+    job.add_points("loss", [1, 3], [1.0, 3.0], [None, None])
+    job.add_points("loss", [2, 3], [2.0, 3.0], [None, None])
+    assert job.metrics["loss"].times == [1, 2, 3]
+    job.add_points("loss", [], [], [])
+    job.add_points("empty", [], [], [])
+    assert list(job.metrics) == ["loss"]
+
+
+def test_a_learning_curve_has_the_new_finite_points_by_work() -> None:
+    # Half a core from 0 to 20 s.
+    job = history({"loss": [(4, 3.0), (8, NAN), (12, 2.0)]})
+    learning = job.metrics["loss"].learning
+    assert learning is not None
+    assert (learning.works, learning.values) == ([2.0, 6.0], [3.0, 2.0])
+    times = [12 * MICRO, 16 * MICRO, 18 * MICRO]
+    job.add_points("loss", times, [2.0, 1.0, math.inf], [None] * 3, curves=True)
+    assert (learning.works, learning.values) == ([2.0, 6.0, 8.0], [3.0, 2.0, 1.0])
+
+
+def test_without_curves_there_is_no_learning_history() -> None:
+    job = history()
+    job.add_points("loss", [1], [1.0], [None])
+    assert job.metrics["loss"].learning is None
+
+
+# Targets
+
+TIERS = {"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.final": "0.1"}
+
+
+def test_the_first_points_that_meet_the_targets_are_noted() -> None:
+    job = history({"loss": [(1, 0.9), (2, 0.5), (3, 0.7), (4, 0.1), (5, 0.05)]}, labels=TIERS)
+    assert (job.met_first, job.met_final) == (2 * MICRO, 4 * MICRO)
+    job.add_points("loss", [6 * MICRO], [0.01], [None])
+    assert (job.met_first, job.met_final) == (2 * MICRO, 4 * MICRO)
+
+
+def test_another_metric_and_values_that_are_no_number_meet_no_target() -> None:
+    job = history({"val_loss": [(1, 0.1)], "loss": [(2, NAN), (3, 0.6)]}, labels=TIERS)
+    assert (job.met_first, job.met_final) == (None, None)
+
+
+def test_new_labels_give_new_targets() -> None:
+    job = history(labels=TIERS)
+    job.label({"dltools.protect": "yes"})
+    assert (job.targets.first, job.protected) == (None, True)
+    job.label({})
+    assert not job.protected
+
+
+# What is forgotten, copied and saved
+
+
+def test_a_window_s_samples_begin_with_the_last_one_before_it() -> None:
+    for until, kept in ((5, [0, 10, 20]), (10, [10, 20]), (15, [10, 20]), (99, [20])):
+        job = history({"loss": [(5, 1.0), (15, 1.0)]})
+        job.forget(until * MICRO)
+        assert [time // MICRO for time, _ in job.samples] == kept
+    assert job.metrics["loss"].times == [15 * MICRO]
+
+
+def test_a_clone_shares_nothing_that_changes() -> None:
+    job = history({"loss": [(5, 1.0)]})
+    twin = job.clone()
+    assert twin == job
+    twin.add_sample(30 * MICRO, 20.0)
+    twin.add_points("loss", [6 * MICRO], [0.5], [None])
+    twin.add_points("accuracy", [6 * MICRO], [0.5], [None])
+    assert (len(job.samples), job.metrics["loss"].values, list(job.metrics)) == (3, [1.0], ["loss"])
+
+
+def test_a_run_is_told_from_earlier_runs_by_its_arrival() -> None:
+    first, second = history(arrived_s=1), history(arrived_s=2)
+    assert first.id == second.id
+    assert first.run_id != second.run_id
+    saved = {first.run_id: "first", "other@1": "gone"}
+    assert by_run_id(saved, [first, second]) == {first.run_id: "first"}
