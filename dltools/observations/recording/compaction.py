@@ -1,13 +1,12 @@
 """Merging a recording's small files: a day of a host becomes one file with large row groups.
 
-A row group a sample costs four times the bytes and two hundred times the reading time of large
-ones (measured). The new file is put in place before the old ones go; a note in `.staging/` says
-which those are, so that a compaction that was killed is completed by whoever comes next.
+Files with a row group for each sample cost four times the bytes and two hundred times the reading
+time (measured). The new file appears before the old ones are removed. A note in `.staging/` names
+them: readers leave them out, and the next compaction completes one that was killed.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,11 +19,9 @@ from dltools.files import locked
 from dltools.notation.times import to_micros
 from dltools.observations.formats.parquet import MOST_ROWS, ParquetFile
 from dltools.observations.formats.reading import read_table
-from dltools.observations.recording.directory import (
-    RecordingDirectory,
-    new_stem,
-)
+from dltools.observations.recording.directory import RecordingDirectory, new_stem
 from dltools.observations.recording.journal import recover_journals
+from dltools.observations.recording.merge import Merge
 from dltools.observations.schema import arrow_schema
 from dltools.observations.table import concat
 
@@ -42,6 +39,16 @@ class Compacted:
     bytes_after: int = 0
     rows: int = 0
 
+    def __add__(self, other: Compacted) -> Compacted:
+        """Return what both did."""
+        return Compacted(
+            self.files_before + other.files_before,
+            self.files_after + other.files_after,
+            self.bytes_before + other.bytes_before,
+            self.bytes_after + other.bytes_after,
+            self.rows + other.rows,
+        )
+
 
 def compact(directory: RecordingDirectory) -> Compacted:
     """Merge the files of each day and host.
@@ -57,49 +64,50 @@ def compact(directory: RecordingDirectory) -> Compacted:
         for folder, group in groupby(directory.files(), key=lambda file: file.parent):
             files = list(group)
             if len(files) > 1:
-                done = _merge(directory, folder, files)
-                total = Compacted(
-                    *(getattr(total, f) + getattr(done, f) for f in Compacted.__slots__)
-                )
+                total += _merge(directory, folder, files)
     return total
 
 
 def complete(directory: RecordingDirectory) -> None:
-    """Finish what a killed compaction began: where its new file stands, the old ones go."""
+    """Finish what a killed compaction began: where its new file is, remove the old ones."""
     for note in directory.staging.glob("*.compaction"):
-        try:
-            plan = json.loads(note.read_text())
-            if (directory.root / plan["new"]).exists():
-                for old in plan["old"]:
-                    (directory.root / old).unlink(missing_ok=True)
-        except (ValueError, KeyError, TypeError):
-            pass  # torn while being written: nothing had been done yet
+        merge = Merge.of_note(note, directory.root)
+        if merge is not None and merge.new.exists():
+            for old in merge.old:
+                old.unlink(missing_ok=True)
         note.unlink(missing_ok=True)
 
 
 def _merge(directory: RecordingDirectory, folder: Path, files: list[Path]) -> Compacted:
     sizes = [file.stat().st_size for file in files]
-    new = folder / f"{new_stem()}.parquet"
-    note = directory.staging / f"{new.stem}.compaction"
-    relative = [str(file.relative_to(directory.root)) for file in (new, *files)]
+    merge = Merge(folder / f"{new_stem()}.parquet", tuple(files))
+    note = directory.staging / f"{merge.new.stem}.compaction"
+    rows = 0
     try:
-        note.write_text(json.dumps({"new": relative[0], "old": relative[1:]}))
-        rows = 0
-        with directory.new_file(new) as file, ParquetFile(file) as out:
-            for group in _groups(_ordered(files)):
+        note.write_text(merge.to_note(directory.root))
+        with directory.new_file(merge.new) as file, ParquetFile(file) as out:
+            for group in _groups(_files_by_time(files)):
                 out.add(group)
                 rows += group.num_rows
     except OSError as error:
-        raise InputOutputError(f"cannot write {new}: {error.strerror or error}") from error
+        raise InputOutputError(f"cannot write {merge.new}: {error.strerror or error}") from error
     finally:
-        if not new.exists():
+        if not merge.new.exists():
             note.unlink(missing_ok=True)
     complete(directory)
-    return Compacted(len(files), 1, sum(sizes), new.stat().st_size, rows)
+    return Compacted(len(files), 1, sum(sizes), merge.new.stat().st_size, rows)
 
 
-def _ordered(files: list[Path]) -> list[tuple[int, int, Path]]:
-    """Return (first time, last time, file) in order of first time, microseconds."""
+@dataclass(frozen=True, slots=True, order=True)
+class _File:
+    """A file and when its first row is (microseconds)."""
+
+    first: int
+    path: Path
+
+
+def _files_by_time(files: list[Path]) -> list[_File]:
+    """Return the files that have rows, in order of their first rows."""
     import pyarrow.parquet as pq
 
     found = []
@@ -108,39 +116,39 @@ def _ordered(files: list[Path]) -> list[tuple[int, int, Path]]:
             with pq.ParquetFile(file) as data:
                 index = data.schema_arrow.get_field_index("time")
                 groups = [
-                    data.metadata.row_group(g).column(index).statistics
-                    for g in range(data.metadata.num_row_groups)
+                    data.metadata.row_group(number).column(index).statistics
+                    for number in range(data.metadata.num_row_groups)
                 ]
                 if groups:
-                    first = min(_micros(group.min) for group in groups)
-                    found.append((first, max(_micros(group.max) for group in groups), file))
+                    found.append(_File(min(_micros(group.min) for group in groups), file))
         except Exception as error:
             raise DataError(f"{file}: not a recording, nothing was changed: {error}") from error
     return sorted(found)
 
 
 def _micros(moment: datetime) -> int:
+    """Return a file's statistic of `time`, which may lack its zone, in microseconds."""
     return to_micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
-def _groups(files: list[tuple[int, int, Path]]) -> Iterator[pa.Table]:
-    """Yield tables of at least `MOST_ROWS` rows, but for the last, sorted by time through all.
+def _groups(files: list[_File]) -> Iterator[pa.Table]:
+    """Yield the rows of all files, sorted by time through all, in tables of at least `MOST_ROWS`
+    rows, but for the last.
 
-    What is later than the next file's first row waits for it, so that memory holds little more
-    than the files that overlap.
+    Rows that are later than the next file's first row wait for it. So memory holds little more than
+    the files that overlap.
     """
     import pyarrow.compute as pc
 
     waiting = arrow_schema().empty_table()
     ready: list[pa.Table] = []
-    for number, (_, _, file) in enumerate(files):
-        with file.open("rb") as stream:
-            waiting = concat([waiting, read_table(stream, str(file))])
+    for number, file in enumerate(files):
+        with file.path.open("rb") as stream:
+            waiting = concat([waiting, read_table(stream, str(file.path))])
+        count = waiting.num_rows
         if number + 1 < len(files):
             times = waiting.column("time").cast("int64")
-            count = pc.sum(pc.less(times, files[number + 1][0])).as_py() or 0
-        else:
-            count = waiting.num_rows
+            count = pc.sum(pc.less(times, files[number + 1].first)).as_py() or 0
         ready.append(waiting[:count])
         waiting = waiting[count:]
         if sum(table.num_rows for table in ready) >= MOST_ROWS:

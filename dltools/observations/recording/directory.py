@@ -18,18 +18,19 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
-from dltools.errors import DataError, InputOutputError, OutputError
+from dltools.errors import DataError, InputOutputError, OutputError, RetryError
 from dltools.files import staged_file, sync_folder
 from dltools.observations.formats.parquet import ParquetFile
 from dltools.observations.formats.reading import read_table
 from dltools.observations.recording.journal_file import journal_rows
-from dltools.observations.schema import arrow_schema
+from dltools.observations.recording.merge import Merge
 from dltools.observations.table import concat
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _STALE_S = 60
+_MOST_TRIES = 10
 
 
 class RecordingDirectory:
@@ -92,7 +93,21 @@ class RecordingDirectory:
     def read(self, since: datetime | None = None, kinds: list[str] | None = None) -> pa.Table:
         """Return all rows, or those of some kinds since a time, sorted by time.
 
-        The rows of journals are included. Raises `DataError` for a file that is no recording.
+        The rows of journals are included. Raises `DataError` for a file that is no recording, and
+        `RetryError` where compactions remove files again and again while they are read.
+        """
+        for _ in range(_MOST_TRIES):
+            with suppress(FileNotFoundError):  # compacted meanwhile
+                tables = self._tables(since)
+                if since is not None:
+                    tables = [_rows_since(table, since, kinds) for table in tables]
+                return concat(tables)
+        raise RetryError(f"{self.root}: its files are removed while they are read; try again")
+
+    def _tables(self, since: datetime | None) -> list[pa.Table]:
+        """Return the rows of journals and of files changed since a time, each row once.
+
+        Raises FileNotFoundError where a file is removed before it was read.
         """
         tables, known = [], set()
         for journal in sorted(self.staging.glob("*.arrows")):
@@ -100,14 +115,25 @@ class RecordingDirectory:
             if rows.num_rows or journal.exists():  # or else it has just become a file
                 tables.append(rows)
                 known.add(journal.stem)
-        for file in self.files():
+        files = self.files()
+        merged = self.merged_files()
+        for file in files:
             if file.stem in known:  # being added, or just added: its journal had the same rows
                 continue
-            if since is None or _was_changed_since(file, since):
+            if file in merged:
+                continue
+            if since is None or file.stat().st_mtime >= since.timestamp():
                 tables.append(_read(file))
-        if since is not None:
-            tables = [_rows_since(table, since, kinds) for table in tables]
-        return concat(tables)
+        return tables
+
+    def merged_files(self) -> set[Path]:
+        """Return the files whose rows a compaction has put into a new file, and will remove."""
+        return {
+            old
+            for note in self.staging.glob("*.compaction")
+            if (merge := Merge.of_note(note, self.root)) and merge.new.exists()
+            for old in merge.old
+        }
 
 
 def new_stem(now: datetime | None = None) -> str:
@@ -125,19 +151,10 @@ def _remove_if_abandoned(staged: Path) -> None:
             staged.unlink(missing_ok=True)
 
 
-def _was_changed_since(file: Path, since: datetime) -> bool:
-    try:
-        return file.stat().st_mtime >= since.timestamp()
-    except FileNotFoundError:  # compacted meanwhile
-        return False
-
-
 def _read(file: Path) -> pa.Table:
     try:
         with file.open("rb") as stream:
             return read_table(stream, str(file))
-    except FileNotFoundError:  # compacted meanwhile
-        return arrow_schema().empty_table()
     except IsADirectoryError as error:
         raise DataError(f"{file}: is a directory") from error
 

@@ -328,7 +328,7 @@ def test_a_foreign_file_stops_it_before_anything_is_removed(tmp_path: Path) -> N
     made = dataset(tmp_path)
     for _ in range(2):
         made.add([to_table([node(NOON)])], new_stem())
-    foreign = made.partition(NOON.date(), "h") / "zz.parquet"
+    foreign = made.folder(NOON.date(), "h") / "zz.parquet"
     foreign.write_bytes(b"not ours")
     with pytest.raises(DataError, match=r"zz\.parquet: not a recording, nothing was changed"):
         compact(made)
@@ -362,6 +362,51 @@ def test_a_compaction_killed_after_the_new_file_is_completed(
     compact(made)
     assert times(made.read()) == [NOON + timedelta(seconds=n) for n in range(3)]
     assert not list(made.staging.glob("*.compaction"))
+
+
+def test_rows_are_read_once_while_the_merged_files_are_still_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = dataset(tmp_path)
+    for second in range(3):
+        made.add([to_table([node(NOON + timedelta(seconds=second))])], new_stem())
+    seen = []
+
+    def look(directory: RecordingDirectory) -> None:
+        if len(directory.files()) == 4:
+            seen.append(times(directory.read()))
+
+    monkeypatch.setattr("dltools.observations.recording.compaction.complete", look)
+    compact(made)
+    assert seen == [[NOON + timedelta(seconds=n) for n in range(3)]]
+
+
+@pytest.mark.parametrize("since", [None, NOON - timedelta(days=1)])
+def test_rows_are_read_once_while_their_files_are_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, since: datetime | None
+) -> None:
+    made = dataset(tmp_path)
+    for second in range(3):
+        made.add([to_table([node(NOON + timedelta(seconds=second))])], new_stem())
+    listed = RecordingDirectory.files
+
+    def list_and_merge(directory: RecordingDirectory) -> list[Path]:
+        found = listed(directory)
+        monkeypatch.setattr(RecordingDirectory, "files", listed)
+        compact(directory)
+        return found
+
+    monkeypatch.setattr(RecordingDirectory, "files", list_and_merge)
+    assert times(made.read(since)) == [NOON + timedelta(seconds=n) for n in range(3)]
+
+
+def test_a_directory_whose_files_are_removed_all_the_time_is_an_error_to_try_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = dataset(tmp_path)
+    monkeypatch.setattr(RecordingDirectory, "files", lambda _: [tmp_path / "gone.parquet"])
+    with pytest.raises(RetryError, match=r"its files are removed while they are read; try again$"):
+        made.read()
 
 
 def test_a_compaction_killed_before_the_new_file_is_forgotten(tmp_path: Path) -> None:
