@@ -1,4 +1,4 @@
-# bash completion for dl-apply
+# bash completion for dl-apply; make docs writes its generated parts
 
 . "${BASH_SOURCE[0]%dl-apply*}dl-plan${BASH_SOURCE[0]##*dl-apply}"  # what they share
 

@@ -1,4 +1,4 @@
-# fish completion for dl-apply
+# fish completion for dl-apply; make docs writes its generated parts
 
 # generated: options
 complete -c dl-apply -s n -l dry-run -d 'Check everything, but change nothing'

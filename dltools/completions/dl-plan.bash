@@ -1,4 +1,4 @@
-# bash completion for dl-plan
+# bash completion for dl-plan; make docs writes its generated parts
 
 # Print what --set takes of these policies: NAME= for a number, NAME=VALUE for each choice.
 _dltools_parameters() {

@@ -1,4 +1,4 @@
-# fish completion for dl-plan
+# fish completion for dl-plan; make docs writes its generated parts
 
 # Print what --set takes of the policies on the command line, else of these.
 function __dltools_parameters

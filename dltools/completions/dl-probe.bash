@@ -1,4 +1,4 @@
-# bash completion for dl-probe
+# bash completion for dl-probe; make docs writes its generated parts
 
 . "${BASH_SOURCE[0]%dl-probe*}dl-plan${BASH_SOURCE[0]##*dl-probe}"  # what they share
 

@@ -1,4 +1,4 @@
-# fish completion for dl-probe
+# fish completion for dl-probe; make docs writes its generated parts
 
 # generated: options
 complete -c dl-probe -s i -l interval -x -d 'Sample again and again, TIME apart'

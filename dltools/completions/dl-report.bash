@@ -1,4 +1,4 @@
-# bash completion for dl-report
+# bash completion for dl-report; make docs writes its generated parts
 
 . "${BASH_SOURCE[0]%dl-report*}dl-plan${BASH_SOURCE[0]##*dl-report}"  # what they share
 

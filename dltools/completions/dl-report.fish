@@ -1,4 +1,4 @@
-# fish completion for dl-report
+# fish completion for dl-report; make docs writes its generated parts
 
 # generated: options
 complete -c dl-report -l baseline -x -d 'Baseline run for the ratios'

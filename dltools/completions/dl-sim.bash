@@ -1,4 +1,4 @@
-# bash completion for dl-sim
+# bash completion for dl-sim; make docs writes its generated parts
 
 . "${BASH_SOURCE[0]%dl-sim*}dl-plan${BASH_SOURCE[0]##*dl-sim}"  # what they share
 

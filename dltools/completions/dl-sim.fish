@@ -1,4 +1,4 @@
-# fish completion for dl-sim
+# fish completion for dl-sim; make docs writes its generated parts
 
 functions -q __dltools_parameters; or source (status dirname)/dl-plan.fish
 

@@ -20,7 +20,7 @@ def paragraph(text: str, page: str, values: Collection[str] = ()) -> str:
     """Return a text as lines of mdoc, for `page`; `values` are the words that name an option's
     value."""
     lines: list[str] = []
-    for sentence in re.split(r"(?<=[a-z0-9)\]][.?]) +(?=[-A-Z])", " ".join(text.split())):
+    for sentence in re.split(r"(?<=[a-z0-9)\]'][.?]) +(?=[-A-Z0-9])", " ".join(text.split())):
         words: list[str] = []
         for word in sentence.split(" "):
             if macro := _macro(word, page, values):

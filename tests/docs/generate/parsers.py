@@ -106,15 +106,16 @@ def _tool(name: str) -> Tool:
 def _option(parameter: Any) -> Option:
     *short, long = sorted(parameter.opts, key=len)
     choices = tuple(getattr(parameter.type, "choices", ())) or _WORDS.get(long, tuple)()
+    text, _, written = " ".join((parameter.help or "").split()).partition(" [default: ")
     metavar = "" if parameter.is_flag else parameter.metavar or long.strip("-").upper()
     return Option(
         short="".join(short),
         long=long,
         metavar=metavar,
-        help=" ".join((parameter.help or "").split()),
+        help=text,
         takes=_takes(metavar, choices, long),
         choices=tuple(map(str, choices)),
-        default=_default(parameter),
+        default=written.rstrip("]") or _default(parameter),
         variable=parameter.envvar or "",
         least=getattr(parameter.type, "min", None),
         group=getattr(parameter, "rich_help_panel", None) or "",
