@@ -1,4 +1,4 @@
-"""The way to the Docker engine, found as the docker command finds it.
+"""Connecting to the Docker engine that the docker command would use.
 
 DOCKER_HOST (with DOCKER_TLS_VERIFY and DOCKER_CERT_PATH), else the context of DOCKER_CONTEXT or of
 the docker configuration.
@@ -21,8 +21,8 @@ _SOCKET = "/var/run/docker.sock"
 
 
 def connect() -> Transport:
-    """Return the way to the engine. Raises `UnavailableError`, `AccessError`, or `ConfigError` for
-    an address that is none."""
+    """Return a connection to the engine. Raises `UnavailableError`, `AccessError`, or `ConfigError`
+    for an address that is none."""
     where, said_by = os.environ.get("DOCKER_HOST") or "", "DOCKER_HOST"
     settings: dict[str, Any] = {}
     if not where and (name := _context_name()):
@@ -37,8 +37,8 @@ def connect() -> Transport:
 
 
 def _check(where: str, said_by: str) -> None:
-    """Raise `ConfigError` for what is no address, `UnavailableError` for one over SSH that lacks
-    what it needs."""
+    """Raise `ConfigError` for what is no address, and `UnavailableError` if the package that SSH
+    needs is missing."""
     try:
         parts = urlsplit(where if "://" in where else f"tcp://{where}")
         has_port = parts.port is not None

@@ -1,4 +1,4 @@
-"""The Docker Engine: inventory, limits and logs."""
+"""The requests that dltools makes to a Docker engine: containers, settings, logs, events."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ from typing import Any
 from urllib.parse import quote
 
 from dltools.engine.connect import connect
+from dltools.engine.log_entries import EntrySplitter
 from dltools.engine.transport import Flow, GoneError, Params, RefusedError, Transport
 from dltools.inputs import LineSplitter
 from dltools.labels import PREFIX
 
 __all__ = [
-    "LONGEST_ENTRY",
     "Container",
     "Engine",
-    "Entries",
     "Flow",
     "GoneError",
     "RefusedError",
     "parse_time",
 ]
-
-LONGEST_ENTRY = 1 << 20
-"""Bytes of a log line that never ends after which it is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +47,12 @@ class Container:
 
 
 class Engine:
-    """A connection to one engine. Methods raise the errors of `dltools.errors`, `GoneError` for a
-    container that is gone and `RefusedError` for what the engine will not do."""
+    """A connection to one engine. Methods raise `UnavailableError` or `AccessError` if the engine
+    does not answer, `GoneError` if it has no such container, and `RefusedError` if it refuses."""
 
-    def __init__(self, way: Transport | None = None) -> None:
-        """Take a way to the engine, or connect. Raises `UnavailableError` or `AccessError`."""
-        self._transport = way or connect()
+    def __init__(self, transport: Transport | None = None) -> None:
+        """Use a transport, or find the engine as `connect` does."""
+        self._transport = transport or connect()
         self.is_local = self._transport.is_local
         info = self._transport.json("GET", "/info")
         self.id: str = info.get("ID") or ""
@@ -73,11 +69,11 @@ class Engine:
         """Return one container, by id or name."""
         raw = self._transport.json("GET", f"/containers/{_quoted(id_)}/json")
         if not isinstance(raw, dict) or "State" not in raw:
-            raise GoneError(f"{id_!r} is no container's name")  # but leads to another page
+            raise GoneError(f"{id_!r} is not the name of a container")  # but leads to another page
         return _container(raw)
 
     def update(self, id_: str, settings: Mapping[str, Any]) -> None:
-        """Post settings under the engine's own names."""
+        """Set fields of a container, under the engine's own names."""
         self._transport.json("POST", f"/containers/{_quoted(id_)}/update", body=dict(settings))
 
     def pause(self, id_: str) -> None:
@@ -85,37 +81,40 @@ class Engine:
         self._transport.json("POST", f"/containers/{_quoted(id_)}/pause")
 
     def unpause(self, id_: str) -> None:
-        """Let a container's processes go on."""
+        """Thaw a container's processes."""
         self._transport.json("POST", f"/containers/{_quoted(id_)}/unpause")
 
     def run(self, id_: str, command: Sequence[str]) -> int:
         """Run a command inside a container and return its exit status."""
-        what = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
-        made = self._transport.json("POST", f"/containers/{_quoted(id_)}/exec", body=what)["Id"]
-        self._transport.json("POST", f"/exec/{made}/start", body={"Detach": False})
-        return int(self._transport.json("GET", f"/exec/{made}/json")["ExitCode"] or 0)
+        request = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
+        exec_id = self._transport.json("POST", f"/containers/{_quoted(id_)}/exec", body=request)[
+            "Id"
+        ]
+        self._transport.json("POST", f"/exec/{exec_id}/start", body={"Detach": False})
+        return int(self._transport.json("GET", f"/exec/{exec_id}/json")["ExitCode"] or 0)
 
     def logs(self, container: Container, since: float) -> list[bytes]:
         """Return what a container has logged since a time (seconds since the epoch).
 
-        Each entry begins with the engine's time stamp and a blank. One without a line end goes on
-        in the next: the engine cuts entries at 16 KiB.
+        Each entry begins with the engine's time stamp and a blank. An entry without a line end goes
+        on in the next one: the engine cuts entries at 16 KiB.
         """
-        path, params = _log(container, since, follow=False)
-        entries = Entries(container.tty)
-        return entries.feed(b"".join(self._transport.chunks(path, params))) + entries.end()
+        path, params = _log_request(container, since, follow=False)
+        splitter = EntrySplitter(container.tty)
+        return splitter.feed(b"".join(self._transport.chunks(path, params))) + splitter.end()
 
     def follow(self, container: Container, since: float) -> Flow:
-        """Return a container's log as it comes, until it exits; `Entries` takes it apart."""
-        return self._transport.follow(*_log(container, since, follow=True))
+        """Return a container's log as it comes, until it exits; `EntrySplitter` cuts it."""
+        return self._transport.follow(*_log_request(container, since, follow=True))
 
     def events(self, since: float) -> Iterator[dict[str, Any]]:
-        """Yield container events from a time on, for ever."""
+        """Yield container events from a time on (seconds since the epoch), for ever."""
         params = {"since": f"{since:.9f}", "filters": _CONTAINERS}
         return _records(self._transport.chunks("/events", params, endless=True))
 
     def past_events(self, since: float, until: float) -> list[dict[str, Any]]:
-        """Return the container events between two times that the engine still remembers."""
+        """Return the container events between two times that the engine still remembers (both in
+        seconds since the epoch)."""
         params = {"since": f"{since:.9f}", "until": f"{until:.9f}", "filters": _CONTAINERS}
         return list(_records(self._transport.chunks("/events", params)))
 
@@ -161,41 +160,7 @@ def parse_time(text: str | None) -> datetime | None:
         return None
 
 
-def _log(container: Container, since: float, *, follow: bool) -> tuple[str, Params]:
+def _log_request(container: Container, since: float, *, follow: bool) -> tuple[str, Params]:
     params: Params = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow),
                       "tail": "all", "since": f"{since:.9f}"}  # fmt: skip
     return f"/containers/{_quoted(container.id)}/logs", params
-
-
-class Entries:
-    """Takes a log apart: lines for a terminal, else the payloads of frames of 8 + n bytes."""
-
-    def __init__(self, tty: bool) -> None:
-        """Nothing is read yet."""
-        self._tty = tty
-        self._rest = b""
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """Return the entries that are now whole."""
-        data = self._rest + data
-        found = []
-        start, size = 0, len(data)
-        if self._tty:
-            while (at := data.find(b"\n", start)) >= 0 or size - start > LONGEST_ENTRY:
-                end = at + 1 if at >= 0 else size
-                found.append(data[start:end])
-                start = end
-        else:
-            while size - start >= 8:
-                end = start + 8 + int.from_bytes(data[start + 4 : start + 8], "big")
-                if end > size:
-                    break
-                found.append(data[start + 8 : end])
-                start = end
-        self._rest = data[start:]
-        return found
-
-    def end(self) -> list[bytes]:
-        """Return a terminal's last line, which had no end."""
-        rest, self._rest = self._rest, b""
-        return [rest] if self._tty and rest else []

@@ -1,4 +1,4 @@
-"""Requests to a Docker engine elsewhere: docker-py serves TCP, TLS and SSH."""
+"""Requests to a Docker engine on another machine, over TCP, TLS or SSH, by docker-py."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from dltools.engine.transport import (
     LARGEST,
-    NONE,
+    NO_PARAMS,
     TIMEOUT_S,
     Flow,
     Params,
-    decoded,
-    raise_for,
-    unreachable,
+    connection_errors,
+    parse_answer,
+    raise_refusal,
 )
 
 
@@ -32,20 +32,20 @@ class Remote:
         from docker.utils.config import load_general_config
 
         self._where = where
-        with unreachable(self._where, Exception):
+        with connection_errors(self._where, Exception):
             found = dict(settings) or kwargs_from_env() or {"base_url": where}
             self._session = APIClient(version="auto", timeout=TIMEOUT_S, **found)
             self._session.headers.update(load_general_config().get("HttpHeaders") or {})
 
-    def json(self, method: str, path: str, params: Params = NONE, body: Any = None) -> Any:
+    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
-        with unreachable(self._where, Exception):
+        with connection_errors(self._where, Exception):
             response = self._ask(method, path, params, body)
-        return decoded(response.content, response.headers.get("Content-Type"))
+        return parse_answer(response.content, response.headers.get("Content-Type"))
 
     def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
-        with unreachable(self._where, Exception):
+        with connection_errors(self._where, Exception):
             response = self._ask("GET", path, params, is_stream=True)
         if endless and (connection := response.raw.connection) is not None:
             connection.sock.settimeout(None)  # the engine keeps quiet while nothing happens
@@ -65,7 +65,7 @@ class Remote:
             timeout=TIMEOUT_S,
         )
         if response.status_code >= 400:
-            raise_for(response.status_code, response.content)
+            raise_refusal(response.status_code, response.content)
         return response
 
     def follow(self, path: str, params: Params) -> Flow:
@@ -74,11 +74,11 @@ class Remote:
 
 
 class _RemoteFlow:
-    """A stream that a thread of its own reads; it pauses while much is waiting to be taken."""
+    """A stream that its own thread reads; the thread waits while much is to be taken."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
-        self._came = bytearray()
+        self._received = bytearray()
         self._room = threading.Condition()
         self._thread = threading.Thread(target=self._pump, daemon=True)
         self._thread.start()
@@ -89,8 +89,8 @@ class _RemoteFlow:
 
     def take(self) -> bytes:
         with self._room:
-            came = bytes(self._came)
-            self._came.clear()
+            came = bytes(self._received)
+            self._received.clear()
             self._room.notify()
         return came
 
@@ -104,5 +104,5 @@ class _RemoteFlow:
         with suppress(Exception):  # the connection broke: it has ended
             for data in self._chunks:
                 with self._room:
-                    self._room.wait_for(lambda: len(self._came) < LARGEST)
-                    self._came += data
+                    self._room.wait_for(lambda: len(self._received) < LARGEST)
+                    self._received += data

@@ -1,7 +1,7 @@
-"""Where dltools keeps its state: one place for a user, whatever starts the tools.
+"""Where dltools keeps its state: one directory for each user, whatever starts the tools.
 
-A shell, cron and systemd have different environments; what one run has changed, a run that another
-of them starts must find. So root's place depends on nothing but on what is asked for.
+A shell, cron and systemd have different environments, and a run that one of them starts must find
+what another run has changed. So root's directory depends only on the option.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import os
 from pathlib import Path
 
 SYSTEM = Path("/var/lib/dltools")
-"""Root's place; systemd's StateDirectory=dltools is the same."""
+"""Root's directory; systemd's StateDirectory=dltools is the same."""
 
 
 def directory(asked: Path | None = None) -> Path:
-    """Return where state is kept: the place asked for, else $XDG_STATE_HOME/dltools, else
-    /var/lib/dltools for root and ~/.local/state/dltools for anybody else."""
+    """Return where state is kept: the directory asked for, else $XDG_STATE_HOME/dltools, else
+    /var/lib/dltools for root and ~/.local/state/dltools for other users."""
     if asked is not None:
         return asked.absolute()
     base = os.environ.get("XDG_STATE_HOME") or ""
@@ -25,8 +25,8 @@ def directory(asked: Path | None = None) -> Path:
 
 
 def earlier(asked: Path | None = None) -> Path | None:
-    """Return the place that root's state is to be brought from: dltools once kept it in the home
-    directory. None where the place was asked for, or nothing has been left there."""
+    """Return the directory to bring root's state from: earlier versions kept it in the home
+    directory. None if a directory was asked for, or if there is no such state."""
     home = _in_home()
     by_default = directory(asked) == SYSTEM and asked is None
     return home if by_default and home != SYSTEM and home.is_dir() else None

@@ -1,4 +1,4 @@
-"""What a way to a Docker engine offers, and the errors that all ways share."""
+"""What every transport to a Docker engine offers, and the errors that all of them raise."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dltools.errors import AccessError, DltoolsError, UnavailableError
 TIMEOUT_S = 30
 
 LARGEST = 8 << 20
-"""Bytes of a stream that wait in memory at most."""
+"""The most bytes of a stream that wait in memory."""
 
 NO_HTTP = "no answer, or not one of HTTP"
 
 Params = Mapping[str, str | int]
-NONE: Params = {}
+NO_PARAMS: Params = {}
 
 
 class GoneError(DltoolsError):
@@ -32,20 +32,20 @@ class Transport(Protocol):
     """Methods raise `GoneError`, `RefusedError`, `UnavailableError` or `AccessError`."""
 
     is_local: bool
-    """Whether the engine is at the other end of a local socket."""
+    """Whether the engine is behind a local socket."""
 
-    def json(self, method: str, path: str, params: Params = NONE, body: Any = None) -> Any:
+    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
 
     def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
 
     def follow(self, path: str, params: Params) -> Flow:
-        """Make a GET request whose answer goes on for long, to be looked at now and then."""
+        """Make a GET request whose answer goes on for long, to be taken piece by piece."""
 
 
 class Flow(Protocol):
-    """An answer that goes on."""
+    """An answer that goes on for long."""
 
     def take(self) -> bytes:
         """Return what has come since the last call, without waiting."""
@@ -55,15 +55,16 @@ class Flow(Protocol):
         """Whether nothing more will come."""
 
     def wait(self, seconds: float) -> None:
-        """Wait until it has ended, so long at most."""
+        """Wait until it has ended, but no longer than this."""
 
     def close(self) -> None:
         """Take no more."""
 
 
 @contextmanager
-def unreachable(where: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Turn whatever goes wrong on the way to the engine at an address into one of our errors."""
+def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of some kinds (OSError and ValueError by default) in a connection to the engine
+    at an address into one of ours."""
     wanted = kinds or (OSError, ValueError)
     try:
         yield
@@ -93,16 +94,16 @@ _WHY = {
     "timed out": "no answer in time; is it the right host and port?",
     NO_HTTP: "what answers there is no Docker engine",
 }
-"""What words of an error say of the way, most telling first."""
+"""What the words of an error mean; the first that fits counts."""
 
 
-def decoded(text: bytes, type_: str | None) -> Any:
-    """Return a JSON answer; None for none, and for the output of a command."""
+def parse_answer(text: bytes, type_: str | None) -> Any:
+    """Return a JSON answer; None for an empty answer, and for the output of a command."""
     return None if not text.strip() or "stream" in (type_ or "") else json.loads(text)
 
 
-def raise_for(status: int, text: bytes) -> None:
-    """Raise the error that a refusal stands for."""
+def raise_refusal(status: int, text: bytes) -> None:
+    """Raise `GoneError` or `RefusedError` with the engine's message, if it refused a request."""
     if status < 400:
         return
     try:

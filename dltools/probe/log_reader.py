@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dltools.engine.containers import Container, Engine, Entries, Flow
+from dltools.engine.containers import Container, Engine, Flow
+from dltools.engine.log_entries import EntrySplitter
 
 _OVERLAP_S = 0.001
 """Stamps have more digits than a float: ask for a little more, and skip what is known."""
@@ -48,7 +49,7 @@ class LogReader:
         self._since = 0.0
         self._last = _Mark()
         self._flow: Flow | None = None
-        self._entries = Entries(container.tty)
+        self._splitter = EntrySplitter(container.tty)
         self._repeated = _Mark()  # what a connection repeats of what was read
 
     @property
@@ -66,9 +67,9 @@ class LogReader:
         if self._flow is None:
             return []
         has_ended = self._flow.ended
-        entries = self._entries.feed(self._flow.take())
+        entries = self._splitter.feed(self._flow.take())
         if has_ended:
-            entries += self._entries.end()
+            entries += self._splitter.end()
         return self._noted(self._unknown(entries))
 
     def wait(self, seconds: float) -> None:
@@ -82,7 +83,7 @@ class LogReader:
             return
         stamp = self._last.stamp
         since = moment(stamp).timestamp() - _OVERLAP_S if stamp else self._since
-        self._repeated, self._entries = self._last, Entries(self.container.tty)
+        self._repeated, self._splitter = self._last, EntrySplitter(self.container.tty)
         self._flow = self._engine.follow(self.container, since)
 
     def close(self) -> None:

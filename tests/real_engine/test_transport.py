@@ -18,7 +18,8 @@ from helpers.fake import FakeEngine
 from helpers.tools import Tools, complaint
 
 from dltools.engine import local, remote, transport
-from dltools.engine.containers import Engine, Entries, GoneError, RefusedError
+from dltools.engine.containers import Engine, GoneError, RefusedError
+from dltools.engine.log_entries import EntrySplitter
 from dltools.errors import UnavailableError
 
 
@@ -44,7 +45,7 @@ def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.M
     job = run("echo one; sleep 5; echo two; sleep 600")
     monkeypatch.setattr(transport, "TIMEOUT_S", 3)
     engine = Engine()
-    flow, entries, came = engine.follow(engine.inspect(job.id), 0.0), Entries(tty=False), []
+    flow, entries, came = engine.follow(engine.inspect(job.id), 0.0), EntrySplitter(tty=False), []
 
     def both() -> bool:
         came.extend(entries.feed(flow.take()))
@@ -60,7 +61,7 @@ def test_a_log_ends_with_its_container(run: Containers) -> None:
     flow = engine.follow(engine.inspect(job.id), 0.0)
     flow.wait(120)
     assert flow.ended
-    assert [e.split()[1] for e in Entries(tty=False).feed(flow.take())] == [b"one", b"two"]
+    assert [e.split()[1] for e in EntrySplitter(tty=False).feed(flow.take())] == [b"one", b"two"]
 
 
 def test_a_log_that_nobody_takes_stays_bounded(
@@ -70,7 +71,7 @@ def test_a_log_that_nobody_takes_stays_bounded(
     job = run("yes 0123456789012345678901234567890123456789; sleep 1")
     engine = Engine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
-    came: Callable[[], int] = lambda: len(flow._came)  # type: ignore[attr-defined]  # noqa: E731
+    came: Callable[[], int] = lambda: len(flow._received)  # type: ignore[attr-defined]  # noqa: E731
     eventually(came, lambda size: size > 50_000)
     time.sleep(1)
     assert came() <= 100_000 + (1 << 18)
@@ -194,7 +195,7 @@ def test_an_engine_over_tcp_says_the_same(
     assert job.id in [c["Id"] for c in far.containers({"label": ["dltools-test"]})]
     with pytest.raises(GoneError):
         far.inspect("no-such-container")
-    flow, entries, came = far.follow(far.inspect(job.id), 0.0), Entries(tty=False), []
+    flow, entries, came = far.follow(far.inspect(job.id), 0.0), EntrySplitter(tty=False), []
 
     def both() -> bool:
         came.extend(entries.feed(flow.take()))
@@ -213,7 +214,7 @@ def test_quiet_streams_over_tcp_outlive_the_timeout(
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
     job = run("echo one; sleep 5; echo two; sleep 600")
     far = Engine()
-    flow, entries, came = far.follow(far.inspect(job.id), 0.0), Entries(tty=False), []
+    flow, entries, came = far.follow(far.inspect(job.id), 0.0), EntrySplitter(tty=False), []
     seen: list[tuple[str, str]] = []
     events = far.events(time.time())
 
@@ -273,7 +274,7 @@ def test_a_server_that_is_no_engine_is_said_to_be_none(
 def test_an_api_version_both_know_is_used(
     newest: str | None, oldest: str | None, agreed: str
 ) -> None:
-    assert local._agreed(newest, oldest) == agreed
+    assert local._agreed_version(newest, oldest) == agreed
 
 
 def test_a_fault_of_the_engine_is_not_a_crash(
