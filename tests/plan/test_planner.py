@@ -7,7 +7,7 @@ import random
 from datetime import timedelta
 
 import pytest
-from helpers.observing import BEGUN, at, container, job_id, node, point, reread
+from helpers.observed_rows import BEGUN, at, container, job_id, node, point, reread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from helpers.records import ACTION, END, HEAD, encoded, loaded, without
-from helpers.strategies import plans
+from helpers.plan_records import ACTION, END, HEAD, encoded, loaded, without
+from helpers.plan_strategies import plans
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from helpers.records import ACTION, END, HEAD, encoded, loaded, without
+from helpers.plan_records import ACTION, END, HEAD, encoded, loaded, without
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,8 +7,8 @@ import json
 import math
 
 import pytest
-from helpers.records import ACTION, END, HEAD, loaded
-from helpers.strategies import plans, settings_
+from helpers.plan_records import ACTION, END, HEAD, loaded
+from helpers.plan_strategies import plans, settings_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

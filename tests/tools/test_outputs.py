@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.fake import FakeEngine
+from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
 from dltools.cli.destinations import check

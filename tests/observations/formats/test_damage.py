@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
-from helpers.strategies import (
+from helpers.encoding import (
     EPOCH,
     as_arrow_file,
     as_arrow_stream,

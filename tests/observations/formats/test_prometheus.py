@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from helpers.strategies import EPOCH, rows, texts
+from helpers.encoding import EPOCH
+from helpers.strategies import rows, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -11,17 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from helpers.strategies import (
-    EPOCH,
-    READABLE,
-    as_arrow_file,
-    canonical,
-    decode,
-    encode,
-    losses,
-    rows,
-    tables,
-)
+from helpers.encoding import EPOCH, READABLE, as_arrow_file, canonical, decode, encode, losses
+from helpers.strategies import rows, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

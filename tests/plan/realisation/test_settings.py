@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.strategies import settings_
+from helpers.plan_strategies import settings_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
