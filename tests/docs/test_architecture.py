@@ -52,7 +52,9 @@ def table(of: str) -> list[list[str]]:
 @cache
 def defined(file: str) -> frozenset[str]:
     """The classes and functions of a module, methods as `Class.method`."""
-    found = set()
+    found: set[str] = set()
+    if not (ROOT / file).is_file():
+        return frozenset(found)
     for node in ast.parse((ROOT / file).read_text()).body:
         if isinstance(node, ast.ClassDef):
             found |= {f"{node.name}.{inner.name}" for inner in node.body
@@ -154,8 +156,10 @@ def test_the_exit_codes_are_those_of_the_tools() -> None:
 def test_every_function_of_a_walk_is_in_its_file(walk: str) -> None:
     rows = walks()[walk]
     assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
-    for _, file, function, _ in rows:
-        assert function.strip("`") in defined(file.strip("`")), (file, function)
+    missing = [f"{file}: {function}" for file, function in
+               ((row[1].strip("`"), row[2].strip("`")) for row in rows)
+               if function not in defined(file)]  # fmt: skip
+    assert missing == []
 
 
 @pytest.mark.parametrize(
