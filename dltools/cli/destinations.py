@@ -13,7 +13,7 @@ from typing import IO
 from dltools.errors import OutputError
 from dltools.files import atomic_file, named
 
-_DESCRIPTOR = re.compile(rf"/proc/{os.getpid()}/(?:task/\d+/)?fd/(\d+)")
+_DESCRIPTOR = re.compile(r"/proc/(\d+)/(?:task/\d+/)?fd/(\d+)")
 _MOST_LINKS = 40
 
 
@@ -43,8 +43,9 @@ def written_in_place(path: Path) -> Iterator[IO[bytes]]:
     """
     place = _place(path)
     try:
-        if match := _DESCRIPTOR.fullmatch(str(place)):
-            handle = os.dup(int(match[1]))
+        match = _DESCRIPTOR.fullmatch(str(place))
+        if match and int(match[1]) == os.getpid():
+            handle = os.dup(int(match[2]))
         else:
             create = os.O_CREAT if _is_regular(place) else 0
             handle = os.open(place, os.O_WRONLY | os.O_TRUNC | os.O_NOCTTY | create, 0o666)
