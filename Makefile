@@ -1,5 +1,6 @@
 # make demo   the main job, on a shipped recording, without Docker
 # make test   the whole test suite; on a real engine where one answers
+# make check  the tests that need no engine, in a minute: without the slow ones, with fewer examples
 # make lint   style, types, import contracts, man pages
 # make bench  ratios against docker stats, time and precision of the rest, printed
 # make bench-live  the same trainings, and serving, under several policies; a quarter of an hour
@@ -19,7 +20,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: demo test test-v2 lint bench bench-live papers structure docs clean
+.PHONY: demo check test test-v2 lint bench bench-live papers structure docs clean
 
 $(VENV)/bin/python:
 	@$(if $(MOVED),echo "$(VENV) was made in another place: it is made anew")
@@ -48,6 +49,10 @@ $(VENV)/.lint: $(VENV)/.test
 
 demo: $(VENV)/.plots
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
+
+check: $(VENV)/.test
+	@DLTOOLS_TESTS=quick $(BIN)/python -m pytest -q -m "not slow and not engine" -n auto \
+	  --dist worksteal --durations=10 $(PYTEST_ARGS)
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -11,8 +11,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 from helpers.containers import IMAGE, Containers, Gate, ImageError, build_image
-from helpers.fake_engine import FakeEngine
-from helpers.tools import Tools
+from helpers.fake import FakeEngine
+from helpers.tools import QUICK, Tools
 
 from dltools.engine.containers import Engine
 from dltools.errors import DltoolsError
@@ -24,6 +24,7 @@ ENGINE_TESTS = Path(__file__).parent / "real_engine"
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,
+    max_examples=10 if QUICK else 100,
     print_blob=True,
     suppress_health_check=[
         hypothesis.HealthCheck.too_slow,

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from helpers.plan_records import ACTION, END, HEAD, encoded, loaded, without
-from helpers.plan_strategies import plans
-from hypothesis import given, settings
+from helpers.examples import examples
+from helpers.records import ACTION, END, HEAD, encoded, loaded, without
+from helpers.strategies import plans
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.errors import DataError
@@ -18,7 +19,7 @@ from dltools.plan.records import Action, Op, Plan
 from dltools.plan.writing import dump_plan
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(several=st.lists(plans(), max_size=3))
 def test_a_stream_may_carry_many_plans(several: list[Plan]) -> None:
     data = "".join(map(dump_plan, several)).encode().splitlines()

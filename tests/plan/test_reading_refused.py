@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import pytest
-from helpers.plan_records import ACTION, END, HEAD, encoded, loaded, without
-from hypothesis import given, settings
+from helpers.examples import examples
+from helpers.records import ACTION, END, HEAD, encoded, loaded, without
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.errors import DataError
@@ -213,7 +214,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(data=st.data())
 def test_no_value_breaks_the_reader(data: st.DataObject) -> None:
     records = [dict(HEAD), dict(ACTION), dict(END)]
@@ -227,7 +228,7 @@ def test_no_value_breaks_the_reader(data: st.DataObject) -> None:
         assert list(load_plans("".join(map(dump_plan, found)).encode().splitlines(), "")) == found
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(noise=st.lists(st.binary(max_size=40), max_size=4))
 def test_noise_is_refused(noise: list[bytes]) -> None:
     with pytest.raises(DataError):

@@ -7,9 +7,10 @@ import json
 import math
 
 import pytest
-from helpers.plan_records import ACTION, END, HEAD, loaded
-from helpers.plan_strategies import plans, settings_
-from hypothesis import given, settings
+from helpers.examples import examples
+from helpers.records import ACTION, END, HEAD, loaded
+from helpers.strategies import plans, settings_
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.reading import load_plans
@@ -17,14 +18,14 @@ from dltools.plan.records import VERSION, Plan, Result, Status
 from dltools.plan.writing import dump_plan, dump_result
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(plan=plans())
 def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
     text = dump_plan(plan)
     assert list(load_plans(text.encode().splitlines(keepends=True), "plan")) == [plan]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(plan=plans())
 def test_a_plan_is_always_the_same_text(plan: Plan) -> None:
     text = dump_plan(plan)
@@ -33,7 +34,7 @@ def test_a_plan_is_always_the_same_text(plan: Plan) -> None:
     assert dump_plan(back) == text
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(plan=plans())
 def test_each_record_of_a_plan_is_a_line(plan: Plan) -> None:
     records = [json.loads(line) for line in dump_plan(plan).removesuffix("\n").split("\n")]
@@ -61,7 +62,7 @@ def test_text_is_written_as_it_is() -> None:
     assert '"größer 🐋"' in dump_plan(plan)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     result=st.builds(
         Result,

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.errors import ConfigError
@@ -319,7 +320,7 @@ _WORDS = st.sampled_from(
 _TEXT = st.text(max_size=60) | st.lists(_WORDS, max_size=25).map("".join)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(line=_TEXT)
 def test_no_text_makes_the_named_extractor_raise(line: str) -> None:
     for point in NAMED.points(line):
@@ -328,7 +329,7 @@ def test_no_text_makes_the_named_extractor_raise(line: str) -> None:
         assert point.step is None or 0 <= point.step < 2**63
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(raw=st.binary(max_size=80) | _TEXT.map(str.encode))
 def test_no_bytes_break_the_cutting(raw: bytes) -> None:
     for line in pieces(raw):
@@ -337,7 +338,7 @@ def test_no_bytes_break_the_cutting(raw: bytes) -> None:
         NAMED.points(line)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     value=st.floats(allow_nan=False),
     separator=st.sampled_from([": ", "=", " ", ":", " = "]),
@@ -350,7 +351,7 @@ def test_any_number_that_python_prints_is_read_back(
     assert found.value == value
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(loss=st.floats(), epoch=st.integers(0, 10**6), step=st.integers(0, 10**15))
 def test_a_json_line_is_read_back(loss: float, epoch: int, step: int) -> None:
     (point,) = NAMED.points(json.dumps({"epoch": epoch, "step": step, "loss": loss}))
@@ -471,7 +472,7 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("expression", PATTERNS)
-@settings(max_examples=150)
+@examples(150)
 @given(line=_TEXT)
 def test_no_text_makes_a_pattern_raise(expression: str, line: str) -> None:
     for point in Pattern(expression).points(line):
@@ -481,7 +482,7 @@ def test_no_text_makes_a_pattern_raise(expression: str, line: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Possible:FutureWarning")
-@settings(max_examples=150)
+@examples(150)
 @given(expression=st.text("(?P<loss>)[]{}*+|\\^$.a1,-", max_size=20))
 def test_any_pattern_is_taken_or_refused(expression: str) -> None:
     try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.outcomes import summarise
@@ -47,7 +48,7 @@ def test_without_trainings_there_is_nothing_to_bound() -> None:
     st.integers(0, 1000),
     st.integers(1, 3),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_nobody_beats_the_bounds(name: str, mode: Mode, seed: int, nodes: int) -> None:
     jobs = trainings(6, "random", 10.0, seed)
     found = checked(jobs, [HostSpec(f"n{k}", 2.0) for k in range(nodes)], "x")

@@ -7,7 +7,8 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.outcomes import JobResult, summarise
@@ -132,7 +133,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=15)
+@examples(15)
 @given(made=workloads(), mode=st.sampled_from([None, *Mode]))
 def test_laws(name: str, made: Workload, mode: Mode | None) -> None:
     policy = registry.get(name, [])
@@ -244,7 +245,7 @@ def test_gpus_are_handed_out_one_job_each() -> None:
 
 
 @given(st.integers(0, 200))
-@settings(max_examples=20)
+@examples(20)
 def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
     chance = random.Random(seed)
     jobs = [replace(job, memory=chance.randint(0, 6), gpus=chance.randint(0, 2))

@@ -8,7 +8,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.policy import registry
@@ -69,7 +70,7 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
     assert completion(policy, None, late, beside) <= completion("noop", None, late, beside)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(
     others=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     cpus=st.sampled_from([1.0, 2.0, 4.0]),

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
-from helpers.encoding import (
+from helpers.examples import examples
+from helpers.strategies import (
     EPOCH,
     as_arrow_file,
     as_arrow_stream,
@@ -21,7 +22,7 @@ from helpers.encoding import (
     losses,
     narrow,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.errors import DataError
@@ -103,7 +104,7 @@ def test_every_cut_of_a_stream_is_refused_or_gives_whole_rows(
     assert wrong == []
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 @pytest.mark.parametrize("format_", [PARQUET, ARROW])
 def test_cuts_of_a_full_recording_are_refused_or_give_whole_rows(
@@ -172,27 +173,27 @@ def test_foreign_input_is_refused(data: bytes, message: str) -> None:
     [b"PAR1", b"PAR1PAR1", b"ARROW1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"{", b'{"', b"time,",
      b'"time"'],
 )  # fmt: skip
-@settings(max_examples=40)
+@examples(40)
 @given(rest=st.binary(max_size=200))
 def test_noise_after_a_magic_is_refused(magic: bytes, rest: bytes) -> None:
     assert _try(magic + rest) is None
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rest=st.binary(max_size=200))
 def test_noise_after_a_csv_header_is_no_row(rest: bytes) -> None:
     table = _try(b"time,host,kind\n" + rest)
     assert table is None or len(table) == 0
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(noise=st.binary(max_size=200))
 def test_noise_is_refused(noise: bytes) -> None:
     assert _try(noise) is None
 
 
 @pytest.mark.parametrize("encoder", SMALL)
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data())
 def test_flipped_bits_give_rows_or_an_error(encoder: str, data: st.DataObject) -> None:
     damaged = bytearray(SMALL[encoder](TABLE))
@@ -203,7 +204,7 @@ def test_flipped_bits_give_rows_or_an_error(encoder: str, data: st.DataObject) -
 
 
 @pytest.mark.parametrize("encoder", SMALL)
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 def test_a_hole_gives_rows_or_an_error(encoder: str, data: st.DataObject) -> None:
     whole = SMALL[encoder](TABLE)
@@ -321,7 +322,7 @@ _JUNK = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     cells=st.dictionaries(
         st.sampled_from(["time", "host", "kind", "state", "started_at", "cpu_seconds",

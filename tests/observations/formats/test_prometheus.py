@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from helpers.encoding import EPOCH
-from helpers.strategies import rows, texts
-from hypothesis import given, settings
+from helpers.examples import examples
+from helpers.strategies import EPOCH, rows, texts
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.formats.prometheus import prometheus_name, prometheus_text
@@ -79,7 +79,7 @@ def _only(text: str) -> tuple[Labels, str]:
     return labels, value
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(found=st.lists(rows(), max_size=8))
 def test_any_rows_give_valid_text(found: list[dict[str, Any]]) -> None:
     families = parse(prometheus_text(found))
@@ -94,7 +94,7 @@ def test_any_rows_give_valid_text(found: list[dict[str, Any]]) -> None:
     assert set(families) == expected
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(found=st.lists(rows(), max_size=8))
 def test_the_text_does_not_depend_on_the_order_of_series(found: list[dict[str, Any]]) -> None:
     distinct = [{**row, "host": f"h{n}"} for n, row in enumerate(found)]
@@ -211,7 +211,7 @@ def test_labels_are_escaped(name: str, written: str) -> None:
     assert f'container_name="{written}"}} 1.0\n' in text
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(name=texts)
 def test_any_label_is_read_back(name: str) -> None:
     text = prometheus_text([_row(Kind.CONTAINER, container_name=name, cpu_seconds=1.0)])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers.encoding import (
+from helpers.strategies import (
     EPOCH,
     READABLE,
     as_arrow_file,

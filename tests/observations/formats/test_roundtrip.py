@@ -11,9 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from helpers.encoding import EPOCH, READABLE, as_arrow_file, canonical, decode, encode, losses
-from helpers.strategies import rows, tables
-from hypothesis import given, settings
+from helpers.examples import examples
+from helpers.strategies import (
+    EPOCH,
+    READABLE,
+    as_arrow_file,
+    canonical,
+    decode,
+    encode,
+    losses,
+    rows,
+    tables,
+)
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import format_time
@@ -32,7 +42,7 @@ BINARY = (PARQUET, ARROW)
 
 
 @pytest.mark.parametrize("format_", READABLE)
-@settings(max_examples=40)
+@examples(40)
 @given(table=tables(min_rows=1))
 def test_any_table_survives_a_round_trip(format_: Format, table: pa.Table) -> None:
     back = decode(encode(format_, table))
@@ -40,14 +50,14 @@ def test_any_table_survives_a_round_trip(format_: Format, table: pa.Table) -> No
     assert canonical(back) == canonical(table)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(table=tables())
 def test_any_table_survives_as_an_arrow_file(table: pa.Table) -> None:
     assert canonical(decode(as_arrow_file(table))) == canonical(table)
 
 
 @pytest.mark.parametrize("format_", READABLE)
-@settings(max_examples=20)
+@examples(20)
 @given(samples=st.lists(tables(max_rows=3), min_size=1, max_size=4))
 def test_samples_come_back_as_one_recording_sorted_by_time(
     format_: Format, samples: list[pa.Table]
@@ -63,7 +73,7 @@ def test_samples_come_back_as_one_recording_sorted_by_time(
 
 
 @pytest.mark.parametrize("format_", READABLE)
-@settings(max_examples=20)
+@examples(20)
 @given(table=tables(min_rows=1))
 def test_writing_what_was_read_gives_the_same_bytes(format_: Format, table: pa.Table) -> None:
     first = encode(format_, table)
@@ -129,7 +139,7 @@ def test_rows_of_one_time_keep_their_order(format_: Format) -> None:
     assert hosts == ["h3", "h1", "h2", "h1", "h5", "h4", "h0"]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(unsorted=st.lists(rows(), max_size=6))
 def test_a_table_of_rows_is_sorted_and_stable(unsorted: list[dict]) -> None:
     table = to_table(unsorted)
@@ -138,7 +148,7 @@ def test_a_table_of_rows_is_sorted_and_stable(unsorted: list[dict]) -> None:
     assert table.column("host").to_pylist() == [row["host"] for row in ordered]
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(table=tables())
 def test_a_table_in_the_schema_conforms_to_itself(table: pa.Table) -> None:
     same = conform(table, "input")

@@ -8,7 +8,8 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.policy import curve_fit
@@ -88,7 +89,7 @@ def test_without_work_between_the_points_there_is_no_curve() -> None:
     assert curve_fit.fit([5.0] * 20, [1 / (i + 1) for i in range(20)]) is None
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(st.tuples(st.floats(), st.floats(0, 1e12)), max_size=60), st.floats())
 def test_any_history_gives_a_curve_or_none(
     points: list[tuple[float, float]], target: float
@@ -103,7 +104,7 @@ def test_any_history_gives_a_curve_or_none(
         assert from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(0, 999), st.sampled_from([2.0**-20, 0.5, 8.0, 2.0**20]))
 def test_the_scale_of_values_changes_nothing(seed: int, factor: float) -> None:
     chance = random.Random(seed)

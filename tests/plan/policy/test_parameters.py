@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.errors import ConfigError
@@ -135,7 +136,7 @@ _ANYTHING = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(values=st.dictionaries(st.sampled_from(["alpha", "itval", "strict", "x"]), _ANYTHING))
 def test_any_value_is_taken_or_refused(values: dict[str, Any]) -> None:
     try:

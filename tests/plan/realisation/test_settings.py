@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.plan_strategies import settings_
-from hypothesis import given, settings
+from helpers.examples import examples
+from helpers.strategies import settings_
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.realisation.settings import SETTINGS, differs
@@ -51,13 +52,13 @@ def test_settings_differ(wanted: dict[str, Any], present: dict[str, Any], expect
     assert differs(wanted, present, cpus=4.0) is expected
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(wanted=settings_, cpus=st.floats(0.1, 256))
 def test_settings_do_not_differ_from_themselves(wanted: dict[str, Any], cpus: float) -> None:
     assert not differs(wanted, wanted, cpus)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(wanted=settings_, name=st.sampled_from(SETTINGS))
 def test_a_setting_that_is_not_known_differs(wanted: dict[str, Any], name: str) -> None:
     present = {key: value for key, value in wanted.items() if key != name}
