@@ -84,12 +84,14 @@ def bucket_changes(before: Scrape, after: Scrape, name: str) -> dict[float, floa
     return found
 
 
-def quantile(share: float, before: dict[float, float], after: dict[float, float]) -> float | None:
-    """Return the quantile of what a histogram counted between two scrapes, as histogram_quantile of
-    Prometheus has it: linear within a bucket, the last finite bound beyond it, None for nothing or
-    without a bucket to infinity."""
-    bounds = sorted(after)
-    counts = [after[b] - before.get(b, 0.0) for b in bounds]
+def quantile(share: float, rises: dict[float, float]) -> float | None:
+    """Return the quantile of what a histogram counted, from its cumulative counts by upper bound.
+
+    It is computed as histogram_quantile of Prometheus does: linear within a bucket, the last finite
+    bound beyond it. None if nothing was counted, or without a bucket to infinity.
+    """
+    bounds = sorted(rises)
+    counts = [rises[bound] for bound in bounds]
     if not counts or counts[-1] <= 0 or bounds[-1] != math.inf:
         return None
     rank = share * counts[-1]

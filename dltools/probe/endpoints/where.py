@@ -32,39 +32,52 @@ def endpoint_urls(target: Target) -> list[str]:
 
 
 def candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:
-    """Yield the URLs where a container may serve metrics, the likeliest first; none for a label
-    that makes no sense."""
-    network = raw.get("NetworkSettings") or {}
-    addresses = [str(net.get("IPAddress")) for net in (network.get("Networks") or {}).values()
-                 if net and net.get("IPAddress")]  # fmt: skip
-    host_network = (raw.get("HostConfig") or {}).get("NetworkMode") == "host"
-    if host_network:
-        addresses = ["127.0.0.1"]
-    published = {
-        int(port.removesuffix("/tcp")): _host_end(bound[0])
-        for port, bound in (network.get("Ports") or {}).items()
-        if port.endswith("/tcp") and bound and bound[0].get("HostPort")
-    }
-    wanted: dict[int, tuple[str, ...]] = {}
-    if label:
-        label = label.strip()
-        if "//" in label:
-            if _is_http(label):
-                yield label
-            return
-        number, slash, path = label.partition("/")
-        if number.isascii() and number.isdigit() and 0 < int(number[:6]) < 1 << 16:
-            wanted[int(number)] = (f"{slash}{path}" or "/metrics",)
-    else:
-        exposed = (raw.get("Config") or {}).get("ExposedPorts") or {}
-        open_ports = {int(port.partition("/")[0]) for port in exposed if port.endswith("/tcp")}
-        wanted = {port: PATHS[port] for port in PATHS if port in open_ports}
-    for port, paths in wanted.items():
+    """Yield the URLs where an inspected container may serve metrics, the likeliest first; none for
+    a label that makes no sense."""
+    if label and "//" in label:
+        if _is_http(label.strip()):
+            yield label.strip()
+        return
+    addresses, published = _addresses(raw), _published(raw)
+    for port, paths in (_asked(label.strip()) if label else _exposed(raw)).items():
         for path in paths:
             for address in addresses:
                 yield f"http://{address}:{port}{path}"
             if port in published:
                 yield f"http://{published[port]}{path}"
+
+
+def _addresses(raw: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of a container."""
+    if (raw.get("HostConfig") or {}).get("NetworkMode") == "host":
+        return ["127.0.0.1"]
+    networks = ((raw.get("NetworkSettings") or {}).get("Networks") or {}).values()
+    return [str(net["IPAddress"]) for net in networks if net and net.get("IPAddress")]
+
+
+def _published(raw: Mapping[str, Any]) -> dict[int, str]:
+    """Return where the published ports of a container are reached on this host."""
+    ports = (raw.get("NetworkSettings") or {}).get("Ports") or {}
+    return {
+        int(port.removesuffix("/tcp")): _host_end(bound[0])
+        for port, bound in ports.items()
+        if port.endswith("/tcp") and bound and bound[0].get("HostPort")
+    }
+
+
+def _asked(label: str) -> dict[int, tuple[str, ...]]:
+    """Return the port and the path that a label such as 9000/metrics names."""
+    number, slash, path = label.partition("/")
+    if number.isascii() and number.isdigit() and 0 < int(number[:6]) < 1 << 16:
+        return {int(number): (f"{slash}{path}" or "/metrics",)}
+    return {}
+
+
+def _exposed(raw: Mapping[str, Any]) -> dict[int, tuple[str, ...]]:
+    """Return the known ports that a container exposes, and the paths there."""
+    exposed = (raw.get("Config") or {}).get("ExposedPorts") or {}
+    ports = {int(port.partition("/")[0]) for port in exposed if port.endswith("/tcp")}
+    return {port: PATHS[port] for port in PATHS if port in ports}
 
 
 def _host_end(bound: Mapping[str, str]) -> str:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.probe.endpoints.source import window
 from dltools.probe.endpoints.text import parse, quantile
 from dltools.probe.endpoints.where import candidates
+from dltools.probe.endpoints.window import window
 
 
 def points(before: str, after: str, seconds: float = 10.0) -> dict[str, float]:
@@ -136,7 +136,8 @@ def test_nan_quantiles_are_left_out() -> None:
 def test_quantiles_are_linear_within_a_bucket(
     share: float, before: dict[float, float], after: dict[float, float], expected: float | None
 ) -> None:
-    assert quantile(share, before, after) == expected
+    rises = {bound: count - before.get(bound, 0) for bound, count in after.items()}
+    assert quantile(share, rises) == expected
 
 
 @given(st.text(), st.text())
@@ -230,7 +231,7 @@ def test_infinity_is_no_count() -> None:
 
 
 def test_a_histogram_without_its_last_bucket_has_no_quantile() -> None:
-    assert quantile(0.99, {}, {1.0: 5, 2.0: 10}) is None
+    assert quantile(0.99, {1.0: 5, 2.0: 10}) is None
 
 
 @pytest.mark.parametrize("label", ["²", "http://[::1", "99999", "0", "https://10.0.0.9/m", " "])
