@@ -63,6 +63,15 @@ def test_a_class_follows_the_growth_efficiency(
     assert transition(job_class, efficiency, best, 0.1) == expected
 
 
+def test_a_job_that_has_never_grown_is_not_called_as_good_as_its_best() -> None:
+    flat = job("a")
+    flat.samples = [(NOW - 20 * MICRO, 80.0), (NOW - 10 * MICRO, 90.0), (NOW, 100.0)]
+    flat.metrics["loss"] = Series([NOW - 15 * MICRO, NOW - 5 * MICRO], [1.0, 1.0], [None, None])
+    decision = SPECON.decide(cluster(h=[flat]), Parameters(), {})
+    assert decision.allocations["a"].job_class == "WC"
+    assert decision.allocations["a"].reason == "watching: growth efficiency 0 of loss"
+
+
 def test_a_converged_job_next_to_a_progressing_one_goes_to_the_least_loaded_host() -> None:
     found = cluster(h=[job("a"), job("b"), job("c")], i=[job("d", "i")], j=[])
     state = memory(h_a=PC, h_b=PC, h_c=CC, i_d=PC)
@@ -105,7 +114,7 @@ def test_after_a_migration_the_next_one_waits() -> None:
 def test_no_container_is_migrated_twice() -> None:
     found = cluster(h=[job("a"), job("c")], i=[])
     state = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["k", 0]}}
-    assert migration(found, state) == ("a", "i") or migration(found, state) is None
+    assert migration(found, state) == ("a", "i")
 
 
 def test_a_migration_that_did_not_happen_may_be_ordered_again() -> None:
