@@ -76,7 +76,7 @@ def listed(names: Sequence[str]) -> str:
 
 def left_paused(names: Sequence[str]) -> str:
     """Say that a run was killed and left containers paused, and how to unpause them."""
-    return f"a killed dl-apply has left {listed(names)} paused; {how_to_unpause(names)}"
+    return f"an earlier dl-apply has left {listed(names)} paused; {how_to_unpause(names)}"
 
 
 def how_to_unpause(names: Sequence[str]) -> str:

@@ -55,5 +55,5 @@ def test_a_message_names_a_few_containers() -> None:
     assert listed(list("abcdefg")) == "a, b, c, d, e and 2 more"
     assert how_to_unpause(["a", "b"]) == "run dl-apply --undo, or docker unpause a b"
     assert left_paused(["a"]) == (
-        "a killed dl-apply has left a paused; run dl-apply --undo, or docker unpause a"
+        "an earlier dl-apply has left a paused; run dl-apply --undo, or docker unpause a"
     )

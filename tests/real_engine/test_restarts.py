@@ -162,7 +162,7 @@ def test_an_engine_that_stays_away_is_said_with_who_is_paused_and_what_to_do(
 
     done = tool("dl-apply", "--undo")
     assert done.returncode == 0
-    assert b"it runs again" in done.stderr
+    assert b"it is unpaused now" in done.stderr
     assert [state(job) for job in jobs] == ["running"] * 2
     assert complaint(tool("dl-apply", "--status").stderr).startswith("dl-apply: nothing to undo")
 

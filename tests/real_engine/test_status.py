@@ -71,7 +71,7 @@ def test_status_changes_nothing_and_needs_no_lock(run: Containers, tool: Tools) 
         process.communicate()
     paused = [job.name for job in jobs if state(job) == "paused"]
     done = tool("dl-apply", "--status")
-    assert f"a killed dl-apply has left {paused[0]} paused; run dl-apply --undo" in complaint(
+    assert f"an earlier dl-apply has left {paused[0]} paused; run dl-apply --undo" in complaint(
         done.stderr
     )
     assert [state(job) for job in jobs].count("paused") == 1

@@ -200,7 +200,7 @@ def test_after_kill_9_the_next_run_mends(
     other = run(name="other")
     done = tool("dl-apply", *mend, input=b"" if mend else plan_for(other, {"cpus": 0.5}))
     assert done.returncode == 0
-    assert "a killed dl-apply had left it paused" in complaint(done.stderr)
+    assert "an earlier dl-apply had left it paused" in complaint(done.stderr)
     assert [state(job) for job in jobs] == ["running"] * 2
     assert b"left paused" not in tool("dl-apply", *mend, input=plan()).stderr
 

@@ -103,7 +103,7 @@ class ApplyContext:
             self.has_unpaused = True
             failure = f"the engine refuses to unpause it: {one.refusal}"
             became = failure if one.refusal else "it is unpaused now"
-            complain(f"{one.name}: a killed dl-apply had left it paused; {became}")
+            complain(f"{one.name}: an earlier dl-apply had left it paused; {became}")
 
 
 def _move_state(source: Path, target: Path) -> None:
