@@ -1,4 +1,4 @@
-"""What is refused before anything is sent."""
+"""Settings that are refused before anything is sent."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dltools.apply.bounds import out_of_bounds, unfit_cpu_list
 
 
 @pytest.mark.parametrize("cpus", [None, 0.01, 0.5, 1, 2.0, 1e6])
-def test_quotas_that_can_be(cpus: float | None) -> None:
+def test_possible_quotas(cpus: float | None) -> None:
     assert out_of_bounds({"cpus": cpus}) is None
 
 
 @pytest.mark.parametrize(
     "cpus", [0, 0.0, 0.0099, 1e-9, -1, math.nan, math.inf, -math.inf, True, "1", [1], {}], ids=repr
 )
-def test_quotas_that_cannot_be(cpus: Any) -> None:
+def test_impossible_quotas(cpus: Any) -> None:
     assert f"cpus {cpus!r}" in str(out_of_bounds({"cpus": cpus, "cpu_weight": 1024}))
 
 
 @pytest.mark.parametrize("weight", [2, 2.0, 10, 1024, 262_144.0])
-def test_weights_that_can_be(weight: float) -> None:
+def test_possible_weights(weight: float) -> None:
     assert out_of_bounds({"cpu_weight": weight}) is None
 
 
@@ -35,11 +35,11 @@ def test_weights_that_can_be(weight: float) -> None:
     [None, 0, 1, 1.9, 10.7, 262_145, -5, math.nan, math.inf, True, "1024", [2]],
     ids=repr,
 )
-def test_weights_that_cannot_be(weight: Any) -> None:
+def test_impossible_weights(weight: Any) -> None:
     assert f"cpu_weight {weight!r}" in str(out_of_bounds({"cpus": None, "cpu_weight": weight}))
 
 
-def test_nothing_is_within_bounds() -> None:
+def test_other_settings_are_within_bounds() -> None:
     assert out_of_bounds({}) is None
     assert out_of_bounds({"cpuset": "0"}) is None
 
@@ -48,13 +48,13 @@ def test_nothing_is_within_bounds() -> None:
 
 
 @pytest.mark.parametrize("cpuset", ["", "x", "3-1", 7, ["0"]], ids=repr)
-def test_what_is_no_cpu_list(cpuset: Any) -> None:
+def test_malformed_cpu_lists(cpuset: Any) -> None:
     reason = unfit_cpu_list(located(), {"cpuset": cpuset}, {"cpuset": None})
     assert reason is None if cpuset == "" else "is not a list of CPUs" in str(reason)
 
 
 @pytest.mark.parametrize("cpuset", ["4", "0-900"])
-def test_cpus_that_are_not_there(cpuset: str) -> None:
+def test_cpus_that_do_not_exist(cpuset: str) -> None:
     reason = unfit_cpu_list(located(), {"cpuset": cpuset}, {"cpuset": None})
     assert reason == f"cpuset {cpuset}: containers can use only CPUs 0-3 here"
 

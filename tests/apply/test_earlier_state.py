@@ -1,4 +1,4 @@
-"""An upgrade that keeps state elsewhere loses nothing."""
+"""An upgrade that keeps state in another directory loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which engine fields bring about a limit, whatever the container was started with."""
+"""The engine fields that set a limit, whatever the container was started with."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from dltools.apply.engine_fields import (
         ({"CpuShares": 512}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
     ],
 )  # fmt: skip
-def test_a_quota_goes_into_the_field_that_the_start_left_open(
+def test_a_quota_uses_the_field_of_the_container_s_start(
     started: dict[str, int], fields: dict[str, int]
 ) -> None:
     assert quota_fields(started, 1.5, CPUS) == fields
@@ -57,9 +57,7 @@ def test_no_quota_has_a_neutral_value(started: dict[str, int], fields: dict[str,
     cpus=st.floats(0.01, CPUS),
     period=st.integers(1000, 1_000_000),
 )
-def test_any_quota_is_met_with_any_period_and_within_the_kernel_s_bounds(
-    cpus: float, period: int
-) -> None:
+def test_any_quota_fits_any_period_within_the_kernel_s_bounds(cpus: float, period: int) -> None:
     fields = quota_fields({"CpuPeriod": period, "CpuQuota": period}, cpus, CPUS)
     assert fields["CpuQuota"] >= 1000
     assert 1000 <= fields["CpuPeriod"] <= 1_000_000

@@ -1,4 +1,4 @@
-"""The journal: what containers were like before they were first changed."""
+"""The journal: containers as they were before dl-apply first changed them."""
 
 from __future__ import annotations
 
@@ -36,32 +36,30 @@ def journal(directory: Path) -> Journal:
     return Journal(directory)
 
 
-def test_nothing_is_there_at_first_and_looking_makes_nothing(
-    journal: Journal, directory: Path
-) -> None:
+def test_reading_an_empty_journal_creates_nothing(journal: Journal, directory: Path) -> None:
     assert journal.entries("E1") == []
     assert not directory.exists()
 
 
-def test_what_goes_in_comes_out(journal: Journal) -> None:
+def test_entries_come_back_as_they_were(journal: Journal) -> None:
     without = entry("b", settings={"cpus": None})
     journal.add(without)
     journal.add(entry("a"))
     assert journal.entries("E1") == [entry("a"), without]
 
 
-def test_another_journal_sees_it(journal: Journal, directory: Path) -> None:
+def test_entries_outlive_the_journal_object(journal: Journal, directory: Path) -> None:
     journal.add(entry())
     assert Journal(directory).entries("E1") == [entry()]
 
 
-def test_the_first_original_stays(journal: Journal) -> None:
+def test_the_first_entry_stays(journal: Journal) -> None:
     journal.add(entry())
     journal.add(entry(settings={"cpus": 0.1}))
     assert journal.entries("E1") == [entry()]
 
 
-def test_what_is_removed_can_be_added_anew(journal: Journal) -> None:
+def test_a_removed_entry_can_be_added_again(journal: Journal) -> None:
     journal.add(entry())
     journal.remove(entry())
     journal.remove(entry())
@@ -90,7 +88,7 @@ def test_an_entry_is_whole_or_not_there(
     assert list(directory.iterdir()) == []
 
 
-def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot create"):
         Journal(tmp_path / "file" / "journal").add(entry())
@@ -132,16 +130,14 @@ def test_a_damaged_entry_is_named(journal: Journal, directory: Path, damage: str
     assert str(path) in str(caught.value)
 
 
-def test_files_of_others_are_passed_over(journal: Journal, directory: Path) -> None:
+def test_other_files_are_ignored(journal: Journal, directory: Path) -> None:
     journal.add(entry())
     (directory / ".x.json.staged").write_text("")
     (directory / "README").write_text("")
     assert journal.entries("E1") == [entry()]
 
 
-def test_when_and_by_which_run_is_kept_and_may_be_missing(
-    journal: Journal, directory: Path
-) -> None:
+def test_time_and_run_are_kept_and_may_be_missing(journal: Journal, directory: Path) -> None:
     whole = entry(since="2026-01-31T12:00:00Z", run=ApplyRun(7, 8, "dl-apply --restore", "srtf"))
     journal.add(whole)
     assert journal.entries("E1") == [whole]

@@ -1,4 +1,4 @@
-"""Limits written straight into the kernel's files, of both cgroup versions."""
+"""Settings written into the kernel's files of both cgroup versions."""
 
 from __future__ import annotations
 

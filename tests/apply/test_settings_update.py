@@ -1,4 +1,4 @@
-"""dl-apply on an engine that fails half-way: each action has its own result."""
+"""Updates on an engine that fails half-way: each action has its own result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def apply(tool: Tools, fake_engine: FakeEngine) -> Any:
     return act
 
 
-def test_a_remote_engine_is_changed_and_read_back(apply: Any, fake_engine: FakeEngine) -> None:
+def test_a_container_of_a_remote_engine_is_changed_and_read_back(
+    apply: Any, fake_engine: FakeEngine
+) -> None:
     done = apply({"cpus": 1.5, "cpu_weight": 300})
     (result,) = records(done.stdout)
     assert (done.returncode, result["status"]) == (0, "applied")
@@ -28,7 +30,9 @@ def test_a_remote_engine_is_changed_and_read_back(apply: Any, fake_engine: FakeE
     assert fake_engine.updates == [{"CpuPeriod": 100_000, "CpuQuota": 150_000, "CpuShares": 300}]
 
 
-def test_a_remote_engine_is_put_back(apply: Any, tool: Tools, fake_engine: FakeEngine) -> None:
+def test_a_container_of_a_remote_engine_is_restored(
+    apply: Any, tool: Tools, fake_engine: FakeEngine
+) -> None:
     apply({"cpus": 1.5})
     done = tool("dl-apply", "--undo", env={"DOCKER_HOST": fake_engine.url})
     assert (done.returncode, done.stderr) == (0, b"")
@@ -36,7 +40,7 @@ def test_a_remote_engine_is_put_back(apply: Any, tool: Tools, fake_engine: FakeE
     assert fake_engine.host_config["CpuQuota"] == -1
 
 
-def test_no_field_of_another_start_is_ever_sent(apply: Any, fake_engine: FakeEngine) -> None:
+def test_only_the_field_of_the_start_is_sent(apply: Any, fake_engine: FakeEngine) -> None:
     """The engine answers 409 to CpuQuota where NanoCpus is set, and the other way round."""
     fake_engine.host_config["NanoCpus"] = 500_000_000
     apply({"cpus": 1.5})
@@ -98,7 +102,7 @@ def test_a_reading_back_that_fails_is_a_failure_of_its_action(
     assert (done.returncode, records(done.stdout)[0]["status"]) == (1, "failed")
 
 
-def test_what_was_done_is_told_even_if_the_engine_goes_away(
+def test_results_are_printed_before_the_engine_goes_away(
     apply: Any, fake_engine: FakeEngine
 ) -> None:
     done = apply({"cpus": 1.5}, {"cpu_weight": 300})

@@ -1,4 +1,4 @@
-"""Turns on an engine that refuses: it says "not paused", or cannot just now."""
+"""Turns, also on an engine that refuses to unpause for a while or for good."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dltools.errors import UnavailableError
 
 
 class Engine:
-    """Containers that run or are paused; `refusals` is how often it will not let one run."""
+    """Containers that run or are paused; `refusals` is how often it refuses to unpause each."""
 
     id = "E"
 

@@ -52,9 +52,7 @@ def journal(state: Path) -> list[dict[str, Any]]:
 # What is applied
 
 
-def test_a_quota_is_in_force_wherever_one_looks_and_changes_nothing_else(
-    apply: Any, job: Job
-) -> None:
+def test_a_quota_is_in_force_and_nothing_else_changes(apply: Any, job: Job) -> None:
     def others() -> dict[str, str]:
         quota = ("cpu.cfs_quota_us", "cpu.max")
         return {name: text for name, text in job.kernel().items() if name not in quota}
@@ -69,7 +67,7 @@ def test_a_quota_is_in_force_wherever_one_looks_and_changes_nothing_else(
     assert others() == before
 
 
-def test_a_quota_is_taken_off(apply: Any, job: Job) -> None:
+def test_a_quota_is_removed(apply: Any, job: Job) -> None:
     assert apply(plan_for(job, {"cpus": 0.4}))["status"] == "applied"
     result = apply(plan_for(job, {"cpus": None}))
     assert result["status"] == "applied"
@@ -78,7 +76,7 @@ def test_a_quota_is_taken_off(apply: Any, job: Job) -> None:
     assert job.shown_cpus == 0 or job.shown_cpus >= job.engine.cpus
 
 
-def test_the_quota_can_go_on_changing(tool: Tools, job: Job) -> None:
+def test_a_quota_can_change_many_times(tool: Tools, job: Job) -> None:
     wanted = (0.4, None, 0.25, 1.1, None, 0.01)
     plans = b"".join(plan_for(job, {"cpus": cpus}) for cpus in wanted)
     results = records(tool("dl-apply", input=plans).stdout)
@@ -87,7 +85,7 @@ def test_the_quota_can_go_on_changing(tool: Tools, job: Job) -> None:
     assert job.kernel_cpus == pytest.approx(0.01)
 
 
-def test_a_weight_is_in_force_wherever_one_looks(apply: Any, job: Job) -> None:
+def test_a_weight_is_in_force(apply: Any, job: Job) -> None:
     result = apply(plan_for(job, {"cpu_weight": 300}))
     assert (result["status"], result["error"]) == ("applied", None)
     assert result["after"]["cpu_weight"] == pytest.approx(300, rel=0.02)
@@ -102,7 +100,7 @@ def test_quota_and_weight_in_one_action(apply: Any, run: Containers) -> None:
     assert job.kernel_weight == pytest.approx(2048, rel=0.02)
 
 
-def test_the_same_again_is_unchanged(apply: Any, job: Job) -> None:
+def test_the_same_plan_again_is_unchanged(apply: Any, job: Job) -> None:
     plan = plan_for(job, {"cpus": 0.4})
     assert apply(plan)["status"] == "applied"
     before = job.inspect().host_config
@@ -120,7 +118,7 @@ def test_a_paused_container_is_changed(apply: Any, run: Containers) -> None:
     api().unpause(job.id)
 
 
-def test_the_quota_holds_a_busy_container(apply: Any, tool: Tools, run: Containers) -> None:
+def test_a_quota_limits_a_busy_container(apply: Any, tool: Tools, run: Containers) -> None:
     job = run("while :; do :; done", cpu_shares=100_000)
     assert apply(plan_for(job, {"cpus": 0.1}))["status"] == "applied"
     done = tool("dl-probe", *run.only, "--window", "3", "--format", "jsonl")
@@ -134,12 +132,16 @@ def test_the_quota_holds_a_busy_container(apply: Any, tool: Tools, run: Containe
 
 
 @pytest.mark.parametrize("expect", [{"cpus": 0.5}, {"cpus": 0.5, "cpu_weight": 1024}])
-def test_what_the_plan_expects_is_applied(run: Containers, apply: Any, expect: Settings) -> None:
+def test_a_plan_that_expects_the_settings_in_force_is_applied(
+    run: Containers, apply: Any, expect: Settings
+) -> None:
     job = run(nano_cpus=500_000_000, cpu_shares=1024)
     assert apply(plan_for(job, {"cpus": 0.4}, expect))["status"] == "applied"
 
 
-def test_what_somebody_changed_is_stale(run: Containers, apply: Any, state: Path) -> None:
+def test_settings_that_have_changed_since_the_plan_are_stale(
+    run: Containers, apply: Any, state: Path
+) -> None:
     job = run(nano_cpus=500_000_000)
     before = job.kernel()
     result = apply(plan_for(job, {"cpus": 0.4}, {"cpus": 1.0}), code=75)
@@ -150,7 +152,9 @@ def test_what_somebody_changed_is_stale(run: Containers, apply: Any, state: Path
     assert journal(state) == []
 
 
-def test_what_is_as_wanted_is_unchanged_whatever_was_expected(run: Containers, apply: Any) -> None:
+def test_settings_as_wanted_are_unchanged_whatever_was_expected(
+    run: Containers, apply: Any
+) -> None:
     job = run(nano_cpus=500_000_000)
     assert apply(plan_for(job, {"cpus": 0.5}, {"cpus": 1.0}))["status"] == "unchanged"
 
@@ -195,7 +199,7 @@ def test_a_stopped_container_is_stale(run: Containers, apply: Any) -> None:
     assert job.shown_cpus == 0
 
 
-# What is none of its business
+# What is left alone
 
 
 def test_a_protected_container_is_skipped(run: Containers, apply: Any, state: Path) -> None:
@@ -216,14 +220,16 @@ def test_another_host_is_skipped(run: Containers, apply: Any) -> None:
 
 
 @pytest.mark.parametrize("wanted", [{"memory": 1 << 30}])
-def test_what_it_cannot_set_is_skipped(run: Containers, apply: Any, wanted: Settings) -> None:
+def test_a_setting_that_is_not_supported_is_skipped(
+    run: Containers, apply: Any, wanted: Settings
+) -> None:
     job = run()
     before = job.kernel()
     assert apply(plan_for(job, wanted))["status"] == "skipped"
     assert job.kernel() == before
 
 
-def test_what_the_engine_refuses_fails(run: Containers, apply: Any) -> None:
+def test_a_quota_that_is_too_small_fails(run: Containers, apply: Any) -> None:
     job = run(nano_cpus=500_000_000)
     result = apply(plan_for(job, {"cpus": 0.001}), code=1)
     assert result["status"] == "failed"
@@ -244,7 +250,7 @@ def test_a_dry_run_writes_nothing(run: Containers, apply: Any, state: Path) -> N
     assert not state.exists()
 
 
-def test_a_dry_run_notices_what_is_stale(run: Containers, apply: Any) -> None:
+def test_a_dry_run_notices_a_stale_plan(run: Containers, apply: Any) -> None:
     job = run(nano_cpus=500_000_000)
     plan = plan_for(job, {"cpus": 0.4}, {"cpus": 1.0})
     assert apply(plan, "-n", code=75)["status"] == "stale"
@@ -253,7 +259,7 @@ def test_a_dry_run_notices_what_is_stale(run: Containers, apply: Any) -> None:
 # Several plans
 
 
-def test_one_failure_keeps_no_other_from_its_turn(run: Containers, tool: Tools) -> None:
+def test_other_actions_are_applied_after_a_failure(run: Containers, tool: Tools) -> None:
     gone, job = run(name="gone"), run(name="there")
     plans = plan_for(gone, {"cpus": 0.4}) + plan_for(job, {"cpus": 0.4})
     gone.remove()
@@ -281,7 +287,7 @@ def test_whole_plans_before_the_cut_are_applied(run: Containers, tool: Tools) ->
     assert job.kernel_cpus == pytest.approx(0.4)
 
 
-def test_an_old_plan_does_not_touch_a_younger_container(run: Containers, apply: Any) -> None:
+def test_a_plan_older_than_its_container_is_stale(run: Containers, apply: Any) -> None:
     job = run()
     early = format_time(datetime.now(UTC) - timedelta(minutes=1))
     assert apply(plan_for(job, {"cpus": 0.4}, at=early), code=75)["status"] == "stale"

@@ -22,7 +22,7 @@ from dltools.plan.records import Action, Op, Plan, Status
 
 @pytest.fixture(autouse=True)
 def hook(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take every container for one that got its GPU by the legacy hook."""
+    """Treat every container as one that got its GPU by the legacy hook."""
     if os.geteuid() != 0:
         pytest.skip("writing cgroup files takes root")
     monkeypatch.setattr(gpu, "access", lambda _: Access.HOOK)
@@ -66,7 +66,7 @@ def test_the_kernel_changes_and_the_engine_does_not(
     assert actuator.undo() == []
 
 
-def test_a_limit_of_the_whole_node_is_put_back(
+def test_a_quota_of_all_cpus_is_restored(
     actuator: Actuator, run: Containers, engine: Engine
 ) -> None:
     job = run(nano_cpus=engine.cpus * 1_000_000_000)
@@ -76,7 +76,7 @@ def test_a_limit_of_the_whole_node_is_put_back(
     assert job.kernel() == files
 
 
-def test_a_restart_is_its_own_undo(actuator: Actuator, run: Containers) -> None:
+def test_a_restart_undoes_the_change(actuator: Actuator, run: Containers) -> None:
     job = run(nano_cpus=1_500_000_000)
     files = job.kernel()
     actuator.apply(plan(job, {"cpus": 0.4}))
@@ -98,7 +98,7 @@ def test_a_stopped_container_is_as_it_was(actuator: Actuator, run: Containers) -
     assert job.kernel() == files
 
 
-def test_what_cannot_be_written_is_skipped_with_the_reason(
+def test_files_that_cannot_be_written_are_a_reason_to_skip(
     actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

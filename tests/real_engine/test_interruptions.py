@@ -1,4 +1,4 @@
-"""dl-apply in a stream: locked, killed, terminated, interrupted, starved of input."""
+"""A dl-apply whose input stays open: locked, killed, terminated, interrupted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_plans_are_applied_as_they_arrive(tool: Tools, job: Job) -> None:
     assert (process.returncode, stdout, stderr) == (0, b"", b"")
 
 
-def test_a_second_writer_is_told_to_try_again(tool: Tools, job: Job) -> None:
+def test_a_second_dl_apply_has_to_try_again(tool: Tools, job: Job) -> None:
     begin(tool, job)
     for arguments in ([], ["--undo"]):
         done = tool("dl-apply", *arguments, input=plan_for(job, {"cpus": 0.2}))
@@ -66,7 +66,7 @@ def test_a_dry_run_needs_no_lock(tool: Tools, job: Job) -> None:
     assert (done.returncode, records(done.stdout)[0]["status"]) == (0, "planned")
 
 
-def test_what_a_killed_run_changed_is_undone(tool: Tools, job: Job) -> None:
+def test_the_changes_of_a_killed_run_are_undone(tool: Tools, job: Job) -> None:
     before = job.kernel()
     process = begin(tool, job)
     process.kill()
@@ -89,7 +89,7 @@ def test_a_signal_ends_a_stream_in_silence(
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS.items(), ids=lambda value: str(int(value)))
-def test_a_signal_restores_the_limits_where_asked(
+def test_with_restore_a_signal_restores_the_limits(
     tool: Tools, job: Job, number: signal.Signals, code: int
 ) -> None:
     before = job.kernel()
@@ -135,7 +135,7 @@ def test_a_signal_at_the_end_of_the_input_restores_too(
     assert job.kernel() == before
 
 
-def test_the_end_of_the_input_restores_the_limits_where_asked(tool: Tools, job: Job) -> None:
+def test_with_restore_the_end_of_the_input_restores_the_limits(tool: Tools, job: Job) -> None:
     before = job.kernel()
     done = tool("dl-apply", "--restore", input=plan_for(job, {"cpus": 0.4}))
     assert done.returncode == 0
@@ -143,14 +143,14 @@ def test_the_end_of_the_input_restores_the_limits_where_asked(tool: Tools, job: 
     assert job.kernel() == before
 
 
-def test_a_broken_plan_restores_the_limits_where_asked(tool: Tools, job: Job) -> None:
+def test_with_restore_a_broken_plan_restores_the_limits(tool: Tools, job: Job) -> None:
     before = job.kernel()
     done = tool("dl-apply", "--restore", input=plan_for(job, {"cpus": 0.4}) + b"junk\n")
     assert done.returncode == 65
     assert job.kernel() == before
 
 
-def test_a_closed_output_restores_the_limits_where_asked(tool: Tools, job: Job) -> None:
+def test_with_restore_a_closed_output_restores_the_limits(tool: Tools, job: Job) -> None:
     before = job.kernel()
     process = begin(tool, job, "--restore")
     assert process.stdin is not None
@@ -164,7 +164,7 @@ def test_a_closed_output_restores_the_limits_where_asked(tool: Tools, job: Job) 
     assert job.kernel() == before
 
 
-def test_restoring_leaves_what_another_run_changed(tool: Tools, job: Job, run: Containers) -> None:
+def test_restore_leaves_the_changes_of_another_run(tool: Tools, job: Job, run: Containers) -> None:
     other = run(name="other")
     assert tool("dl-apply", input=plan_for(other, {"cpus": 0.3})).returncode == 0
     assert tool("dl-apply", "--restore", input=plan_for(job, {"cpus": 0.4})).returncode == 0

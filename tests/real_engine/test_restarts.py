@@ -1,4 +1,4 @@
-"""An engine that restarts under a run: nobody is left paused, or it is said who is.
+"""An engine that restarts during a run: no container stays paused, or an error names it.
 
 On a dockerd of their own, with --live-restore: containers run on, or stay paused, while it is away.
 """
@@ -44,7 +44,7 @@ def module_daemon() -> Iterator[Daemon]:
 
 @pytest.fixture
 def daemon(module_daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Daemon:
-    """An engine that may be stopped; the tools talk to it and to no other."""
+    """An engine that the test may stop; the tools use no other."""
     monkeypatch.setenv("DOCKER_HOST", module_daemon.url)
     return module_daemon
 
@@ -65,7 +65,7 @@ def jobs(run: Containers) -> list[Job]:
 
 @contextmanager
 def rotating(tool: Tools, jobs: list[Job], *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A dl-apply that makes these containers take turns, its input still open."""
+    """Start a dl-apply that gives these containers turns; its input stays open."""
     process = tool.begin("dl-apply", "--patience", "300", *arguments)
     assert process.stdin is not None
     process.stdin.write(turns(*jobs))
@@ -77,7 +77,7 @@ def rotating(tool: Tools, jobs: list[Job], *arguments: str) -> Iterator[subproce
 
 @contextmanager
 def away(daemon: Daemon, number: signal.Signals = signal.SIGTERM) -> Iterator[None]:
-    """The engine is stopped while the block goes on."""
+    """Stop the engine while the block runs."""
     daemon.stop(number)
     try:
         yield
@@ -103,7 +103,7 @@ def test_turns_go_on_after_a_restart(
     assert [state(job) for job in jobs] == ["running"] * 2
 
 
-def test_who_ends_the_run_while_the_engine_is_away_leaves_nobody_paused(
+def test_a_run_that_ends_while_the_engine_is_away_leaves_no_container_paused(
     daemon: Daemon, tool: Tools, jobs: list[Job]
 ) -> None:
     with rotating(tool, jobs, "--restore") as process:
@@ -133,7 +133,7 @@ def test_limits_are_restored_after_a_restart(daemon: Daemon, tool: Tools, run: C
     assert job.kernel() == before
 
 
-def test_an_engine_that_stays_away_is_said_with_who_is_paused_and_what_to_do(
+def test_an_error_names_paused_containers_of_an_engine_that_stays_away(
     daemon: Daemon, tool: Tools, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DLTOOLS_PATIENCE", "1")
@@ -155,9 +155,9 @@ def test_an_engine_that_stays_away_is_said_with_who_is_paused_and_what_to_do(
         assert done.returncode == 0
         assert f"docker unpause {stuck[0]}" in complaint(done.stderr)
     done = tool("dl-apply", "--status")
-    held = {record["container"]["name"]: record for record in records(done.stdout)}
-    assert held[stuck[0]]["now"]["state"] == "paused"
-    assert not held[stuck[0]]["run"]["alive"]
+    changed = {record["container"]["name"]: record for record in records(done.stdout)}
+    assert changed[stuck[0]]["now"]["state"] == "paused"
+    assert not changed[stuck[0]]["run"]["alive"]
     assert stuck[0] in complaint(done.stderr)
 
     done = tool("dl-apply", "--undo")
@@ -191,7 +191,7 @@ def test_the_pipe_outlives_a_restart(
     assert [state(job) for job in (*jobs, third)] == ["running"] * 3
 
 
-def test_a_stream_of_samples_loses_and_doubles_nothing(
+def test_a_stream_of_samples_loses_and_repeats_nothing(
     daemon: Daemon, tool: Tools, run: Containers
 ) -> None:
     job = run("i=0; while :; do i=$((i+1)); echo step $i loss: 0.5; usleep 100000; done")

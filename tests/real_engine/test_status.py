@@ -1,4 +1,4 @@
-"""What is held is told: who, since when, by which run; in tables and in observations."""
+"""Which containers are changed, since when and by which run: in --status, tables, observations."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ def status(tool: Tools, *arguments: str) -> list[dict[str, Any]]:
     return records(done.stdout)
 
 
-def test_who_is_changed_since_when_and_by_which_run(
+def test_a_changed_container_since_when_and_by_which_run(
     run: Containers, tool: Tools, state: Path
 ) -> None:
     job = run()
     begun = datetime.now(UTC).replace(microsecond=0)
     tool("dl-apply", "--format", "jsonl", input=plan_for(job, {"cpu_weight": 10}))
-    (held,) = status(tool)
-    assert held["container"] == {"id": job.id, "name": job.name}
-    assert held["found"] == {"cpus": None, "cpu_weight": 1024, "cpuset": None}
-    assert held["now"]["cpu_weight"] == pytest.approx(10, abs=0.3)
-    assert begun <= datetime.fromisoformat(held["since"]) <= datetime.now(UTC)
-    assert held["run"]["policy"] == "test"
-    assert held["run"]["command"] == "dl-apply --format jsonl"
-    assert not held["run"]["alive"]
-    assert held["state_dir"] == str(state)
+    (changed,) = status(tool)
+    assert changed["container"] == {"id": job.id, "name": job.name}
+    assert changed["found"] == {"cpus": None, "cpu_weight": 1024, "cpuset": None}
+    assert changed["now"]["cpu_weight"] == pytest.approx(10, abs=0.3)
+    assert begun <= datetime.fromisoformat(changed["since"]) <= datetime.now(UTC)
+    assert changed["run"]["policy"] == "test"
+    assert changed["run"]["command"] == "dl-apply --format jsonl"
+    assert not changed["run"]["alive"]
+    assert changed["state_dir"] == str(state)
     tool("dl-apply", "--undo")
     assert "nothing to undo" in complaint(tool("dl-apply", "--status").stderr)
 
 
-def test_turns_are_told_and_the_run_that_holds_them(run: Containers, tool: Tools) -> None:
+def test_turns_and_the_run_that_gives_them(run: Containers, tool: Tools) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs, "--restore") as process:
-        held = status(tool)
-        assert [one["now"]["turn_s"] for one in held] == [0.5, 0.5]
-        assert {one["run"]["pid"] for one in held} == {process.pid}
-        assert all(one["run"]["alive"] for one in held)
-        assert {one["now"]["state"] for one in held} <= {"running", "paused"}
+        changed = status(tool)
+        assert [one["now"]["turn_s"] for one in changed] == [0.5, 0.5]
+        assert {one["run"]["pid"] for one in changed} == {process.pid}
+        assert all(one["run"]["alive"] for one in changed)
+        assert {one["now"]["state"] for one in changed} <= {"running", "paused"}
         process.terminate()
         process.communicate(timeout=20)
     assert tool("dl-apply", "--status").stdout == b""
 
 
-def test_the_table_tells_it_too(run: Containers, tool: Tools, state: Path) -> None:
+def test_the_table_shows_it_too(run: Containers, tool: Tools, state: Path) -> None:
     job = run()
     tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
     text = tool("dl-apply", "--status", "--format", "table", env={"COLUMNS": "160"}).stdout.decode()
@@ -78,20 +78,20 @@ def test_status_changes_nothing_and_needs_no_lock(run: Containers, tool: Tools) 
     tool("dl-apply", "--undo")
 
 
-def test_an_entry_of_an_earlier_version_is_told(run: Containers, tool: Tools, state: Path) -> None:
+def test_an_entry_of_an_earlier_version_is_shown(run: Containers, tool: Tools, state: Path) -> None:
     job = run()
     tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
     (path,) = (state / "journal").glob("*.json")
     data = json.loads(path.read_text())
     del data["since"], data["run"]
     path.write_text(json.dumps(data))
-    (held,) = status(tool)
-    assert held["since"] is None
-    assert held["run"]["pid"] == 0
+    (changed,) = status(tool)
+    assert changed["since"] is None
+    assert changed["run"]["pid"] == 0
     tool("dl-apply", "--undo")
 
 
-def test_an_undo_without_entries_says_where_it_looked_and_who_is_changed(
+def test_an_undo_without_entries_names_its_journal_and_unusual_settings(
     run: Containers, tool: Tools, state: Path, tmp_path: Path
 ) -> None:
     job = run()
@@ -109,7 +109,9 @@ def test_an_undo_without_entries_says_where_it_looked_and_who_is_changed(
     assert [result["status"] for result in records(done.stdout)] == ["applied"]
 
 
-def test_entries_in_another_place_are_counted(run: Containers, tool: Tools, tmp_path: Path) -> None:
+def test_entries_in_another_directory_are_counted(
+    run: Containers, tool: Tools, tmp_path: Path
+) -> None:
     job = run()
     home = tmp_path / "home"
     old = home / ".local" / "state" / "dltools"
@@ -120,7 +122,7 @@ def test_entries_in_another_place_are_counted(run: Containers, tool: Tools, tmp_
     tool("dl-apply", "--undo", "--state-dir", old)
 
 
-ADOPTING = """
+MOVING = """
 import sys
 from pathlib import Path
 from dltools.engine import state_directory
@@ -130,10 +132,8 @@ from dltools.cli.apply import main; main()
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root's place has moved")
-def test_root_s_journal_at_home_is_brought_along(
-    run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's directory has changed")
+def test_root_s_journal_at_home_is_moved(run: Containers, tool: Tools, tmp_path: Path) -> None:
     import subprocess
     import sys
 
@@ -144,14 +144,14 @@ def test_root_s_journal_at_home_is_brought_along(
     old = home / ".local" / "state" / "dltools"
     tool("dl-apply", "--state-dir", old, input=plan_for(job, {"cpu_weight": 10}))
     env = environment(HOME=str(home), XDG_STATE_HOME="")
-    done = subprocess.run([sys.executable, "-c", ADOPTING, str(system), "--undo"],
+    done = subprocess.run([sys.executable, "-c", MOVING, str(system), "--undo"],
                           capture_output=True, env=env)  # fmt: skip
     assert [result["status"] for result in records(done.stdout)] == ["applied"]
     assert f"moved 1 entries from {old} to {system}" in complaint(done.stderr)
     assert job.kernel_weight == 1024
 
 
-def test_observations_plans_and_reports_tell_weights_lists_pauses_and_turns(
+def test_observations_plans_and_reports_show_weights_lists_pauses_and_turns(
     run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
     heavy, listed, paused, free = (run(SPEAK, name=n) for n in ("heavy", "listed", "still", "free"))

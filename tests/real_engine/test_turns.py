@@ -1,4 +1,4 @@
-"""CPU lists, pauses and turns on a real engine: set, watched, undone, and mended after kill -9."""
+"""CPU lists, pauses and turns on a real engine: applied, undone, and ended after kill -9."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def turns(*jobs: Job, seconds: float = 0.5) -> bytes:
 
 
 def running_threads(job: Job) -> int:
-    """How many of a container's threads want a CPU."""
+    """Return how many of a container's threads want a CPU."""
     pids = (job.directory("cpu") / "cgroup.procs").read_text().split()
     stats = [Path(f"/proc/{pid}/stat").read_text() for pid in pids]
     return sum(stat.rpartition(")")[2].split()[0] == "R" for stat in stats)
@@ -47,7 +47,7 @@ def state(job: Job) -> str:
 
 
 def changes(jobs: list[Job]) -> list[tuple[str, Job]]:
-    """Who was paused or unpaused, in order, as the engine tells it."""
+    """Return which containers were paused or unpaused, in order, from the engine's events."""
     by_id = {job.id: job for job in jobs}
     until = int(time.time()) + 1
     of_these = {"container": list(by_id), "event": ["pause", "unpause"]}
@@ -56,7 +56,7 @@ def changes(jobs: list[Job]) -> list[tuple[str, Job]]:
 
 
 def ran_alone(jobs: list[Job]) -> list[Job]:
-    """Who ran alone, in order. Fails where two ran at once after the first had begun."""
+    """Return which containers ran alone, in order. Fail if two ran at once after the first turn."""
     running, alone = set(jobs), []
     for what, job in changes(jobs):
         (running.remove if what == "pause" else running.add)(job)
@@ -70,7 +70,7 @@ def ran_alone(jobs: list[Job]) -> list[Job]:
 def rotating(
     tool: Tools, jobs: list[Job], *arguments: str, seconds: float = 0.5
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A dl-apply that holds a rotation of these containers, its input still open."""
+    """Start a dl-apply that gives these containers turns; its input stays open."""
     process = tool.begin("dl-apply", *arguments)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -104,7 +104,7 @@ def test_a_cpu_list_is_set_and_undone(run: Containers, tool: Tools) -> None:
         assert job.kernel() == before
 
 
-def test_no_list_is_set_below_the_busy_threads(run: Containers, tool: Tools) -> None:
+def test_a_list_shorter_than_the_busy_threads_is_skipped(run: Containers, tool: Tools) -> None:
     job = run(f"({SPIN}) & ({SPIN}) & wait")
     eventually(lambda: running_threads(job), lambda running: running == 2)
     before = job.kernel()
@@ -114,7 +114,7 @@ def test_no_list_is_set_below_the_busy_threads(run: Containers, tool: Tools) -> 
     assert job.kernel() == before
 
 
-def test_a_list_may_grow_again_whatever_runs(run: Containers, tool: Tools) -> None:
+def test_a_list_can_grow_whatever_runs(run: Containers, tool: Tools) -> None:
     job = run(SPIN, cpuset_cpus="0")
     (result,) = records(tool("dl-apply", input=plan_for(job, {"cpuset": None})).stdout)
     assert (result["status"], result["before"]["cpuset"]) == ("applied", "0")
@@ -132,7 +132,7 @@ def test_cpus_that_are_not_there_are_skipped(run: Containers, tool: Tools, cpus:
 # Pauses
 
 
-def test_a_pause_is_made_journalled_and_undone(run: Containers, tool: Tools) -> None:
+def test_a_pause_is_applied_journalled_and_undone(run: Containers, tool: Tools) -> None:
     job = run()
     (result,) = records(tool("dl-apply", input=plan((Op.PAUSE, job, {}))).stdout)
     assert (result["status"], result["after"]) == ("applied", {"state": "paused"})
@@ -145,7 +145,9 @@ def test_a_pause_is_made_journalled_and_undone(run: Containers, tool: Tools) -> 
     assert records(tool("dl-apply", "--undo").stdout) == []
 
 
-def test_what_its_owner_has_paused_is_paused_again(run: Containers, tool: Tools) -> None:
+def test_a_container_that_its_owner_had_paused_is_paused_again(
+    run: Containers, tool: Tools
+) -> None:
     job = run()
     api().pause(job.id)
     records(tool("dl-apply", input=plan((Op.UNPAUSE, job, {}))).stdout)
@@ -155,7 +157,7 @@ def test_what_its_owner_has_paused_is_paused_again(run: Containers, tool: Tools)
     api().unpause(job.id)
 
 
-def test_an_owner_s_later_pause_is_left_alone(run: Containers, tool: Tools) -> None:
+def test_a_later_pause_by_the_owner_is_left_alone(run: Containers, tool: Tools) -> None:
     job = run()
     tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
     api().pause(job.id)
@@ -167,7 +169,9 @@ def test_an_owner_s_later_pause_is_left_alone(run: Containers, tool: Tools) -> N
 # Turns
 
 
-def test_each_gets_its_turn_and_never_two_at_once(run: Containers, tool: Tools) -> None:
+def test_each_container_gets_its_turn_and_two_never_run_at_once(
+    run: Containers, tool: Tools
+) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b", "c")]
     with rotating(tool, jobs) as process:
         turns_taken = eventually(lambda: ran_alone(jobs), lambda taken: len(taken) >= 9)
@@ -178,7 +182,7 @@ def test_each_gets_its_turn_and_never_two_at_once(run: Containers, tool: Tools) 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_nobody_is_left_paused_when_it_ends(
+def test_no_container_stays_paused_after_a_signal(
     run: Containers, tool: Tools, number: signal.Signals
 ) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
@@ -188,9 +192,9 @@ def test_nobody_is_left_paused_when_it_ends(
     assert [state(job) for job in jobs] == ["running"] * 2
 
 
-@pytest.mark.parametrize("mend", [("--undo",), ()])
-def test_after_kill_9_the_next_run_mends(
-    run: Containers, tool: Tools, mend: tuple[str, ...]
+@pytest.mark.parametrize("arguments", [("--undo",), ()])
+def test_after_kill_9_the_next_run_unpauses(
+    run: Containers, tool: Tools, arguments: tuple[str, ...]
 ) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs, seconds=600) as process:
@@ -198,16 +202,14 @@ def test_after_kill_9_the_next_run_mends(
         process.wait(120)
     assert sorted(state(job) for job in jobs) == ["paused", "running"]
     other = run(name="other")
-    done = tool("dl-apply", *mend, input=b"" if mend else plan_for(other, {"cpus": 0.5}))
+    done = tool("dl-apply", *arguments, input=b"" if arguments else plan_for(other, {"cpus": 0.5}))
     assert done.returncode == 0
     assert "an earlier dl-apply had left it paused" in complaint(done.stderr)
     assert [state(job) for job in jobs] == ["running"] * 2
-    assert b"left paused" not in tool("dl-apply", *mend, input=plan()).stderr
+    assert b"left paused" not in tool("dl-apply", *arguments, input=plan()).stderr
 
 
-def test_it_ends_by_itself_when_nobody_waits_any_more(
-    run: Containers, tool: Tools, gate: Gate
-) -> None:
+def test_it_ends_when_no_container_waits(run: Containers, tool: Tools, gate: Gate) -> None:
     jobs = [run(gate.passed(), name=name, **gate.limits) for name in ("a", "b")]
     with rotating(tool, jobs) as process:
         threading.Timer(1, gate.open).start()
@@ -216,7 +218,7 @@ def test_it_ends_by_itself_when_nobody_waits_any_more(
     eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"exited"})
 
 
-def test_it_holds_for_as_long_as_it_is_told(run: Containers, tool: Tools) -> None:
+def test_turns_continue_as_long_as_hold_says(run: Containers, tool: Tools) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     begun = time.monotonic()
     assert tool("dl-apply", "--hold", "2s", input=turns(*jobs)).returncode == 0
@@ -242,9 +244,7 @@ def test_the_same_plan_again_changes_nothing(run: Containers, tool: Tools) -> No
     assert statuses == ["applied"] * 2 + ["unchanged"] * 2
 
 
-def test_who_serves_is_protected_or_paused_by_its_owner_takes_no_turn(
-    run: Containers, tool: Tools
-) -> None:
+def test_serving_protected_and_paused_containers_take_no_turn(run: Containers, tool: Tools) -> None:
     serves = run(SPIN, name="serves", labels={"dltools.qoe": "0.2"})
     protected = run(SPIN, name="protected", labels={"dltools.protect": "1"})
     paused = run(SPIN, name="paused")
@@ -256,7 +256,7 @@ def test_who_serves_is_protected_or_paused_by_its_owner_takes_no_turn(
     api().unpause(paused.id)
 
 
-def test_a_dry_run_pauses_nobody(run: Containers, tool: Tools) -> None:
+def test_a_dry_run_pauses_no_container(run: Containers, tool: Tools) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     done = tool("dl-apply", "--dry-run", input=turns(*jobs))
     assert [result["status"] for result in records(done.stdout)] == ["planned"] * 2

@@ -1,4 +1,4 @@
-"""dl-apply --undo: every container exactly as it was found, whatever happened meanwhile."""
+"""dl-apply --undo restores every container exactly, whatever happened meanwhile."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def entries(state: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_bytes()) for path in (state / "journal").glob("*.json")]
 
 
-def test_the_kernel_s_files_are_as_they_were_and_stay_so(change: Any, undo: Any, job: Job) -> None:
+def test_the_kernel_s_files_are_restored_and_stay_so(change: Any, undo: Any, job: Job) -> None:
     before = job.kernel()
     change(job, {"cpus": 0.4, "cpu_weight": 300})
     assert job.kernel() != before
@@ -78,7 +78,7 @@ def job_cores(kernel: dict[str, str]) -> float:
     return int(kernel["cpu.cfs_quota_us"]) / int(kernel["cpu.cfs_period_us"])
 
 
-def test_a_container_that_restarted_meanwhile(change: Any, undo: Any, job: Job) -> None:
+def test_a_restarted_container_is_restored(change: Any, undo: Any, job: Job) -> None:
     before = job.kernel()
     change(job, {"cpus": 0.4, "cpu_weight": 300})
     job.restart()
@@ -87,7 +87,7 @@ def test_a_container_that_restarted_meanwhile(change: Any, undo: Any, job: Job) 
     assert job.kernel() == before
 
 
-def test_a_container_that_stopped_meanwhile(change: Any, undo: Any, job: Job) -> None:
+def test_a_stopped_container_is_restored(change: Any, undo: Any, job: Job) -> None:
     before = job.kernel()
     change(job, {"cpus": 0.4, "cpu_weight": 300})
     job.stop()
@@ -96,7 +96,7 @@ def test_a_container_that_stopped_meanwhile(change: Any, undo: Any, job: Job) ->
     assert job.kernel() == before
 
 
-def test_a_paused_container(change: Any, undo: Any, run: Containers) -> None:
+def test_a_paused_container_is_restored(change: Any, undo: Any, run: Containers) -> None:
     job = run(nano_cpus=1_500_000_000)
     before = job.kernel()
     change(job, {"cpus": 0.4})
@@ -118,7 +118,7 @@ def test_a_paused_container(change: Any, undo: Any, run: Containers) -> None:
 def test_a_last_change_within_the_tolerance_is_undone_too(
     change: Any, undo: Any, run: Containers, start: dict[str, Any], steps: list[Settings]
 ) -> None:
-    """What counts as the same when applying is not the same when undoing."""
+    """Applying has a tolerance, undoing has none."""
     job = run(**start)
     before = job.kernel()
     change(job, *steps)
@@ -126,7 +126,7 @@ def test_a_last_change_within_the_tolerance_is_undone_too(
     assert job.kernel() == before
 
 
-def test_the_journal_holds_the_first_original(change: Any, run: Containers, state: Path) -> None:
+def test_the_journal_keeps_the_first_settings(change: Any, run: Containers, state: Path) -> None:
     job = run(nano_cpus=1_500_000_000)
     change(job, {"cpus": 0.4})
     first = entries(state)
@@ -138,7 +138,7 @@ def test_the_journal_holds_the_first_original(change: Any, run: Containers, stat
     assert entry["fields"]["NanoCpus"] == 1_500_000_000
 
 
-def test_twice_is_once(change: Any, undo: Any, run: Containers) -> None:
+def test_a_second_undo_changes_nothing(change: Any, undo: Any, run: Containers) -> None:
     job = run()
     change(job, {"cpus": 0.4})
     assert undo() == ["applied"]
@@ -148,11 +148,11 @@ def test_twice_is_once(change: Any, undo: Any, run: Containers) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_nothing_to_undo_is_fine(undo: Any) -> None:
+def test_nothing_to_undo_is_no_failure(undo: Any) -> None:
     assert undo() == []
 
 
-def test_several_containers(change: Any, undo: Any, run: Containers) -> None:
+def test_several_containers_are_restored(change: Any, undo: Any, run: Containers) -> None:
     jobs = [run(name=name, **STARTS[name]) for name in ("none", "cpus", "shares")]
     before = [job.kernel() for job in jobs]
     for job in jobs:
@@ -171,7 +171,7 @@ def test_a_container_that_is_gone_leaves_the_journal(
     assert entries(state) == []
 
 
-def test_what_somebody_put_back_by_hand_leaves_the_journal(
+def test_a_container_that_was_restored_by_hand_leaves_the_journal(
     change: Any, undo: Any, run: Containers, state: Path
 ) -> None:
     job = run(nano_cpus=500_000_000)

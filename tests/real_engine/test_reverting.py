@@ -1,4 +1,4 @@
-"""What cannot be is refused before anything is sent; what has failed half-way is taken back."""
+"""Impossible settings are refused before anything is sent; failed changes are reverted."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def job(request: pytest.FixtureRequest, run: Containers) -> Job:
 
 
 def record(job: Job) -> dict[str, Any]:
-    """What the engine has noted of a container's limits."""
+    """Return the limits on the engine's record."""
     config = job.inspect().host_config
     return {name: config[name] for name in FIELDS}
 
 
 def by_effect(job: Job) -> dict[str, Any]:
-    """The same by what a restart would make of it."""
+    """Return the limits that a restart would bring about."""
     shown, every = record(job), {"", f"0-{job.engine.cpus - 1}"}
     cores = job.shown_cpus
     return {
@@ -58,7 +58,7 @@ def entries(state: Path) -> list[Path]:
      {"cpu_weight": 262_145}, {"cpus": 1e-9, "cpu_weight": 300}],
     ids=str,
 )  # fmt: skip
-def test_what_is_out_of_bounds_is_refused_before_it_is_sent(
+def test_settings_out_of_bounds_are_refused_before_they_are_sent(
     run: Containers, tool: Tools, state: Path, wanted: Settings
 ) -> None:
     for start in ({}, {"nano_cpus": 500_000_000}):
@@ -75,14 +75,14 @@ def test_what_is_out_of_bounds_is_refused_before_it_is_sent(
 
 
 @pytest.mark.parametrize("cpus", [0.01, 1.5])
-def test_what_is_at_the_bounds_is_applied(run: Containers, tool: Tools, cpus: float) -> None:
+def test_settings_at_the_bounds_are_applied(run: Containers, tool: Tools, cpus: float) -> None:
     job = run(nano_cpus=500_000_000)
     for wanted in ({"cpus": cpus}, {"cpu_weight": 2}, {"cpu_weight": 262_144}):
         (result,) = records(tool("dl-apply", input=plan_for(job, wanted)).stdout)
         assert (result["status"], result["error"]) == ("applied", None)
 
 
-def test_more_cpus_than_there_are_take_the_quota_off(job: Job, tool: Tools) -> None:
+def test_a_quota_of_more_cpus_than_there_are_removes_the_quota(job: Job, tool: Tools) -> None:
     (result,) = records(tool("dl-apply", input=plan_for(job, {"cpus": 1000})).stdout)
     assert result["status"] in ("applied", "unchanged")
     assert result["after"] == {"cpus": None}
@@ -102,7 +102,7 @@ def apply(actuator: Actuator, job: Job, wanted: Settings) -> Any:
 
 @pytest.fixture
 def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Send what no kernel takes, as a bug or an older kernel's bounds would."""
+    """Send what no kernel takes, as with a bug, or an older kernel's bounds."""
     monkeypatch.setattr("dltools.apply.comparison.out_of_bounds", lambda _: None)
 
 
@@ -112,10 +112,10 @@ def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     [{"cpus": 1e-9}, {"cpu_weight": 10.7}, {"cpus": 1e-9, "cpu_weight": 300, "cpuset": "0-1"}],
     ids=str,
 )
-def test_what_failed_is_taken_back_at_once(
+def test_a_failed_change_is_reverted_at_once(
     actuator: Actuator, job: Job, state: Path, wanted: Settings
 ) -> None:
-    """In the engine's record, of which the kernel knows nothing, and in the kernel's files."""
+    """On the engine's record, which the kernel does not know, and in the kernel's files."""
     before, kernel = by_effect(job), job.kernel()
     result = apply(actuator, job, wanted)
     assert result.status is Status.FAILED
@@ -128,7 +128,7 @@ def test_what_failed_is_taken_back_at_once(
 
 
 @pytest.mark.usefixtures("unbounded")
-def test_only_what_failed_is_taken_back(actuator: Actuator, run: Containers) -> None:
+def test_only_the_failed_change_is_reverted(actuator: Actuator, run: Containers) -> None:
     job = run(nano_cpus=500_000_000)
     kernel = job.kernel()
     assert apply(actuator, job, {"cpus": 1.2, "cpu_weight": 300}).status is Status.APPLIED
@@ -139,10 +139,10 @@ def test_only_what_failed_is_taken_back(actuator: Actuator, run: Containers) -> 
     assert job.kernel() == kernel
 
 
-def test_an_update_that_breaks_off_half_way_is_taken_back(
+def test_an_update_that_fails_half_way_is_reverted(
     actuator: Actuator, run: Containers, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The engine answers with a refusal after it has noted and set a part."""
+    """The engine refuses after it has recorded and set a part."""
     job = run(nano_cpus=500_000_000)
     before, kernel = record(job), job.kernel()
     update = Engine.update
@@ -160,7 +160,7 @@ def test_an_update_that_breaks_off_half_way_is_taken_back(
 
 
 def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
-    """Leave an entry in the journal and a record that an earlier version would have left."""
+    """Leave an entry and a record as an earlier version would have left them."""
     engine = actuator.engine
     originals = Originals(engine, Journal(state / "journal"), ApplyRun())
     originals.record(originals.describe(Locator(engine).find(job.id)))
@@ -170,7 +170,7 @@ def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
 @pytest.mark.parametrize(
     "start", [{}, {"nano_cpus": 500_000_000}, {"cpu_shares": 512}, {"cpuset_cpus": "0"}], ids=str
 )
-def test_a_record_that_was_damaged_before_is_healed(
+def test_a_damaged_record_is_repaired(
     actuator: Actuator, tool: Tools, run: Containers, state: Path, start: dict[str, Any]
 ) -> None:
     """NanoCpus 1: the kernel never had it, and the engine refuses every CpuQuota beside it."""
@@ -189,7 +189,7 @@ def test_a_record_that_was_damaged_before_is_healed(
                                                  job.kernel_cpus == job.engine.cpus)  # fmt: skip
 
 
-def test_a_damaged_entry_of_an_earlier_version_is_read(
+def test_an_entry_of_an_earlier_version_repairs_a_damaged_record(
     actuator: Actuator, run: Containers, state: Path
 ) -> None:
     job = run(nano_cpus=500_000_000)
