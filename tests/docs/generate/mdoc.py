@@ -12,6 +12,7 @@ _WORD = re.compile(
     r"^(?P<before>[(]*)(?:(?P<option>--?[a-z][a-z-]*)|" + _PAGES + r"|(?P<value>[A-Z/|]+))"
     r"(?P<after>[,.;:)]*)$"
 )
+_SENTENCE_END = re.compile(r"(?<=[a-z0-9)\]'][.?]) +(?=[-A-Z0-9]|[a-z]+:)")
 _SECTIONS = {"dltools-observations": "5", "dltools-plan": "5", "dltools-workload": "5",
              "dltools-policies": "7"}  # fmt: skip
 
@@ -20,7 +21,9 @@ def paragraph(text: str, page: str, values: Collection[str] = ()) -> str:
     """Return a text as lines of mdoc, for `page`; `values` are the words that name an option's
     value."""
     lines: list[str] = []
-    for sentence in re.split(r"(?<=[a-z0-9)\]'][.?]) +(?=[-A-Z0-9])", " ".join(text.split())):
+    for sentence in re.split(
+        r"(?<=[a-z0-9)\]'][.?]) +(?=[-A-Z0-9]|[a-z]+:)", " ".join(text.split())
+    ):
         words: list[str] = []
         for word in sentence.split(" "):
             if macro := _macro(word, page, values):

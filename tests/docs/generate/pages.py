@@ -52,14 +52,18 @@ def _item(tool: Tool, option: Option) -> str:
     names = " , ".join(f"Fl {names_of(name)}" for name in option.names)
     if option.long == "--help":
         return f".It {names}\nPrint a summary of the options and exit."
-    words = option.metavar.replace("[", " ").replace("]", " ").replace("=", " ")
-    values = {*words.replace("|", " ").replace("/", " ").replace(":", " ").split(), option.metavar}
     more = [option.help]
     if option.least is not None:
         more.append(f"At least {option.least:g}.")
     if option.default:
         more.append(f"The default is {option.default}.")
-    return f".It {names}{_value(option)}\n{paragraph(' '.join(more), tool.name, values)}"
+    return f".It {names}{_value(option)}\n{paragraph(' '.join(more), tool.name, _values(tool))}"
+
+
+def _values(tool: Tool) -> set[str]:
+    """Return the words by which the help of a tool names values: FILE, TIME, KIND, ..."""
+    metavars = [tool.argument, *(option.metavar for option in tool.options)]
+    return {word for metavar in metavars for word in re.findall(r"[A-Z]+", metavar)}
 
 
 def _value(option: Option) -> str:
