@@ -19,7 +19,7 @@ from dltools.observations.containers import ContainerRecord, CpuUse, SeriesPoint
 from dltools.plan.policy.targets import parse
 from dltools.sim.contention import speed
 from dltools.sim.curve import LearningCurve
-from dltools.sim.workload import HostSpec, Job, Workload, checked
+from dltools.sim.workload import HostSpec, Job, Workload, workload_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ _UseByTime = Mapping[float, float]
 """Cores that all containers of a host used, by the time of the sample up to which they did."""
 
 
-def workload(table: pa.Table, name: str) -> Workload:
+def recorded_workload(table: pa.Table, name: str) -> Workload:
     """Return the jobs and hosts of a recording. Raises `DataError` where no container has a CPU
     counter."""
     records = read_containers(table)
@@ -48,7 +48,7 @@ def workload(table: pa.Table, name: str) -> Workload:
     if not jobs:
         raise DataError(f"{name}: no container has CPU counters, so no job can be run again")
     hosts = [HostSpec(host, count) for host, count in sorted(cpus.items())]
-    return checked(_with_unique_names(jobs), hosts, name)
+    return workload_of(_with_unique_names(jobs), hosts, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""What no policy can beat: bounds from knowing all works and arrivals beforehand.
+"""Times that no policy can beat, from knowing all works and arrivals beforehand.
 
-The machines are taken as one that serves a job at a time with all CPUs, which can do whatever they
-can: its shortest remaining time first has the least mean completion time (Schrage 1968). Contention
+The hosts are taken as one that serves a job at a time with all CPUs. It can do all that they can;
+shortest remaining time first gives it the least mean completion time (Schrage 1968), and contention
 costs it nothing. And no job ends before its arrival plus its work at full speed.
 """
 
@@ -23,14 +23,14 @@ def completions(workload: Workload, works: Sequence[float] | None = None) -> flo
     asked = [job.work for job in jobs] if works is None else list(works)
     pooled = _srpt(
         [(job.arrival, work) for job, work in zip(jobs, asked, strict=True)],
-        math.fsum(node.cpus for node in workload.nodes),
+        math.fsum(host.cpus for host in workload.hosts),
     )
     alone = [_alone(job, workload, work) for job, work in zip(jobs, asked, strict=True)]
     return max(pooled, math.fsum(alone) / len(jobs))
 
 
 def alone(job: Job, workload: Workload) -> float:
-    """Return the seconds that a training takes on the largest machine without any other."""
+    """Return the seconds that a training takes alone on the largest host."""
     return job.startup + _alone(job, workload, job.work)
 
 
@@ -39,7 +39,7 @@ def makespan(workload: Workload) -> float:
     trainings = [job for job in workload.jobs if not job.serves]
     if not trainings:
         return math.nan
-    speed = math.fsum(node.cpus for node in workload.nodes)
+    speed = math.fsum(host.cpus for host in workload.hosts)
     end, clock = 0.0, 0.0
     for job in trainings:
         clock = max(clock, job.arrival) + job.work / speed
@@ -48,7 +48,7 @@ def makespan(workload: Workload) -> float:
 
 
 def _alone(job: Job, workload: Workload, work: float) -> float:
-    return work / min(float(job.threads), max(node.cpus for node in workload.nodes))
+    return work / min(float(job.threads), max(host.cpus for host in workload.hosts))
 
 
 def _srpt(jobs: Sequence[tuple[float, float]], speed: float) -> float:

@@ -21,7 +21,7 @@ BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Recorder:
-    """An observer of `Simulation` that collects a sample of a host whenever it is called."""
+    """Collects a sample of a host whenever it is called, as `Observer.observe`."""
 
     def __init__(self) -> None:
         """Nothing is recorded yet."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from dltools.observations.outcomes import JobResult
@@ -26,8 +27,14 @@ from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import Job, Workload
 
-Observer = Callable[[float, SimulatedHost], None]
-"""Called with a time (seconds) and a host that has been brought up to it."""
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Calls `observe` with a time (s) and a host that has been brought up to it, for each host
+    every `every_s` seconds. It changes nothing."""
+
+    observe: Callable[[float, SimulatedHost], None]
+    every_s: float = 5.0
 
 
 class Simulation:
@@ -42,12 +49,8 @@ class Simulation:
         *,
         clairvoyant: bool = False,
         observer: Observer | None = None,
-        every_s: float = 5.0,
     ) -> None:
-        """`clairvoyant` lets the policy know how many epochs each job will train.
-
-        `observer` is called for each host every `every_s` seconds; it changes nothing.
-        """
+        """`clairvoyant` lets the policy know how many epochs each job will train."""
         self._rounds = Rounds(policy, parameters, options, {})
         self._requirements = self._rounds.requirements
         self._reports_all = bool(
@@ -55,10 +58,9 @@ class Simulation:
         )
         self._clairvoyant = clairvoyant
         self._observer = observer
-        self._every_s = every_s
         is_observed = observer is not None
         self._hosts = {spec.name: SimulatedHost(spec, is_observed=is_observed)
-                       for spec in workload.nodes}  # fmt: skip
+                       for spec in workload.hosts}  # fmt: skip
         self._placement = Placement(self._hosts.values())
         self._jobs = workload.jobs
         self._results: dict[str, JobResult] = {}
@@ -96,11 +98,12 @@ class Simulation:
             self._observe(event.host, now)
 
     def _observe(self, host: SimulatedHost, now: float) -> None:
+        if self._observer is None:
+            return
         host.advance(now, reports_all=True)
-        if self._observer is not None:
-            self._observer(now, host)
+        self._observer.observe(now, host)
         if self._agenda.has_work():
-            self._agenda.add(now + self._every_s, Observation(host))
+            self._agenda.add(now + self._observer.every_s, Observation(host))
 
     def _bring_up_to(self, host: SimulatedHost, now: float) -> None:
         """Let a host's jobs work until now, and take away those that have ended."""

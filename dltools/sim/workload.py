@@ -1,4 +1,4 @@
-"""Jobs and nodes of a simulation."""
+"""Jobs and hosts of a simulation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from dltools.sim.curve import LearningCurve
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job. `arrival` in seconds; `work` in useful CPU seconds; `epochs` is how often it reports
-    its metric; `startup` the seconds on one CPU before its first work. `first` and `final` are
-    targets of the curve's metric. With `request` (CPU seconds) it serves for `duration` seconds
-    instead: one request after the other, `think` seconds apart, to be answered in `qoe` seconds.
-    `memory` in bytes and `gpus` are what nobody else may have while it runs. `checkpoint` is how
-    many seconds it takes to stop and start elsewhere; `spin` how much of the measured contention
-    its threads suffer, from 0 (they sleep at barriers) to 1 (they spin). `seed` makes the noise of
-    its curve another."""
+    """One job.
+
+    `arrival`: seconds. `work`: useful CPU seconds. `epochs`: how often it reports its metric.
+    `startup`: seconds on one CPU before its first work. `memory` (bytes) and `gpus` are its own
+    while it runs. `first` and `final`: targets of the curve's metric.
+    With `request` (CPU seconds) it serves for `duration` seconds instead of training: one request
+    after the other, `think` seconds apart, to be answered in `qoe` seconds.
+    `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the part of the
+    measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
+    `seed` gives its curve another noise.
+    """
 
     name: str
     arrival: float = 0.0
@@ -45,7 +48,7 @@ class Job:
         return self.request > 0
 
     def reported(self, epoch: int) -> float:
-        """Return the value of its metric that it says after an epoch, from 1."""
+        """Return the value that it reports after an epoch, from 1."""
         name = f"{self.name} {self.seed}" if self.seed else self.name
         return self.curve.reported(epoch / self.epochs, name, epoch)
 
@@ -63,7 +66,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
-    """One machine: `memory` in bytes, 0 for as much as anybody wants; `gpus` to be handed out."""
+    """One host: its `memory` in bytes (0: as much as jobs ask for), and how many `gpus` it has."""
 
     name: str
     cpus: float
@@ -71,31 +74,31 @@ class HostSpec:
     gpus: int = 0
 
     def holds(self, job: Job, memory: int = 0, gpus: int = 0) -> bool:
-        """Tell whether a job has room beside what is taken already."""
+        """Tell whether a job has room where so much is in use already."""
         roomy = not self.memory or memory + job.memory <= self.memory
         return roomy and gpus + job.gpus <= self.gpus
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs in order of arrival, and the machines they run on."""
+    """Jobs in order of arrival, and the hosts that they run on."""
 
     jobs: tuple[Job, ...]
-    nodes: tuple[HostSpec, ...]
+    hosts: tuple[HostSpec, ...]
 
 
-def checked(jobs: Sequence[Job], nodes: Sequence[HostSpec], name: str) -> Workload:
+def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Workload:
     """Return a workload in order of arrival. Raises `DataError` where there is no job, for names
-    that come twice, and for a job that fits no machine."""
+    that come twice, and for a job that fits no host; `name` says where they come from."""
     if not jobs:
         raise DataError(f"{name}: no jobs")
-    for kind, names in (("job", [j.name for j in jobs]), ("node", [n.name for n in nodes])):
+    for kind, names in (("job", [j.name for j in jobs]), ("node", [host.name for host in hosts])):
         seen: set[str] = set()
         for one in names:
             if one in seen:
                 raise DataError(f"{name}: two {kind}s are called {one!r}")
             seen.add(one)
     for job in jobs:
-        if (job.memory or job.gpus) and not any(node.holds(job) for node in nodes):
+        if (job.memory or job.gpus) and not any(host.holds(job) for host in hosts):
             raise DataError(f"{name}: job {job.name}: no node has its memory and GPUs")
-    return Workload(tuple(sorted(jobs, key=lambda job: (job.arrival, job.name))), tuple(nodes))
+    return Workload(tuple(sorted(jobs, key=lambda job: (job.arrival, job.name))), tuple(hosts))

@@ -25,7 +25,7 @@ from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim import lower_bound
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Workload
-from dltools.sim.workload_file import read
+from dltools.sim.workload_file.reading import read_workload
 
 HERE = Path(__file__).resolve().parent
 SEEDS = range(20)
@@ -192,7 +192,7 @@ EXPERIMENTS = (
 
 def workload(file: str, spin: float | None, seed: int) -> Workload:
     """Return an experiment's jobs for a seed; a spin of None leaves them as the file has them."""
-    found = read((HERE / f"{file}.toml").read_text(), file, seed)
+    found = read_workload((HERE / f"{file}.toml").read_text(), file, seed)
     if spin is None:
         return found
     return replace(found, jobs=tuple(replace(job, spin=spin) for job in found.jobs))

@@ -28,7 +28,7 @@ from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim.curve import LearningCurve
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import HostSpec, Job, checked
+from dltools.sim.workload import HostSpec, Job, workload_of
 
 LONGER = {"gru": 22, "vae": 38, "cnn": 21}
 """Epochs: works that differ, so that who is first is no toss-up."""
@@ -78,7 +78,7 @@ def simulated(
 ) -> dict[str, float]:
     """Return the completion times from start."""
     found = registry.get(policy, [])
-    workload = checked(jobs, [HostSpec("n", float(os.cpu_count() or 1))], "live")
+    workload = workload_of(jobs, [HostSpec("n", float(os.cpu_count() or 1))], "live")
     options = RealisationOptions(Mode(mode) if mode else Mode.WEIGHT)
     made = Simulation(workload, found, build(found.parameters, given), options, clairvoyant=True)
     return {result.name: result.completion or 0.0 for result in made.run()}

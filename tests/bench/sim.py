@@ -17,8 +17,8 @@ from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.generate import trainings
 from dltools.sim.simulation import Simulation
-from dltools.sim.traces import pollux
-from dltools.sim.workload import HostSpec, Workload, checked
+from dltools.sim.traces.pollux import pollux_jobs
+from dltools.sim.workload import HostSpec, Workload, workload_of
 
 SIZES = ((160, 16), (1_000, 100), (10_000, 1_000))
 
@@ -39,13 +39,13 @@ def timed(what: str, workload: Workload, name: str) -> None:
 def main() -> None:
     for jobs, nodes in SIZES:
         made = trainings(jobs, "poisson", 12.0 / nodes, 0)
-        workload = checked(made, [HostSpec(f"n{k}", 4.0) for k in range(nodes)], "bench")
+        workload = workload_of(made, [HostSpec(f"n{k}", 4.0) for k in range(nodes)], "bench")
         for name in POLICIES:
             timed(f"{jobs:6d} jobs, {nodes:5d} nodes", workload, name)
     folder = Path(os.environ.get("DLTOOLS_DATA", "")) / "logs/cluster"
     trace = folder / "pollux_workloads__workload-1.csv"
     if trace.is_file():
-        workload = checked(pollux(trace.read_text(), "pollux"),
+        workload = workload_of(pollux_jobs(trace.read_text(), "pollux"),
                            [HostSpec(f"n{k}", 32.0) for k in range(2)], "pollux")  # fmt: skip
         for name in POLICIES:
             timed("Pollux,  160 jobs, 64 GPUs", workload, name)

@@ -10,10 +10,10 @@ from dltools.observations.table import Row, to_table
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.sim.from_recording import workload
+from dltools.sim.from_recording import recorded_workload
 from dltools.sim.recorder import Recorder
-from dltools.sim.simulation import Simulation
-from dltools.sim.workload import HostSpec, Job, checked
+from dltools.sim.simulation import Observer, Simulation
+from dltools.sim.workload import HostSpec, Job, workload_of
 
 JOBS = [Job("a", work=60.0, threads=2), Job("b", 5.0, work=40.0, threads=2),
         Job("c", 10.0, work=30.0)]  # fmt: skip
@@ -33,12 +33,12 @@ def test_what_was_recorded_asks_for_the_same_work(
 ) -> None:
     found = registry.get(policy, [])
     recorder = Recorder()
-    made = checked(JOBS, [HostSpec("n", 2.0)], "t")
+    made = workload_of(JOBS, [HostSpec("n", 2.0)], "t")
     options = RealisationOptions(mode)
-    Simulation(made, found, build(found.parameters, given), options, observer=recorder,
-               every_s=0.5).run()  # fmt: skip
-    again = workload(recorder.table(), "again")
-    assert again.nodes == made.nodes
+    parameters, observer = build(found.parameters, given), Observer(recorder, 0.5)
+    Simulation(made, found, parameters, options, observer=observer).run()
+    again = recorded_workload(recorder.table(), "again")
+    assert again.hosts == made.hosts
     for job, before in zip(again.jobs, made.jobs, strict=True):
         assert (job.name, job.threads) == (before.name, before.threads)
         assert job.work == pytest.approx(before.work, rel=0.05)
@@ -57,7 +57,7 @@ def test_what_a_quota_held_back_was_not_lost_to_contention() -> None:
              "container_name": "a", "state": "running", "thread_count": 2,
              "cpu_seconds": 5.0 * tick, "cpu_limit_cores": 0.5},
         ]  # fmt: skip
-    (job,) = workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload(to_table(rows), "t").jobs
     assert (job.threads, job.work) == (2, pytest.approx(50.0))
 
 
@@ -74,7 +74,7 @@ def test_work_before_and_after_a_restart_counts() -> None:
             {"time": time, "host": "h", "kind": "container", "container_id": "a",
              "container_name": "a", "thread_count": 1, "cpu_seconds": cpu, "started_at": started},
         ]  # fmt: skip
-    (job,) = workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload(to_table(rows), "t").jobs
     assert job.work == pytest.approx(50.0)
 
 
@@ -90,5 +90,5 @@ def test_response_times_are_judged_as_dqoes_judges_them() -> None:
             {**usual, "kind": "progress", "metric": "latency_p95_seconds", "value": 0.9},
             {**usual, "kind": "progress", "metric": "latency_mean_seconds", "value": 0.2},
         ]
-    (job,) = workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload(to_table(rows), "t").jobs
     assert (job.request, job.duration) == (pytest.approx(0.2), 20.0)

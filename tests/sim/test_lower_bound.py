@@ -16,7 +16,7 @@ from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim import lower_bound
 from dltools.sim.generate import trainings
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import HostSpec, Job, checked
+from dltools.sim.workload import HostSpec, Job, workload_of
 
 ONE = (HostSpec("n", 1.0),)
 
@@ -24,20 +24,20 @@ ONE = (HostSpec("n", 1.0),)
 def test_shortest_remaining_time_first_by_hand() -> None:
     # a of 5 from 0; b of 1 from 1 goes before it: b ends at 2, a at 6. c of 2 from 10 ends at 12.
     jobs = [Job("a", work=5.0), Job("b", 1.0, work=1.0), Job("c", 10.0, work=2.0)]
-    found = checked(jobs, ONE, "x")
+    found = workload_of(jobs, ONE, "x")
     assert lower_bound.completions(found) == pytest.approx((6 + 1 + 2) / 3)
     assert lower_bound.makespan(found) == pytest.approx(12.0)
 
 
 def test_no_job_is_faster_than_its_threads() -> None:
-    found = checked([Job("a", work=8.0), Job("b", work=8.0)], (HostSpec("n", 8.0),), "x")
+    found = workload_of([Job("a", work=8.0), Job("b", work=8.0)], (HostSpec("n", 8.0),), "x")
     assert lower_bound.completions(found) == pytest.approx(8.0)
     assert lower_bound.makespan(found) == pytest.approx(8.0)
     assert lower_bound.alone(found.jobs[0], found) == pytest.approx(8.0)
 
 
 def test_without_trainings_there_is_nothing_to_bound() -> None:
-    found = checked([Job("s", request=0.1, duration=10.0)], ONE, "x")
+    found = workload_of([Job("s", request=0.1, duration=10.0)], ONE, "x")
     assert math.isnan(lower_bound.completions(found))
     assert math.isnan(lower_bound.makespan(found))
 
@@ -51,7 +51,7 @@ def test_without_trainings_there_is_nothing_to_bound() -> None:
 @examples(60)
 def test_nobody_beats_the_bounds(name: str, mode: Mode, seed: int, nodes: int) -> None:
     jobs = trainings(6, "random", 10.0, seed)
-    found = checked(jobs, [HostSpec(f"n{k}", 2.0) for k in range(nodes)], "x")
+    found = workload_of(jobs, [HostSpec(f"n{k}", 2.0) for k in range(nodes)], "x")
     policy = registry.get(name, [])
     made = Simulation(
         found, policy, build(policy.parameters, {}), RealisationOptions(mode), clairvoyant=True

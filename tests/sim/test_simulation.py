@@ -18,8 +18,8 @@ from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim.curve import LearningCurve
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
 from dltools.sim.simulated_host import SimulatedHost
-from dltools.sim.simulation import Simulation
-from dltools.sim.workload import HostSpec, Job, Workload, checked
+from dltools.sim.simulation import Observer, Simulation
+from dltools.sim.workload import HostSpec, Job, Workload, workload_of
 
 POLICIES = sorted(registry.policies([]))
 ONE = (HostSpec("node", 2.0),)
@@ -40,7 +40,7 @@ def simulate(
 
 
 def workload(*jobs: Job, nodes: tuple[HostSpec, ...] = ONE) -> Workload:
-    return checked(jobs, nodes, "test")
+    return workload_of(jobs, nodes, "test")
 
 
 def ends(results: list[JobResult]) -> dict[str, float]:
@@ -149,10 +149,12 @@ def test_laws(name: str, made: Workload, mode: Mode | None) -> None:
         before[name] = now
         spent[name] = spent.get(name, 0.0)
 
-    simulation = Simulation(made, policy, parameters, RealisationOptions(mode), observer=look)
+    simulation = Simulation(
+        made, policy, parameters, RealisationOptions(mode), observer=Observer(look)
+    )
     results = simulation.run()
-    capacity = sum(node.cpus for node in made.nodes)
-    most = max(node.cpus for node in made.nodes)
+    capacity = sum(node.cpus for node in made.hosts)
+    most = max(node.cpus for node in made.hosts)
     ended = max(r.finish or math.inf for r in results)
     assert sum(r.cpu for r in results) <= capacity * ended * (1 + 1e-9)
     for job, result in zip(made.jobs, results, strict=True):
@@ -258,8 +260,9 @@ def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
         assert host.memory >= sum(job.job.memory for job in host.jobs.values())
 
     policy = registry.get("specon", [])
-    made = Simulation(checked(jobs, nodes, "t"), policy, policy.parameters(load="jobs", pause=0.0),
-                      RealisationOptions(Mode.WEIGHT), observer=look, every_s=1.0)  # fmt: skip
+    parameters = policy.parameters(load="jobs", pause=0.0)
+    made = Simulation(workload_of(jobs, nodes, "t"), policy, parameters,
+                      RealisationOptions(Mode.WEIGHT), observer=Observer(look, 1.0))  # fmt: skip
     assert all(r.finish is not None for r in made.run())
 
 

@@ -18,7 +18,7 @@ from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.realisation.queue import TURN_S, patience_s
 from dltools.sim.curve import LearningCurve
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import HostSpec, Job, checked
+from dltools.sim.workload import HostSpec, Job, workload_of
 
 POLICIES = sorted(registry.policies([]))
 MODES = (None, *Mode)
@@ -42,7 +42,7 @@ def completion(
 ) -> float:
     """Return the completion time (s) of a short job beside endless ones."""
     found = registry.get(policy, [])
-    jobs = checked((*others, late), (HostSpec("node", cpus),), "test")
+    jobs = workload_of((*others, late), (HostSpec("node", cpus),), "test")
     made = Simulation(jobs, found, build(found.parameters, {}), RealisationOptions(mode))
     result = next(r for r in made.run(until=8_000.0) if r.name == late.name)
     return math.inf if result.finish is None else round(result.finish - late.arrival, 6)

@@ -61,11 +61,12 @@ def _record(file: Path, task: Task, every_s: float) -> list[JobResult]:
     """Simulate, and write the observations."""
     from dltools.observations.formats.registry import FORMATS
     from dltools.sim.recorder import Recorder
+    from dltools.sim.simulation import Observer
 
     destinations.check(file)
     format_ = formats.by_name(ObservationFormat.AUTO, file, SUFFIXES)
     recorder = Recorder()
-    results = task.simulation(recorder, every_s).run()
+    results = task.simulation(Observer(recorder, every_s)).run()
     with destinations.output_file(file) as out:
         chosen = WHOLE if format_ is ObservationFormat.AUTO else format_
         target = FORMATS[chosen].writer(out)  # type: ignore[arg-type]
@@ -75,7 +76,8 @@ def _record(file: Path, task: Task, every_s: float) -> list[JobResult]:
 
 
 def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
-    from dltools.sim.candidates import CRITERIA, candidates, ranked
+    from dltools.report.ranking import CRITERIA, Trial, ranked
+    from dltools.sim.candidates import candidates
 
     criterion = request.criterion
     if criterion not in CRITERIA:
@@ -86,7 +88,11 @@ def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any
         for one in tried
         for workload in workloads
     ])  # fmt: skip
-    rows = ranked(tried, [[next(found) for _ in workloads] for _ in tried], criterion)
+    trials = [
+        Trial(one.policy, one.mode, one.assignments, one.command, [next(found) for _ in workloads])
+        for one in tried
+    ]
+    rows = ranked(trials, CRITERIA[criterion])
     if not rows:
         raise DataError(f"--best {criterion}: no job of this workload has it")
     return rows

@@ -20,7 +20,7 @@ from dltools.plan.policy.parameters import build, describe
 if TYPE_CHECKING:
     from dltools.observations.outcomes import JobResult
     from dltools.plan.policy.base import Policy
-    from dltools.sim.simulation import Simulation
+    from dltools.sim.simulation import Observer, Simulation
     from dltools.sim.workload import Workload
 
 _FEW_JOBS = 500
@@ -37,8 +37,8 @@ class Task:
     mode: str
     is_clairvoyant: bool
 
-    def simulation(self, observer: Any = None, every_s: float = 5.0) -> Simulation:
-        """Return the simulation; `observer` gets a sample each `every_s` seconds."""
+    def simulation(self, observer: Observer | None = None) -> Simulation:
+        """Return the simulation."""
         from dltools.sim.simulation import Simulation
 
         policy = registry.get(self.policy, allowed_plugins())
@@ -49,7 +49,6 @@ class Task:
             realisation_options(self.mode),
             clairvoyant=self.is_clairvoyant,
             observer=observer,
-            every_s=every_s,
         )
 
 

@@ -33,7 +33,7 @@ def load_workloads(source: Source, context: typer.Context) -> list[Workload]:
 
 
 def _from_file(source: Source, context: typer.Context) -> list[Workload]:
-    from dltools.sim.workload_file import read
+    from dltools.sim.workload_file.reading import read_workload
 
     stream, shown = open_input(source.file, context)
     try:
@@ -45,21 +45,21 @@ def _from_file(source: Source, context: typer.Context) -> list[Workload]:
     def load(file: str) -> str:
         return inputs.read_text(folder / file, DataError)
 
-    return [read(text, shown, seed, load) for seed in source.seeds]
+    return [read_workload(text, shown, seed, load) for seed in source.seeds]
 
 
 def _recorded(name: str, context: typer.Context) -> Workload:
     from dltools.cli.recordings import open_recording
     from dltools.observations.table import concat
-    from dltools.sim.from_recording import workload
+    from dltools.sim.from_recording import recorded_workload
 
     recording, _ = open_recording(name, context)
-    return workload(concat(recording.tables), name)
+    return recorded_workload(concat(recording.tables), name)
 
 
 def _generated(source: Source) -> list[Workload]:
     from dltools.sim.generate import ARRIVALS, trainings
-    from dltools.sim.workload import checked
+    from dltools.sim.workload import workload_of
 
     hosts = _hosts(source)
     kind, _, count = source.generate.partition(":")
@@ -67,30 +67,34 @@ def _generated(source: Source) -> list[Workload]:
         raise ConfigError(f"--generate must be KIND:N, where KIND is one of {', '.join(ARRIVALS)} "
                           f"and N is between 1 and 1000000, not {source.generate}")  # fmt: skip
     return [
-        checked(trainings(int(count), kind, source.mean_gap_s, seed), hosts, source.generate)
+        workload_of(trainings(int(count), kind, source.mean_gap_s, seed), hosts, source.generate)
         for seed in source.seeds
     ]
 
 
 def _traced(source: Source) -> Workload:
-    from dltools.sim import traces
-    from dltools.sim.workload import checked
+    from dltools.sim.traces import KINDS
+    from dltools.sim.traces.alibaba import alibaba_jobs
+    from dltools.sim.traces.gavel import gavel_jobs
+    from dltools.sim.traces.philly import philly_jobs
+    from dltools.sim.traces.pollux import pollux_jobs
+    from dltools.sim.workload import workload_of
 
     hosts = _hosts(source)
     kind, _, name = source.trace.partition(":")
-    if kind not in traces.KINDS or not name:
+    if kind not in KINDS or not name:
         raise ConfigError(f"--trace must be KIND:FILE, where KIND is one of "
-                          f"{', '.join(traces.KINDS)}, not {source.trace}")  # fmt: skip
+                          f"{', '.join(KINDS)}, not {source.trace}")  # fmt: skip
     text = inputs.read_text(Path(name), DataError)
     if kind == "alibaba":
-        jobs = traces.alibaba(text, name)
+        jobs = alibaba_jobs(text, name)
     elif kind == "pollux":
-        jobs = traces.pollux(text, name)
+        jobs = pollux_jobs(text, name)
     elif kind == "philly":
-        jobs = traces.philly(text, name, source.mean_gap_s, source.seed)
+        jobs = philly_jobs(text, name, source.mean_gap_s, source.seed)
     else:
-        jobs = traces.gavel(text, _throughputs(source.throughputs), name)
-    return checked(jobs, hosts, name)
+        jobs = gavel_jobs(text, _throughputs(source.throughputs), name)
+    return workload_of(jobs, hosts, name)
 
 
 def _throughputs(file: Path | None) -> Mapping[str, Any]:
@@ -107,7 +111,7 @@ def _throughputs(file: Path | None) -> Mapping[str, Any]:
 
 def _hosts(source: Source) -> list[HostSpec]:
     """Return the hosts of a trace or of generated jobs."""
-    from dltools.sim.traces import machines
+    from dltools.sim.traces.alibaba import alibaba_hosts
     from dltools.sim.workload import HostSpec
 
     if source.host_list is None:
@@ -116,7 +120,7 @@ def _hosts(source: Source) -> list[HostSpec]:
         if not 1 <= source.nodes <= 100_000:
             raise ConfigError("--nodes must be between 1 and 100000")
         return [HostSpec(f"node-{k + 1}", source.cpus) for k in range(source.nodes)]
-    found = machines(inputs.read_text(source.host_list, DataError), str(source.host_list))
+    found = alibaba_hosts(inputs.read_text(source.host_list, DataError), str(source.host_list))
     if not found:
         raise DataError(f"{source.host_list}: no hosts")
     return found

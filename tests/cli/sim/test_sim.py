@@ -129,12 +129,12 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
 @pytest.mark.parametrize(
     ("arguments", "input_", "code", "fault"),
     [
-        ((), b"[[job]]\nwork = -1", 65, "work is not below 0"),
+        ((), b"[[job]]\nwork = -1", 65, "work must not be below 0"),
         ((), b"[[job]]\nspeed = 1", 65, "unknown key 'speed'"),
         ((), b"[[job]]\nname = 'a'\n[[job]]\nname = 'a'", 65, "two jobs are called 'a'"),
         (("--spin", "2"), WORKLOAD, 78, "--spin must be between 0 and 1"),
-        ((), b"[[job]]\nrequest = 1", 65, "a serving job has a duration"),
-        ((), b"[[job]]\ncurve = { kind = 'odd' }", 65, "a curve's kind is one of"),
+        ((), b"[[job]]\nrequest = 1", 65, "a serving job needs a duration"),
+        ((), b"[[job]]\ncurve = { kind = 'odd' }", 65, "a curve's kind must be one of"),
         ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has its memory"),
         ((), b"[job]\n", 65, "write [[job]]"),
         ((), b"[[job", 65, "standard input: "),

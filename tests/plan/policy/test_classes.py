@@ -11,7 +11,7 @@ from dltools.plan.policy.base import Cluster, Decision, State, classes_of
 from dltools.plan.policy.registry import policies
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload_file import read
+from dltools.sim.workload_file.reading import read_workload
 
 OWN = policies(())
 WORKLOADS = Path(__file__).parents[3] / "samples" / "papers"
@@ -60,6 +60,6 @@ def test_every_class_that_a_policy_decides_is_one_that_it_names(
 ) -> None:
     spy = Spy(OWN[name])
     text = (WORKLOADS / f"{workload}.toml").read_text()
-    Simulation(read(text, workload), spy, spy.parameters(), RealisationOptions()).run()
+    Simulation(read_workload(text, workload), spy, spy.parameters(), RealisationOptions()).run()
     assert least <= spy.seen
     assert spy.seen - {"-"} <= {one.name for one in classes_of(spy)}

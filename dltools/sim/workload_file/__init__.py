@@ -1,0 +1,1 @@
+"""Workload files: jobs and hosts as TOML, see dltools-workload(5)."""

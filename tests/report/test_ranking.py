@@ -1,0 +1,43 @@
+"""Rankings by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dltools.observations.outcomes import JobResult, summarise
+from dltools.report.ranking import CRITERIA, Trial, ranked
+
+
+def trial(name: str, *finishes: float | None) -> Trial:
+    """A run of a job for each finish."""
+    runs = [[JobResult("a", "h", 0.0, 0.0, finish)] for finish in finishes]
+    return Trial(name, "weight", ("itval=5", "alpha=1"), f"dl-plan --policy {name}", runs)
+
+
+def test_the_best_is_first_with_its_ratio_to_the_first_trial() -> None:
+    trials = [trial("noop", 10, 10), trial("b", 8, 12), trial("c", 4, 6)]
+    rows = ranked(trials, CRITERIA["makespan"])
+    assert [(row["policy"], row["makespan"], row["makespan_ratio"]) for row in rows] == [
+        ("c", 5, 0.5), ("noop", 10, 1.0), ("b", 10, 1.0),
+    ]  # fmt: skip
+    assert (rows[0]["set"], rows[0]["command"]) == ("itval=5 alpha=1", "dl-plan --policy c")
+
+
+def test_a_run_that_did_not_end_is_last() -> None:
+    rows = ranked([trial("noop", None), trial("b", 99)], CRITERIA["mean_completion"])
+    assert [row["policy"] for row in rows] == ["b", "noop"]
+
+
+def test_runs_without_the_criterion_have_no_ranking() -> None:
+    assert ranked([trial("noop", 10)], CRITERIA["satisfied"]) == []
+    assert ranked([trial("noop", None)], CRITERIA["makespan"]) == []
+
+
+@pytest.mark.parametrize(("name", "score"), [("mean_completion", 8), ("satisfied", -0.5)])
+def test_less_is_better_but_of_satisfied_models(name: str, score: float) -> None:
+    jobs = [JobResult("a", "h", 0.0, 0.0, 8.0),
+            JobResult("s", "h", 0.0, 0.0, 8.0, served=8.0, satisfied=4.0)]  # fmt: skip
+    assert CRITERIA[name].score(summarise(jobs)) == score
+    assert CRITERIA["time_to_target"].score(summarise(jobs)) == math.inf
