@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from dltools.apply.journal import Entry, Journal
-from dltools.apply.located import Locator
+from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.original import is_restored, restore
 from dltools.apply.pauses import set_state
 from dltools.apply.reasons import GONE, has_processes
@@ -29,21 +29,12 @@ def undo(
     Entries of containers that are as they were, or gone, are removed.
     """
     wanted = None if only is None else set(only)
-    locator = Locator(engine)
-    restore_or_plan = _plan if dry_run else _restore
+    undoing = _Undoing(engine, dry_run=dry_run)
     results = []
     for number, entry in enumerate(journal.entries(engine.id), 1):
         if wanted is not None and entry.container_id not in wanted:
             continue
-        found = Result(number, Status.STALE, entry.container_id, entry.container_name)
-        try:
-            result = restore_or_plan(engine, locator, entry, found)
-        except GoneError:
-            result = replace(found, status=Status.UNCHANGED, error=GONE)
-        except RefusedError as error:
-            result = replace(found, status=Status.FAILED, error=str(error))
-        except OSError as error:
-            result = replace(found, status=Status.FAILED, error=str(error.strerror or error))
+        result = undoing.undo(number, entry)
         if not dry_run and result.status in (Status.APPLIED, Status.UNCHANGED):
             journal.remove(entry)
         results.append(result)
@@ -51,31 +42,48 @@ def undo(
     return results
 
 
-def _plan(engine: Engine, locator: Locator, entry: Entry, found: Result) -> Result:
-    """Return what would become of an entry."""
-    located = locator.find(entry.container_id)
-    before = current_settings(engine, located)
-    found = replace(found, before=before, after=before)
-    if not is_restored(located, entry):
-        wanted = {name: value for name, value in entry.settings.items() if name in before}
-        return replace(found, status=Status.PLANNED, after=wanted)
-    is_changed = _state_to_restore(located.container, entry) is not None
-    return replace(found, status=Status.PLANNED if is_changed else Status.UNCHANGED)
+class _Undoing:
+    """Restores containers one by one; a dry run only says what it would do."""
+
+    def __init__(self, engine: Engine, *, dry_run: bool) -> None:
+        self._engine = engine
+        self._dry_run = dry_run
+        self._locator = Locator(engine)
+
+    def undo(self, number: int, entry: Entry) -> Result:
+        """Return what becomes of an entry, whatever goes wrong with its container."""
+        found = Result(number, Status.STALE, entry.container_id, entry.container_name)
+        try:
+            located = self._locator.find(entry.container_id)
+            before = current_settings(self._engine, located)
+            found = replace(found, before=before, after=before)
+            return (self._plan if self._dry_run else self._restore)(located, entry, found)
+        except GoneError:
+            return _without_settings(found, Status.UNCHANGED, GONE)
+        except RefusedError as error:
+            return _without_settings(found, Status.FAILED, str(error))
+        except OSError as error:
+            return _without_settings(found, Status.FAILED, str(error.strerror or error))
+
+    def _plan(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
+        if not is_restored(located, entry):
+            return replace(found, status=Status.PLANNED, after=_settings_to_restore(entry, found))
+        changes_state = _state_to_restore(located.container, entry) is not None
+        return replace(found, status=Status.PLANNED if changes_state else Status.UNCHANGED)
+
+    def _restore(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
+        state = _state_to_restore(located.container, entry)
+        if state is not None:
+            set_state(self._engine, entry.container_id, state)
+        if is_restored(located, entry):
+            return replace(found, status=Status.APPLIED if state else Status.UNCHANGED)
+        restore(self._engine, located, entry)
+        return read_back(self._engine, found, located, _settings_to_restore(entry, found))
 
 
-def _restore(engine: Engine, locator: Locator, entry: Entry, found: Result) -> Result:
-    """Restore a container's state and settings, and return what became of it."""
-    located = locator.find(entry.container_id)
-    before = current_settings(engine, located)
-    found = replace(found, before=before, after=before)
-    state = _state_to_restore(located.container, entry)
-    if state is not None:
-        set_state(engine, entry.container_id, state)
-    if is_restored(located, entry):
-        return replace(found, status=Status.APPLIED if state else Status.UNCHANGED)
-    restore(engine, located, entry)
-    wanted = {name: value for name, value in entry.settings.items() if name in before}
-    return read_back(engine, found, located, wanted)
+def _settings_to_restore(entry: Entry, found: Result) -> dict[str, object]:
+    """Return the original settings that can be seen on the container now."""
+    return {name: value for name, value in entry.settings.items() if name in found.before}
 
 
 def _state_to_restore(container: Container, entry: Entry) -> str | None:
@@ -83,3 +91,7 @@ def _state_to_restore(container: Container, entry: Entry) -> str | None:
     if entry.state is None or not has_processes(container) or container.state == entry.state:
         return None
     return entry.state
+
+
+def _without_settings(found: Result, status: Status, error: str) -> Result:
+    return replace(found, status=status, before={}, after={}, error=error)
