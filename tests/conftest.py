@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from helpers.containers import IMAGE, Containers, Gate, ImageError, build_image
-from helpers.fake import FakeEngine
+from helpers.fake_engine import FakeEngine
 from helpers.tools import QUICK, Tools
 
 from dltools.engine.containers import Engine

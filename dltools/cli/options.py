@@ -6,15 +6,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dltools import __version__
 from dltools.notation.durations import parse_duration
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 _LONGEST_S = 1e9
 
@@ -87,17 +84,3 @@ StateDir = Annotated[
         help="Directory where dl-apply keeps its journal and turns, if not the default one.",
     ),
 ]
-
-
-def moment(text: str) -> datetime:
-    """Read a moment in ISO 8601; one without a zone is in UTC."""
-    from datetime import UTC
-
-    from dltools.notation.times import parse_time
-
-    try:
-        return parse_time(text.strip(), UTC)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a moment such as 2026-01-31T12:00Z") from error
-    except OverflowError as error:
-        raise typer.BadParameter(f"{text!r} is at the end of the calendar") from error

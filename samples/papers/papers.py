@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The papers' experiments, each over twenty seeds: one table, on standard output as Markdown.
 
-For each experiment, with threads that sleep while they wait for each other and with threads that
-spin: the paper's headline; ours with the papers' actuator and parameters from the papers' ranges
-(faithful); ours with the best way to enforce shares, and with what else is ours (best); and what no
-policy can beat. Settings are chosen on ten other seeds than those reported.
+For each experiment, with threads that sleep or spin while they wait for each other, it prints: the
+paper's headline; our result with the paper's way to enforce shares and parameters from its range
+(faithful); our best result, with the best way to enforce shares and our own additions (best); and
+what no policy can beat (bound). The settings are chosen on ten seeds that are not reported.
 """
 
 from __future__ import annotations
@@ -123,13 +123,13 @@ def _grid(policy: str, modes: Iterable[str], **values: Sequence[str]) -> tuple[S
     return tuple(Settings(policy, mode, one) for mode in modes for one in found)
 
 
-_CAPPED = "a job held to a part of the node waits for its own threads, as in free competition"
-_SINGLE = "caps of 1/(n+1) for the others give a newcomer at best (n+1)/2n of its time: 2/3"
-_MANY = "several jobs grow at once, and G/S divides among them what the completing ones leave"
-_FLOOR = "the floor 1/(beta n) of every job leaves 1/(n+1) of the node to be shared out"
-_OVER = "the rule stops once nobody is under: who answers sooner than asked is not satisfied"
-_ONLY_IDLE = "a node loses nothing to its own competition: only idle nodes can be won"
-_CROWDED = "every node stays crowded, and a move takes away one job of many"
+_CAPPED = "a job with part of the host waits for its own threads, as in free competition"
+_SINGLE = "with caps of 1/(n+1) for the others, a new job needs at least (n+1)/2n of its time: 2/3"
+_MANY = "several jobs grow at once, and G/S divides among them what completing jobs leave"
+_FLOOR = "the floor 1/(beta n) of every job leaves only 1/(n+1) of the host to share"
+_OVER = "the rule stops once no model misses its target; a model that is too fast is not satisfied"
+_ONLY_IDLE = "jobs on one host lose nothing by competing: only idle hosts can be won"
+_CROWDED = "every host stays crowded, and a migration removes one job of many"
 _PAPERS_RANGE = {"alpha": ("0.01", "0.03", "0.05", "0.1", "0.15"), "itval": ("20", "30", "60")}
 
 
@@ -183,7 +183,7 @@ EXPERIMENTS = (
     _tradl("TRADL, 10 jobs at once", "tradl-10"),
     *(_dqoes(f"DQoES, 10 models, {targets} targets, {arrivals}", f"dqoes-{targets}-{arrivals}")
       for targets in ("equal", "varied") for arrivals in ("burst", "fixed", "random")),
-    _dqoes("DQoES, 40 models on 4 nodes", "dqoes-40"),
+    _dqoes("DQoES, 40 models on 4 hosts", "dqoes-40"),
     _specon("SpeCon, 7 jobs", "specon-7"),
     _specon("SpeCon, 25 jobs as recorded", "specon-25"),
     _specon("SpeCon, 50 jobs", "specon-50"),
@@ -251,8 +251,8 @@ def bounds(file: str, spin: float | None) -> dict[str, float]:
 
 
 def _score(experiment: Experiment, found: dict[str, list[float]]) -> float:
-    """Return what settings are chosen by: less is better. Whoever makes the jobs as a whole wait
-    longer for one of them is out: the papers claim no such thing."""
+    """Return the number that settings are chosen by: less is better. Settings that make all jobs
+    wait longer for the sake of one are out: the papers claim no such thing."""
     name = next(iter(experiment.headlines))
     value = fmean(found[name])
     if name == "makespan":
@@ -333,27 +333,32 @@ def sweep(pool: ProcessPoolExecutor, spin: float) -> Iterable[str]:
 
 
 HEAD = """\
-# The papers' headlines, and ours
+# The papers' headlines and our results
 
-Made by `make papers`. Every number is a ratio to Docker's free competition on the same jobs, mean ±
-standard deviation over {seeds} seeds; below 1 is better, but for satisfied models. The machines are
-simulated (see dl-sim(1) for the model and its errors); nothing here was measured on the papers' own
-machines, and works and curves are ours, since the papers print none. That more than three jobs lose
-no more to each other than three is an assumption. *Threads*: what a job's
-threads do while they wait for each other. PyTorch's spin by default; the papers do not say what
-theirs did. *Paper*: the best that the paper reports of any of its runs. *Faithful*: the paper's
-actuator (quotas, or migrations alone) with parameters from the paper's range. *Best*: with what
-dltools adds: weights, priorities, turns, predictions. Both are chosen on ten other seeds. *Bound*:
-what no policy can beat, even one that knows all works and arrivals; it does not contend.
+`make papers` writes this file. Every number is a ratio to Docker's free competition on the same
+jobs: mean ± standard deviation over {seeds} seeds. Less than 1 is better, except for satisfied
+models. The hosts are simulated; dl-sim(1) describes the model and its errors. Nothing here was
+measured on the papers' own machines. The works and curves are ours, because the papers do not
+print theirs. We assume that more than three jobs lose no more to contention than three.
 
-| experiment | threads | measure | paper | faithful | best | bound | where faithful is worse, why |
+- *Threads*: what a job's threads do while they wait for each other. PyTorch's threads spin by
+  default; the papers do not say what theirs did.
+- *Paper*: the best that the paper reports of any of its runs.
+- *Faithful*: the paper's own way to enforce shares (quotas, or migrations alone), with parameters
+  from the paper's range.
+- *Best*: with what dltools adds: weights, priorities, turns, predictions. The settings of
+  *faithful* and *best* are chosen on ten other seeds.
+- *Bound*: what no policy can beat, even one that knows all works and arrivals. It has no
+  contention.
+
+| experiment | threads | measure | paper | faithful | best | bound | why faithful is worse |
 |---|---|---|---|---|---|---|---|"""
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="experiments whose file begins like this")
+    parser.add_argument("--only", default="", help="run experiments whose file begins with this")
     only = parser.parse_args().only
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         print(HEAD.format(seeds=len(SEEDS)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.fake import FakeEngine
+from helpers.fake_engine import FakeEngine
 
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.fake import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 
 from dltools.apply.actuator import Actuator, check_offline
 from dltools.apply.journal import Journal

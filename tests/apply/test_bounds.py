@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.located import located, on_version_1
+from helpers.located_containers import located, on_version_1
 
 from dltools.apply import threads
 from dltools.apply.bounds import out_of_bounds, unfit_cpu_list

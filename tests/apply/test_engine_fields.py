@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from helpers.located import CPUS, EVERY_CPU, located, on_version_1, on_version_2
+from helpers.located_containers import CPUS, EVERY_CPU, located, on_version_1, on_version_2
 from hypothesis import given
 from hypothesis import strategies as st
 

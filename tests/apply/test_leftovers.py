@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.fake import ID, NAME, FakeEngine
+from helpers.fake_engine import ID, NAME, FakeEngine
 
 from dltools.apply.leftovers import Leftover, unpause_leftovers
 from dltools.apply.turn import Turn

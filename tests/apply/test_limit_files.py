@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from helpers.located import located, on_version_1, on_version_2
+from helpers.located_containers import located, on_version_1, on_version_2
 
 from dltools.apply.limit_files import write_settings
 from dltools.apply.located import LocatedContainer

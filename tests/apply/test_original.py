@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.fake import ID, FakeEngine
-from helpers.located import on_version_1, on_version_2
+from helpers.fake_engine import ID, FakeEngine
+from helpers.located_containers import on_version_1, on_version_2
 
 from dltools.apply import gpu
 from dltools.apply.gpu import Access

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.located import CPUS, EVERY_CPU, located, on_version_1, on_version_2
+from helpers.located_containers import CPUS, EVERY_CPU, located, on_version_1, on_version_2
 
 from dltools.apply.settings import attainable_settings, recorded_settings, settings_in_force
 

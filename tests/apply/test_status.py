@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.fake import ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Entry, Journal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.fake import ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Entry, Journal

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from helpers.observing import container, node, point
-from helpers.strategies import encode
+from helpers.encoding import encode
+from helpers.observed_rows import container, node, point
 from helpers.tools import Tools
 
 from dltools.labels import unknown_labels

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from helpers.examples import examples
-from helpers.observing import BEGUN, at, container, job_id, node, point, reread
+from helpers.observed_rows import BEGUN, at, container, job_id, node, point, reread
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.examples import examples
-from helpers.records import ACTION, END, HEAD, encoded, loaded, without
+from helpers.plan_records import ACTION, END, HEAD, encoded, loaded, without
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.observing import BEGUN, at, container, job_id, node, point
+from helpers.observed_rows import BEGUN, at, container, job_id, node, point
 
 from dltools.labels import parse_labels
 from dltools.observations.samples_by_host import samples_by_host, table_chunks

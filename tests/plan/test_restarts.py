@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.observing import at, container, node, point, reread
+from helpers.observed_rows import at, container, node, point, reread
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.observing import container, node, point
+from helpers.observed_rows import container, node, point
 
 from dltools.errors import ConfigError
 from dltools.observations.table import to_table

@@ -8,8 +8,8 @@ import math
 
 import pytest
 from helpers.examples import examples
-from helpers.records import ACTION, END, HEAD, loaded
-from helpers.strategies import plans, settings_
+from helpers.plan_records import ACTION, END, HEAD, loaded
+from helpers.plan_strategies import plans, settings_
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from helpers.scripted import BEGUN, ScriptedEngine, event
+from helpers.scripted_engine import BEGUN, ScriptedEngine, event
 
 from dltools.errors import UnavailableError
 from dltools.probe.events import EventStream, event_row, is_selected

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.scripted import ScriptedEngine
+from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.containers import GoneError
 from dltools.probe.inventory import Inventory

@@ -120,10 +120,10 @@ def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
     [
         (["--from-log", "no-such.log"], 74, "no-such.log: no such file"),
         (["--from-log", "/"], 74, "/: is a directory"),
-        (["--from-log", "-", "-i", "1"], 2, "--interval does not go with it"),
+        (["--from-log", "-", "-i", "1"], 2, "--from-log and --interval exclude each other"),
         (["--start", "2026-01-31"], 2, "--start needs --from-log"),
-        (["--from-log", "-", "--start", "soon"], 2, "is not a moment"),
-        (["--list-metrics", "-i", "1"], 2, "--list-metrics goes with neither"),
+        (["--from-log", "-", "--start", "soon"], 2, "is not a time"),
+        (["--list-metrics", "-i", "1"], 2, "--list-metrics excludes"),
         (["--compact", "no-such-dir"], 74, "no-such-dir: no such directory"),
         (["--from-log", "-", "--format", "csv", "-o", "/tmp/"], 2, "a directory holds Parquet"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.scripted import ScriptedEngine, event
+from helpers.scripted_engine import ScriptedEngine, event
 
 from dltools.errors import UnavailableError
 from dltools.probe.sampler import Options, Sampler

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.scripted import ScriptedEngine
+from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.containers import Container
 from dltools.probe.endpoints.factory import endpoint_source

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import Containers, api, eventually
-from helpers.fake import FakeEngine
+from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
 from dltools.engine import local, remote, transport

@@ -15,13 +15,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from helpers import fake
-from helpers.fake import FakeEngine
+from helpers import fake_engine
+from helpers.fake_engine import FakeEngine
 from helpers.tools import TOOLS, Tools, environment
 
 from dltools.cli.exits import COMMON, Exit
 
-PLAN = fake.plan({"cpus": 0.5})
+PLAN = fake_engine.plan({"cpus": 0.5})
 NOWHERE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
 
 
@@ -211,7 +211,7 @@ def a_lock_that_is_held(world: World) -> Done:
 
 @case(Exit.RETRY)
 def a_stale_plan(world: World) -> Done:
-    world.engine.faults[f"GET /{fake.ID}/json"] = 404
+    world.engine.faults[f"GET /{fake_engine.ID}/json"] = 404
     return world.tool("dl-apply", input=PLAN, env=world.here)
 
 

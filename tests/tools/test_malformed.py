@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers import fake
-from helpers.fake import FakeEngine
-from helpers.observing import container, node, point
-from helpers.strategies import encode
+from helpers import fake_engine
+from helpers.encoding import encode
+from helpers.fake_engine import FakeEngine
+from helpers.observed_rows import container, node, point
 from helpers.tools import Tools, complaint
 
 from dltools.cli.exits import Exit
@@ -137,7 +137,7 @@ def test_a_number_of_cpus_that_is_none_is_told_once(tool: Tools, count: float) -
 @pytest.mark.parametrize("id_", ["a/b", "../containers/json", "", ".", "..", "a?b", "a b"])
 def test_an_id_that_is_none_is_gone(tool: Tools, engine: object, id_: str) -> None:
     del engine
-    records = [json.loads(line) for line in fake.plan({"cpus": 0.5}).splitlines()]
+    records = [json.loads(line) for line in fake_engine.plan({"cpus": 0.5}).splitlines()]
     records[1] |= {"container": {"id": id_, "name": "x"}, "host": host(tool)}
     plan = b"\n".join(json.dumps(record).encode() for record in records)
     done = tool("dl-apply", input=plan)
@@ -151,7 +151,7 @@ def host(tool: Tools) -> str:
 
 
 def test_half_of_a_surrogate_pair_is_no_text(tool: Tools, place: Path) -> None:
-    plan = fake.plan({"cpus": 0.5}).replace(b'"name":"', b'"name":"\\ud800')
+    plan = fake_engine.plan({"cpus": 0.5}).replace(b'"name":"', b'"name":"\\ud800')
     done = tool("dl-apply", "--dry-run", "--offline", input=plan)
     assert done.returncode == DATA
     assert "line 2: not JSON" in complaint(done.stderr)

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.fake import FakeEngine
+from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
 from dltools.cli.destinations import check
 from dltools.cli.exits import Exit
 from dltools.cli.observation_formats import ObservationFormat
-from dltools.cli.probe.outputs import chosen
+from dltools.cli.probe.formats import choose_format
 from dltools.errors import OutputError
 
 WORKLOAD = b'[[job]]\nname = "a"\nwork = 20\nthreads = 2\n'
@@ -155,7 +155,7 @@ def test_the_root_directory_is_refused(name: str) -> None:
     with pytest.raises(OutputError, match=r"^cannot create .*: it is a directory$"):
         check(Path(name))
     with pytest.raises(OutputError, match="it is the root directory"):
-        chosen(ObservationFormat.AUTO, name, streaming=False)
+        choose_format(ObservationFormat.AUTO, name, is_stream=False)
 
 
 @each_tool

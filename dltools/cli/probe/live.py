@@ -137,7 +137,7 @@ class LiveTable:
         if len(shown) < len(present):
             parts.append(Text(f"and {len(present) - len(shown)} more", style="dim"))
         if not present:
-            parts.append(Text("no containers are running, or none that the filters let through"))
+            parts.append(Text("no containers are running, or the filters match none"))
         return Group(*parts)
 
     def _header(self, count: int) -> Text:

@@ -106,7 +106,7 @@ class Chooser:
         saves = saved_seconds(job, source, target, self.pause_s)
         if saves <= 0:
             return Choice(None, f"no migration: {job.name} to {target.name} would cost "
-                          f"{-saves:.3g} s more than it saves")  # fmt: skip
+                          f"{abs(saves):.3g} s more than it saves")  # fmt: skip
         why = f"{job.name} to {target.name} saves {saves:.3g} job seconds (predicted)"
         return Choice(Migration(job, source.name, target.name, saves), why)
 

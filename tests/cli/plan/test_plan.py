@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import eventually
-from helpers.observing import container, node, point
+from helpers.observed_rows import container, node, point
 from helpers.tools import Tools, complaint, records
 
 from dltools.observations.formats.arrow import ARROW

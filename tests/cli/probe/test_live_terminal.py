@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.fake import FakeEngine
+from helpers.fake_engine import FakeEngine
 from helpers.terminals import Stage
 from helpers.tools import command
 

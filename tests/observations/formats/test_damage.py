@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
-from helpers.examples import examples
-from helpers.strategies import (
+from helpers.encoding import (
     EPOCH,
     as_arrow_file,
     as_arrow_stream,
@@ -22,6 +21,7 @@ from helpers.strategies import (
     losses,
     narrow,
 )
+from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,8 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from helpers.encoding import EPOCH
 from helpers.examples import examples
-from helpers.strategies import EPOCH, rows, texts
+from helpers.strategies import rows, texts
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers.strategies import (
+from helpers.encoding import (
     EPOCH,
     READABLE,
     as_arrow_file,

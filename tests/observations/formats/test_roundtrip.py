@@ -11,18 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from helpers.encoding import EPOCH, READABLE, as_arrow_file, canonical, decode, encode, losses
 from helpers.examples import examples
-from helpers.strategies import (
-    EPOCH,
-    READABLE,
-    as_arrow_file,
-    canonical,
-    decode,
-    encode,
-    losses,
-    rows,
-    tables,
-)
+from helpers.strategies import rows, tables
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.observing import container, decisions_of, node, planner_of, point
+from helpers.observed_rows import container, decisions_of, node, planner_of, point
 
 from dltools.observations.formats.reading import read_table
 from dltools.observations.table import Row

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from helpers.histories import history
-from helpers.observing import container, decisions_of, node, planner_of, point
+from helpers.observed_rows import container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row
 from dltools.plan.policy import registry

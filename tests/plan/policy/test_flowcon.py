@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from helpers.observing import container, decisions_of, node, planner_of, point
+from helpers.observed_rows import container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row
 from dltools.plan.policy.flowcon import limit, transition

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.observing import container, node, point
-from helpers.strategies import encode
+from helpers.encoding import encode
+from helpers.observed_rows import container, node, point
 
 from dltools.observations.formats.parquet import PARQUET
 from dltools.observations.table import to_table

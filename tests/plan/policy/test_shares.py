@@ -9,11 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.shares import beta_floor, in_line, in_proportion
+from dltools.plan.policy.shares import beta_floor, cap, in_line, in_proportion, with_leftover
 
 
 def job(name: str, threads: int | None = None) -> ContainerHistory:
     return ContainerHistory(name, name, "h", arrived=0, threads=threads)
+
+
+@pytest.mark.parametrize(
+    ("threads", "cpus", "share"),
+    [(1, 4.0, 0.25), (4, 4.0, 1.0), (9, 4.0, 1.0), (None, 4.0, 1.0), (0, 4.0, 1.0), (1, 0.0, 1.0)],
+)
+def test_a_job_can_use_its_threads_part_of_a_host(
+    threads: int | None, cpus: float, share: float
+) -> None:
+    assert cap(job("a", threads), cpus) == share
 
 
 def test_in_line_gives_in_order_what_threads_can_use() -> None:
@@ -27,6 +37,40 @@ def test_jobs_that_all_have_what_they_can_use_are_not_limited() -> None:
     assert in_line([job("a", 1), job("b", 1)], 4.0, 0.05) == pytest.approx({"a": 0.75, "b": 0.75})
 
 
+def test_a_floor_above_an_equal_share_is_an_equal_share() -> None:
+    assert in_line([job("a"), job("b")], 4.0, 0.9) == {"a": 0.5, "b": 0.5}
+    assert in_line([], 4.0, 0.9) == {}
+
+
+_threads = st.lists(st.none() | st.integers(1, 8), min_size=1, max_size=8)
+
+
+@given(_threads, st.integers(1, 16), st.floats(0, 0.2))
+def test_in_line_gives_all_of_a_host_in_order(
+    threads: list[int | None], cpus: int, floor: float
+) -> None:
+    order = [job(str(number), count) for number, count in enumerate(threads)]
+    found = in_line(order, cpus, floor)
+    shares = [found[one.id] for one in order]
+    least = min(floor, 1 / len(order))
+    most = [max(least, cap(one, cpus)) for one in order]
+    assert all(least - 1e-9 <= share <= 1 for share in shares)
+    if math.fsum(most) >= 1:
+        assert math.fsum(shares) == pytest.approx(1)
+        # A job has more than the floor only where all before it have what they can use.
+        for number, share in enumerate(shares):
+            if share > least + 1e-9:
+                assert shares[:number] == pytest.approx(most[:number])
+    else:
+        assert all(share >= can for share, can in zip(shares, most, strict=True))
+
+
+def test_what_no_job_can_use_raises_all_shares_to_at_most_1() -> None:
+    assert with_leftover({"a": 0.25, "b": 0.5}, 0.25) == {"a": 0.5, "b": 0.75}
+    assert with_leftover({"a": 0.9, "b": 0.0}, 0.5) == {"a": 1.0, "b": 0.5}
+    assert with_leftover({"a": 0.5, "b": 0.5}, 1e-12) == {"a": 0.5, "b": 0.5}
+
+
 def test_in_proportion_raises_to_the_floor_and_takes_it_from_the_others() -> None:
     # 8 : 1 : 1 of 1 would be 0.8, 0.1, 0.1; with a floor of 0.2 the first has 0.6.
     assert in_proportion({"a": 8, "b": 1, "c": 1}, 1.0, 0.2) == pytest.approx(
@@ -34,6 +78,14 @@ def test_in_proportion_raises_to_the_floor_and_takes_it_from_the_others() -> Non
     )
     assert in_proportion({"a": 1, "b": 3}, 0.1, 0.2) == {"a": 0.05, "b": 0.05}
     assert in_proportion({"a": 0, "b": 0}, 1.0, 0.0) == {"a": 0.5, "b": 0.5}
+    assert in_proportion({}, 1.0, 0.2) == {}
+
+
+def test_in_proportion_raises_jobs_that_fall_below_the_floor_later() -> None:
+    # c gets the floor of 0.2; of the 0.8 left b would get 0.8 * 2/9 = 0.178: the floor too.
+    assert in_proportion({"a": 7, "b": 2, "c": 0}, 1.0, 0.2) == pytest.approx(
+        {"a": 0.6, "b": 0.2, "c": 0.2}
+    )
 
 
 @given(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.observing import container, decisions_of, node, planner_of, point
+from helpers.observed_rows import container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row
 from dltools.plan.policy import slaq

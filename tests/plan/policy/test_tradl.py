@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from helpers.observing import container, decisions_of, node, planner_of, point
+from helpers.observed_rows import container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner

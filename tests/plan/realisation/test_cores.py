@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.realising import host, job, settings_of
+from helpers.shared_hosts import host, job, settings_of
 from hypothesis import given
 from hypothesis import strategies as st
 

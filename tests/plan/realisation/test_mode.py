@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.realising import host, job
+from helpers.shared_hosts import host, job
 
 from dltools.plan.realisation.mode import Mode, RealisationOptions, choose_mode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from helpers.realising import first_jobs, host, job, settings_of
+from helpers.shared_hosts import first_jobs, host, job, settings_of
 
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.queue import patience_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from helpers.realising import job
+from helpers.shared_hosts import job
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.realising import first_jobs, host, job, settings_of
+from helpers.shared_hosts import first_jobs, host, job, settings_of
 
 from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.policy.container_history import ContainerHistory

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from helpers.examples import examples
-from helpers.strategies import settings_
+from helpers.plan_strategies import settings_
 from hypothesis import given
 from hypothesis import strategies as st
 

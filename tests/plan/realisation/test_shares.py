@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helpers.realising import host, job, settings_of
+from helpers.shared_hosts import host, job, settings_of
 
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue

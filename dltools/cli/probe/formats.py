@@ -1,0 +1,59 @@
+"""The format of observations, chosen from the options and the output."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from dltools.cli import destinations, formats
+from dltools.cli.observation_formats import STREAM, SUFFIXES, WHOLE, ObservationFormat
+from dltools.errors import OutputError
+from dltools.observations.formats.registry import FORMATS
+
+
+def choose_format(
+    wanted: ObservationFormat, output: str | None, *, is_stream: bool
+) -> ObservationFormat:
+    """Return the format to write in. Raises `BadParameter` for binary output on a terminal, and for
+    a directory in another format than Parquet; `OutputError` for an impossible directory."""
+    if output is not None and is_directory(output):
+        _check_directory(output, wanted)
+        return WHOLE
+    is_terminal = sys.stdout.isatty() if output is None else destinations.is_terminal(output)
+    chosen = formats.by_name(wanted, output, SUFFIXES)
+    if chosen is ObservationFormat.AUTO:
+        if is_terminal:
+            return ObservationFormat.TABLE
+        return STREAM if is_stream else WHOLE
+    if is_terminal and chosen in FORMATS and FORMATS[chosen].is_binary:
+        raise typer.BadParameter(
+            f"{chosen} is binary and standard output is a terminal; use -o FILE or a pipe"
+        )
+    return chosen
+
+
+def is_directory(output: str) -> bool:
+    """Tell whether -o names a directory of recordings: one that exists, or ends in a slash."""
+    return output.endswith("/") or Path(output).is_dir()
+
+
+def option_before_environment(
+    wanted: ObservationFormat, output: str | None, context: typer.Context
+) -> ObservationFormat:
+    """Return the format that the options ask for: a file's name overrides DLTOOLS_FORMAT."""
+    source = context.get_parameter_source("format_")
+    if output is None or source is None or source.name != "ENVIRONMENT":
+        return wanted
+    named = formats.by_name(ObservationFormat.AUTO, output, SUFFIXES)
+    return wanted if named is ObservationFormat.AUTO else named
+
+
+def _check_directory(output: str, wanted: ObservationFormat) -> None:
+    if not output:
+        raise OutputError("cannot create the output: its name is empty")
+    if Path(output).exists() and Path(output).samefile("/"):
+        raise OutputError(f"cannot create {output}: it is the root directory; name another")
+    if wanted not in (ObservationFormat.AUTO, WHOLE):
+        raise typer.BadParameter(f"a directory holds Parquet, not {wanted}; use -o FILE")

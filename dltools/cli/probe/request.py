@@ -1,0 +1,82 @@
+"""What a dl-probe command line asks for, validated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from dltools.cli.observation_formats import ObservationFormat
+from dltools.notation.times import parse_time
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which containers and which progress to observe.
+
+    `labels` and `names` select containers, the rest progress: `metrics` to keep (none: all),
+    `pattern` of log lines, `since_s` seconds of log history.
+    """
+
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
+    metrics: tuple[str, ...]
+    pattern: str | None
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to sample, how often, and where to write it.
+
+    `interval_s` is None for a single sample; `window_s` lies between its two counter samples.
+    `logs` are saved logs to read instead of containers; they began at `logs_start`.
+    """
+
+    selection: Selection
+    interval_s: float | None
+    count: int | None
+    duration_s: float | None
+    window_s: float
+    logs: tuple[str, ...]
+    logs_start: datetime | None
+    lists_metrics: bool
+    output: str | None
+    rotate_s: float
+    patience_s: float
+    state_directory: Path | None
+    format: ObservationFormat
+    is_verbose: bool
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` for options that contradict each other."""
+        if not self.is_stream and (self.count is not None or self.duration_s is not None):
+            raise typer.BadParameter("--count and --duration need --interval")
+        if self.interval_s is not None and self.interval_s <= 0:
+            raise typer.BadParameter("--interval must be more than 0")
+        if self.logs and self.is_stream:
+            raise typer.BadParameter("--from-log and --interval exclude each other")
+        if self.logs_start is not None and not self.logs:
+            raise typer.BadParameter("--start needs --from-log")
+        if self.lists_metrics and (self.is_stream or self.output is not None):
+            raise typer.BadParameter("--list-metrics excludes --interval and --output")
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether samples are taken again and again."""
+        return self.interval_s is not None
+
+
+def parse_start(text: str | None) -> datetime | None:
+    """Return the time that --start gives, in ISO 8601; without a zone it is UTC. Raises
+    `BadParameter`."""
+    if text is None:
+        return None
+    try:
+        return parse_time(text.strip(), UTC)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a time such as 2026-01-31T12:00Z") from error
+    except OverflowError as error:
+        raise typer.BadParameter(f"{text!r} is at the end of the calendar") from error

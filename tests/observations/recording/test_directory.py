@@ -1,0 +1,122 @@
+"""A directory of recordings: its layout, what others read of it, full disks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from helpers.recordings import NOON, node, point, recording, tree
+
+from dltools.errors import InputOutputError, RetryError
+from dltools.observations.recording.directory import RecordingDirectory, new_stem
+from dltools.observations.recording.journal import Journal
+from dltools.observations.recording.recorder import Recorder
+from dltools.observations.table import to_table
+
+
+def test_rows_go_by_day_and_host(tmp_path: Path) -> None:
+    made = recording(tmp_path)
+    rows = [node(NOON), node(NOON + timedelta(days=1)), node(NOON, "a/b =c")]
+    made.add([to_table(rows)], "one")
+    assert tree(tmp_path) == [
+        "date=2026-01-31/host=a%2Fb%20%3Dc/one.parquet",
+        "date=2026-01-31/host=h/one.parquet",
+        "date=2026-02-01/host=h/one.parquet",
+    ]
+    assert made.read().num_rows == 3
+
+
+def test_the_same_rows_added_again_change_nothing(tmp_path: Path) -> None:
+    made = recording(tmp_path)
+    for _ in range(2):
+        made.add([to_table([node(NOON)])], "one")
+    assert made.read().num_rows == 1
+
+
+def test_a_name_sorts_by_time_and_is_unique() -> None:
+    names = [new_stem(NOON), new_stem(NOON), new_stem(NOON + timedelta(seconds=1))]
+    assert len(set(names)) == 3
+    assert max(names[:2]) < names[2]
+
+
+def test_half_written_files_of_the_dead_are_removed(tmp_path: Path) -> None:
+    made = recording(tmp_path)
+    old, new = made.staging / "old.tmp", made.staging / "new.tmp"
+    for file in (old, new):
+        file.write_bytes(b"PAR1")
+    os.utime(old, (0, 0))
+    made.prepare()
+    assert not old.exists()
+    assert new.exists()  # its writer may not yet hold its lock
+
+
+def test_a_directory_whose_files_are_removed_all_the_time_is_an_error_to_try_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = recording(tmp_path)
+    monkeypatch.setattr(RecordingDirectory, "files", lambda _: [tmp_path / "gone.parquet"])
+    with pytest.raises(RetryError, match=r"its files are removed while they are read; try again$"):
+        made.read()
+
+
+def test_a_full_disk_harms_no_single_sample(small_disk: Path) -> None:
+    made = recording(small_disk)
+    made.add([to_table([node(NOON)])], "first")
+    (small_disk / "filler").write_bytes(b"x" * 480_000)
+    with pytest.raises(InputOutputError, match="No space left on device"):
+        made.add([to_table([node(NOON, str(n)) for n in range(2000)])], "second")
+    assert all(pq.read_metadata(file).num_rows for file in made.files())
+    assert list(made.staging.iterdir()) == []
+
+
+def recorded(root: Path) -> RecordingDirectory:
+    made = recording(root)
+    moments = [NOON + timedelta(hours=12 * n) for n in range(4)]
+    for number, moment in enumerate(moments):
+        made.add([to_table([node(moment, f"h{number % 2}"), point(moment, number)])], new_stem())
+    return made
+
+
+def test_duckdb_reads_it(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    recorded(tmp_path)
+    found = duckdb.sql(
+        f"select kind, count(*), sum(step) from '{tmp_path}/**/*.parquet' "
+        "where date >= '2026-02-01' group by kind order by kind"
+    ).fetchall()
+    assert found == [("node", 3, None), ("progress", 3, 6)]
+
+
+def test_polars_reads_it(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    recorded(tmp_path)
+    table = polars.scan_parquet(tmp_path, hive_partitioning=True).sort("time").collect()
+    assert table.filter(polars.col("kind") == "progress")["step"].to_list() == [0, 1, 2, 3]
+
+
+def test_pandas_reads_it(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    recorded(tmp_path)
+    table = pandas.read_parquet(tmp_path)
+    assert sorted(table[table["kind"] == "progress"]["step"]) == [0, 1, 2, 3]
+    assert sorted(set(table["host"])) == ["h", "h0", "h1"]
+
+
+def test_nothing_of_staging_is_read_by_others(tmp_path: Path) -> None:
+    made = recorded(tmp_path)
+    journal = Journal(made, 3600)
+    journal.write(to_table([node(NOON)]))
+    assert pq.read_table(tmp_path).num_rows == 8
+    assert made.read().num_rows == 9
+
+
+def test_the_disk_is_not_littered(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "new", rotate_s=None, since_s=60)
+    recorder.write(to_table([node(NOON)]))
+    recorder.close()
+    assert len(tree(tmp_path)) == 1
+    shutil.rmtree(tmp_path / "new")

@@ -1,0 +1,204 @@
+"""The choice of a migration, and each reason why there is none, worked by hand.
+
+Hosts have two CPUs. What a job still needs is unknown, so it is taken to be what it has had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pytest
+from helpers.histories import ONE_POINT, history
+
+from dltools.plan.policy.base import Cluster, HostState
+from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.migration import (
+    CONVERGED,
+    PROGRESSING,
+    WATCHING,
+    Choice,
+    Chooser,
+    KnownJob,
+    saved_seconds,
+)
+
+NOW_S = 100.0
+NO_CANDIDATE = "no migration: no host holds a converged job next to a progressing one"
+
+
+def job(name: str, attained: float = 50.0) -> ContainerHistory:
+    """A job that has used its CPU seconds evenly until now."""
+    return history(ONE_POINT, [(0, 0), (NOW_S, attained)], started_s=0, name=name)
+
+
+def host(name: str, jobs: Collection[ContainerHistory], cpus: float = 2.0) -> HostState:
+    return HostState(name, cpus, tuple(jobs))
+
+
+def choice(
+    classes: Mapping[str, Mapping[str, str]],
+    growths: Mapping[str, float] | None = None,
+    cpus: Mapping[str, float] | None = None,
+    moved: Collection[str] = (),
+    load: str = "progressing",
+    pause_s: float = 0.0,
+    attained: Mapping[str, float] | None = None,
+) -> Choice:
+    """The choice among jobs whose classes are given for each host, by name."""
+    hosts, known = {}, {}
+    for name, own in classes.items():
+        jobs = [job(one, (attained or {}).get(one, 50.0)) for one in own]
+        hosts[name] = host(name, jobs, (cpus or {}).get(name, 2.0))
+        known[name] = {
+            one.run_id: KnownJob(1.0, own[one.name], (growths or {}).get(one.name, 0.01))
+            for one in jobs
+        }
+    cluster = Cluster(round(NOW_S * MICRO), next(iter(hosts)), hosts, 10.0)
+    return Chooser(cluster, known, moved, load, pause_s).choose()
+
+
+def migrated(found: Choice) -> tuple[str, str, str]:
+    """The job, where it is and where it goes."""
+    assert found.migration is not None, found.why
+    return found.migration.job.name, found.migration.source, found.migration.target
+
+
+# Why there is no migration
+
+
+@pytest.mark.parametrize(
+    "cpus", [{}, {"i": 0.0}], ids=["alone", "the other host's size is unknown"]
+)
+def test_one_host_alone_has_no_migration(cpus: dict[str, float]) -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}}
+    found = choice(hosts | ({"i": {}} if cpus else {}), cpus=cpus)
+    assert found == Choice(None, "no migration: one host only")
+
+
+@pytest.mark.parametrize("neighbour", [CONVERGED, WATCHING])
+def test_without_a_progressing_neighbour_no_job_moves(neighbour: str) -> None:
+    found = choice({"h": {"a": neighbour, "c": CONVERGED}, "i": {"d": PROGRESSING}})
+    assert found == Choice(None, NO_CANDIDATE)
+
+
+def test_without_a_converged_job_no_job_moves_to_a_busy_host() -> None:
+    found = choice({"h": {"a": PROGRESSING, "b": WATCHING}, "i": {"d": CONVERGED}})
+    assert found == Choice(None, NO_CANDIDATE)
+
+
+def test_the_only_job_of_a_host_does_not_move_to_an_idle_host() -> None:
+    assert choice({"h": {"a": PROGRESSING}, "i": {}}) == Choice(None, NO_CANDIDATE)
+    assert choice({"h": {"a": CONVERGED}, "i": {}}) == Choice(None, NO_CANDIDATE)
+
+
+def test_a_job_that_was_moved_stays() -> None:
+    hosts = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {"d": CONVERGED}}
+    assert choice(hosts, moved=["c"]) == Choice(None, NO_CANDIDATE)
+
+
+def test_a_migration_must_lower_the_heaviest_load() -> None:
+    # h has one progressing job and one more, i has one progressing job: it would be h's mirror.
+    found = choice({"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {"d": PROGRESSING}})
+    assert found == Choice(None, "no migration: c on i would not lower the heaviest load")
+
+
+@pytest.mark.parametrize(("pause_s", "costs"), [(60.0, "10"), (50.0, "0")])
+def test_a_migration_must_save_more_than_it_costs(pause_s: float, costs: str) -> None:
+    # c needs 50 CPU s: 50 s here with a, 25 s alone on i; a is rid of it and saves 25 s too.
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
+    found = choice(hosts, pause_s=pause_s)
+    assert found == Choice(None, f"no migration: c to i would cost {costs} s more than it saves")
+
+
+# The choice
+
+
+def test_a_converged_job_next_to_a_progressing_one_moves() -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
+    found = choice(hosts, pause_s=20.0)
+    assert migrated(found) == ("c", "h", "i")
+    assert found.migration is not None and found.migration.saves == 30.0
+    assert found.why == "c to i saves 30 job seconds (predicted)"
+
+
+def test_the_converged_job_that_grows_least_moves() -> None:
+    hosts: dict[str, dict[str, str]] = {
+        "h": {"a": PROGRESSING, "b": CONVERGED, "c": CONVERGED, "d": CONVERGED}, "i": {},
+    }  # fmt: skip
+    assert migrated(choice(hosts, {"b": 0.03, "c": 0.01, "d": 0.02}))[0] == "c"
+    assert migrated(choice(hosts))[0] == "b"  # equal growth: by name
+
+
+def test_an_idle_host_takes_any_job_where_none_has_converged() -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "b": PROGRESSING}, "i": {}}
+    assert migrated(choice(hosts, {"a": 0.9, "b": 0.5})) == ("b", "h", "i")
+    hosts = {"h": {"a": WATCHING, "b": CONVERGED}, "i": {}}
+    assert migrated(choice(hosts)) == ("b", "h", "i")
+
+
+def test_a_job_of_the_heaviest_host_that_has_a_candidate_moves() -> None:
+    hosts: dict[str, dict[str, str]] = {
+        "h": {"a": PROGRESSING, "c": CONVERGED},
+        "i": {"d": PROGRESSING, "e": PROGRESSING, "f": CONVERGED},
+        "j": {"g": CONVERGED},
+    }
+    assert migrated(choice(hosts)) == ("f", "i", "j")
+    # Where f has to stay the heaviest host has no candidate, and the next one is asked. c saves
+    # time on the four CPUs of j.
+    found = choice(hosts, moved=["f"], cpus={"j": 4.0})
+    assert migrated(found) == ("c", "h", "j")
+
+
+def test_an_unknown_job_counts_as_progressing() -> None:
+    a, c = job("a"), job("c")
+    hosts = {"h": host("h", [a, c]), "i": host("i", [])}
+    cluster = Cluster(round(NOW_S * MICRO), "h", hosts, 10.0)
+    known = {"h": {c.run_id: KnownJob(1.0, CONVERGED, 0.01)}}
+    found = Chooser(cluster, known, (), "progressing", 0.0).choose()
+    assert migrated(found) == ("c", "h", "i")
+
+
+@pytest.mark.parametrize(
+    ("load", "target"), [("progressing", "few progressing"), ("jobs", "few"), ("cpu", "idle CPU")]
+)
+def test_the_target_is_the_host_with_the_least_load_of_the_kind_asked_for(
+    load: str, target: str
+) -> None:
+    # Loads (progressing, jobs, CPU in shares of two CPUs over 100 s):
+    hosts: dict[str, dict[str, str]] = {
+        "source": dict.fromkeys("abcd", PROGRESSING) | {"e": CONVERGED},  # 4, 5, 1.25
+        "few progressing": dict.fromkeys("fgh", WATCHING),  # 0, 3, 0.75
+        "few": {"k": PROGRESSING},  # 1, 1, 0.25
+        "idle CPU": {"l": PROGRESSING, "m": PROGRESSING},  # 2, 2, 0.01
+    }
+    found = choice(hosts, load=load, attained={"l": 1.0, "m": 1.0}, cpus={"source": 2.0})
+    assert migrated(found) == ("e", "source", target)
+
+
+# What it saves
+
+
+def test_the_neighbours_on_both_hosts_count() -> None:
+    # 40 CPU s: here 40 * 3 / 2 = 60 s, there 40 * 2 / 4 = 20 s. The job itself saves 40 s less the
+    # pause; its two neighbours are rid of it, 60 * 2 / 3 = 40 s; the new one bears 20 * 1 / 2.
+    one = job("c", attained=40.0)
+    source = host("h", [job("a"), job("b"), one])
+    target = host("i", [job("d")], cpus=4.0)
+    assert saved_seconds(one, source, target, 15.0) == pytest.approx(40 - 15 + 40 - 10)
+
+
+def test_what_a_job_still_needs_is_predicted_where_that_is_possible() -> None:
+    # 5 of 10 epochs took 50 CPU s: 50 left; 8 of 10: 12.5 left. On an idle host they save as much.
+    one = job("c")
+    one.label({"dltools.epochs": "10"})
+    source, target = host("h", [job("a"), one]), host("i", [])
+    for epoch, saves in ((5.0, 50.0), (8.0, 12.5)):
+        one.epoch = epoch
+        assert saved_seconds(one, source, target, 0.0) == saves
+
+
+def test_a_known_job_is_loaded_by_name_or_from_a_list_of_an_early_state() -> None:
+    expected = KnownJob(0.5, CONVERGED, None)
+    assert KnownJob.load({"best": 0.5, "job_class": "CC", "growth": None}) == expected
+    assert KnownJob.load([0.5, "CC", None]) == expected
+    assert KnownJob.load([]) == KnownJob(0.0, PROGRESSING, None)
