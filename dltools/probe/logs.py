@@ -8,7 +8,7 @@ from dltools.engine.containers import Container, Engine, GoneError, RefusedError
 from dltools.errors import ConfigError, DltoolsError
 from dltools.labels import PATTERN
 from dltools.probe.log_reader import LogReader, moment
-from dltools.probe.progress import Automatic, Extractor, Log, Pattern, Point
+from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointReader
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
 _LAST_LINES_S = 1.0
@@ -59,7 +59,7 @@ class LogSource(ProgressSource):
         self._extractor_gap = self.gap = extractor_gap
         self._is_local = engine.is_local
         self._reader = LogReader(engine, container)
-        self._log = Log(extractor)
+        self._points_of = PointReader(extractor)
         self._is_followed = is_followed
         self._is_read = False
         self._has_restarted = False
@@ -126,7 +126,7 @@ class LogSource(ProgressSource):
                 self._complain(f"{skipped}: reading them takes too long")
                 break
             stamp, _, text = entry.partition(b" ")
-            if points := self._log.feed(text):
+            if points := self._points_of.feed(text):
                 found += _timed(stamp, points)
         return found
 

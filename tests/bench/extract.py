@@ -17,14 +17,14 @@ sys.path[0] = str(Path(__file__).parents[1])  # not this folder, whose probe.py 
 
 from probe.progress.test_families import EXCERPTS  # noqa: E402
 
-from dltools.probe.progress import Automatic, Log  # noqa: E402
+from dltools.probe.progress import Automatic, PointReader  # noqa: E402
 
 NOISE = b"2026-01-31 12:00:00,123 INFO worker 7 handled /v1/items in shard 12 of 40, cache warm\n"
 
 
 def rate(data: bytes) -> tuple[float, int]:
     """Return lines a second and how many points a thousand lines give."""
-    log = Log(Automatic())
+    log = PointReader(Automatic())
     lines = data.count(b"\n") + data.count(b"\r")
     begun = time.perf_counter()
     points = sum(len(log.feed(data[at : at + 65536])) for at in range(0, len(data), 65536))

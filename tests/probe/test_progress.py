@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from dltools.errors import ConfigError
 from dltools.probe.progress import Pattern, Point
+from dltools.probe.progress.log_lines import LONGEST_LINE, LogLines
 from dltools.probe.progress.named import Named
-from dltools.probe.progress.text import LONGEST_LINE, Lines
 
 NAMED = Named()
 
 
 def pieces(raw: bytes) -> list[str]:
-    lines = Lines()
+    lines = LogLines()
     return [line for line, _ in lines.feed(raw) + lines.end()]
 
 

@@ -51,14 +51,14 @@ def _read_logs(request: Request, pattern: Pattern | None) -> None:
 
 
 def _observed_logs(request: Request, pattern: Pattern | None) -> list[Row]:
-    from dltools.probe import replay
+    from dltools.probe import saved_logs
     from dltools.probe.progress import Automatic
 
-    start = request.logs_start or replay.START
+    start = request.logs_start or saved_logs.START
     rows: list[Row] = []
-    for file, name in zip(request.logs, replay.names(request.logs), strict=True):
+    for file, name in zip(request.logs, saved_logs.container_names(request.logs), strict=True):
         with open_log(file) as stream:
-            rows += replay.observations(stream, name, pattern or Automatic(), start)
+            rows += saved_logs.progress_rows(stream, name, pattern or Automatic(), start)
     if not rows:
         complain("no progress found in " + ", ".join(request.logs))
     return rows

@@ -1,9 +1,9 @@
 """TensorBoard event files: scalars out of TFRecords of Event messages, without TensorFlow.
 
 A record is a length (8 bytes), its masked CRC-32C (4), the data, and the data's CRC (4), little
-endian. The length's CRC is verified: it catches a reader that has lost its place. The data's is
-not: in Python that would take most of the time, and a torn record is known by its length.
-Of Event (event.proto, summary.proto, tensor.proto of TensorFlow) these fields are read: wall_time
+endian. The length's CRC is verified, so that a reader notices when it has lost its place. That of
+the data is not: it would take most of the time in Python, and a torn record is known by its length.
+These fields of Event (event.proto, summary.proto, tensor.proto of TensorFlow) are read: wall_time
 1, step 2, summary 5, its value 1 with tag 1, simple_value 2, tensor 8 (dtype 1, content 4, float 5,
 double 6, int 7, half 13, int64 10).
 """
@@ -12,16 +12,24 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import NamedTuple
 
-Scalar = tuple[float, int, str, float]
-"""Wall time (seconds since the epoch), step, tag, value."""
+
+class Scalar(NamedTuple):
+    """A value of a tag, at a step and a time in seconds since the epoch."""
+
+    wall_time: float
+    step: int
+    tag: str
+    value: float
+
 
 _LARGEST = 64 << 20
 _FLOAT, _DOUBLE, _INT32, _INT64, _BFLOAT16, _HALF = 1, 2, 3, 9, 14, 19
 
 
 class Events:
-    """Reads one event file as it grows. After damage nothing more is given; `damage` says so."""
+    """Reads one event file as it grows. After damage it gives nothing; `damage` says why."""
 
     def __init__(self) -> None:
         """Nothing is read yet."""
@@ -33,7 +41,8 @@ class Events:
         if self.damage is not None:
             return []
         data = self._rest + data
-        start, found = 0, []
+        start = 0
+        found: list[Scalar] = []
         while len(data) - start >= 12:
             (length,) = struct.unpack_from("<Q", data, start)
             (check,) = struct.unpack_from("<I", data, start + 8)
@@ -67,7 +76,7 @@ def _scalars(event: bytes) -> list[Scalar]:
         found = []
         for number, value in _fields(summary):
             if number == 1 and isinstance(value, bytes) and (scalar := _value(value)):
-                found.append((wall_time, step, *scalar))
+                found.append(Scalar(wall_time, step, *scalar))
         return found
     except (struct.error, IndexError, UnicodeDecodeError, ValueError):
         return []

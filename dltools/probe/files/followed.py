@@ -70,9 +70,10 @@ class FollowedFile:
 def _newest(timed: list[Timed]) -> list[Timed]:
     """Return the points of a file that was there before us: of those without a time only those of
     the newest record, since it is not known when the others were written."""
-    last = next((point for time, point in reversed(timed) if time is None), None)
+    last = next((point for seconds, point in reversed(timed) if seconds is None), None)
+    newest = last and (last.step, last.epoch)
     return [
-        (time, point)
-        for time, point in timed
-        if time is not None or (last and (point.step, point.epoch) == (last.step, last.epoch))
+        one
+        for one in timed
+        if one.seconds is not None or (one.point.step, one.point.epoch) == newest
     ]

@@ -27,7 +27,7 @@ class TensorBoard:
     def feed(self, data: bytes) -> list[Timed]:
         """Return the points of the records that are now whole."""
         return [
-            (time, Point(normal_name(tag), value, step if abs(step) < 2**63 else None, None,
+            Timed(time, Point(normal_name(tag), value, step if abs(step) < 2**63 else None, None,
                          "tensorboard", tag))
             for time, step, tag, value in self._events.feed(data)
             if is_metric(normal_name(tag))

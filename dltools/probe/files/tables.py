@@ -1,7 +1,7 @@
 """Text files of metrics, read as they grow: CSV, JSON lines, trainer_state.json, MLflow's.
 
-CSV: Keras' CSVLogger, Lightning's metrics.csv, Ultralytics' results.csv, DVCLive's TSV. A last line
-without its end is left for later.
+CSV files are those of Keras' CSVLogger, Lightning (metrics.csv), Ultralytics (results.csv) and
+DVCLive (TSV). A last line without an end waits for its end.
 """
 
 from __future__ import annotations
@@ -10,14 +10,19 @@ import csv
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from dltools.inputs import LineSplitter
 from dltools.probe.progress.base import Point, report
 from dltools.probe.progress.jsonlines import Log as JsonLog
 
-Timed = tuple[float | None, Point]
-"""A point and when it was, in seconds since the epoch; None where the file does not say."""
+
+class Timed(NamedTuple):
+    """A point and its time, in seconds since the epoch; None if the file does not say it."""
+
+    seconds: float | None
+    point: Point
+
 
 _STEPS = ("step", "global_step", "iteration", "iter", "batch")
 _TIMES = ("wall_time", "timestamp", "unix_time")
@@ -93,11 +98,11 @@ class JsonLines(_TextFile):
     def _points(self, line: str) -> list[Timed]:
         points = self._log.points(line)
         time = _time_in(line) if points else None
-        return [(time, point._replace(source="jsonl")) for point in points]
+        return [Timed(time, point._replace(source="jsonl")) for point in points]
 
 
 class TrainerState:
-    """Hugging Face's trainer_state.json, which is written anew each time."""
+    """Hugging Face's trainer_state.json, which is written as a whole each time."""
 
     whole = True
 
@@ -131,7 +136,7 @@ class MLflow(_TextFile):
         except (ValueError, IndexError, OverflowError):
             return []
         step = step if step is not None and abs(step) < 2**63 else None
-        return [(time, p) for p in report("mlflow", [(self._metric, value)], step=step)]
+        return [Timed(time, p) for p in report("mlflow", [(self._metric, value)], step=step)]
 
 
 def points_of(values: Mapping[str, Any], source: str) -> list[Timed]:
@@ -152,7 +157,7 @@ def points_of(values: Mapping[str, Any], source: str) -> list[Timed]:
         step=int(step) if step is not None and abs(step) < 2**63 else None,
         epoch=numbers.get("epoch"),
     )
-    return [(time, point) for point in found]
+    return [Timed(time, point) for point in found]
 
 
 def _time_in(line: str) -> float | None:

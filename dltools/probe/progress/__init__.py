@@ -5,6 +5,6 @@ from __future__ import annotations
 from dltools.probe.progress.base import Extractor, Family, Point
 from dltools.probe.progress.detect import FAMILIES, Automatic
 from dltools.probe.progress.pattern import Pattern
-from dltools.probe.progress.reading import Log
+from dltools.probe.progress.point_reader import PointReader
 
-__all__ = ["FAMILIES", "Automatic", "Extractor", "Family", "Log", "Pattern", "Point"]
+__all__ = ["FAMILIES", "Automatic", "Extractor", "Family", "Pattern", "Point", "PointReader"]

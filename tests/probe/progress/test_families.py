@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.metric_names import normal_name
-from dltools.probe.progress import FAMILIES, Automatic, Log, Point
+from dltools.probe.progress import FAMILIES, Automatic, Point, PointReader
 
 Expected = list[tuple[str, float, int | None, float | None]]
 
@@ -661,7 +661,7 @@ EXCERPTS = [
 
 
 def read(data: bytes, piece: int = 0) -> list[Point]:
-    log = Log(Automatic())
+    log = PointReader(Automatic())
     if not piece:
         return log.feed(data) + log.end()
     parts = [data[at : at + piece] for at in range(0, len(data), piece)]

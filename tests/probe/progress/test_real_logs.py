@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dltools.probe.progress import Automatic, Log, Point
+from dltools.probe.progress import Automatic, Point, PointReader
 
 DATA = Path(os.environ.get("DLTOOLS_DATA") or Path(__file__).parents[4] / "shared" / "data")
 LOGS = DATA / "logs" / "train"
@@ -97,7 +97,7 @@ def points(file: str) -> list[Point]:
     path = LOGS / file
     if not path.exists():
         pytest.skip("the real logs are not at hand: set DLTOOLS_DATA")
-    log, found = Log(Automatic()), []
+    log, found = PointReader(Automatic()), []
     with path.open("rb") as stream:
         while piece := stream.read(1 << 16):
             found += log.feed(piece)

@@ -1,11 +1,12 @@
-"""Lines out of what a job writes: bars redrawn in place, escape codes, endless lines, any bytes."""
+"""The lines of what a job writes: bars redrawn in place, escape codes, endless lines, any bytes."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 LONGEST_LINE = 16_384
-"""Bytes of a line that are looked at: a million-character line costs no more memory."""
+"""Bytes of a line that are read: a line of a million characters takes no more memory."""
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-B]|[@-Z\\-_])"
@@ -14,62 +15,68 @@ _TAG = re.compile(r"\[\d+,\d+\]<std\w{2,4}>:\s?")
 _BACK = bytes.maketrans(b"\x08\x0b\x0c", b"\r\r\r")
 
 
-class Lines:
+class LogLine(NamedTuple):
+    """A line of a log, and whether it was drawn over another."""
+
+    text: str
+    is_redrawn: bool
+
+
+class LogLines:
     """Cuts a log, given in pieces of any size, into lines.
 
-    A bar that is redrawn by carriage returns or backspaces gives a line for each drawing, marked
-    as drawn over another. Escape codes, a byte order mark and mpirun's tags are taken off; bytes
-    that are no UTF-8 are replaced; of a line beyond `LONGEST_LINE` bytes the rest is dropped.
+    A bar that is redrawn by carriage returns or backspaces gives a line for each drawing. Escape
+    codes, a byte order mark and mpirun's tags are removed, bytes that are no UTF-8 replaced, and
+    what follows the first `LONGEST_LINE` bytes of a line dropped.
     """
 
     def __init__(self) -> None:
         """Nothing is read yet."""
         self._begun = b""
-        self._skipping = False
-        self._drawn = False  # something stands on the present line already
+        self._is_skipping = False
+        self._is_drawn = False  # the present line already shows something
 
-    def feed(self, data: bytes) -> list[tuple[str, bool]]:
-        """Return the lines that are now complete, without blank ones: text, and whether it was
-        drawn over another."""
-        if _plain(data) and not self._begun and not self._skipping:
-            self._drawn = False
+    def feed(self, data: bytes) -> list[LogLine]:
+        """Return the lines that are now complete, without blank ones."""
+        if _plain(data) and not self._begun and not self._is_skipping:
+            self._is_drawn = False
             line = data[:-1].decode("utf-8", "replace")
-            return [(line, False)] if line and not line.isspace() else []
+            return [LogLine(line, False)] if line and not line.isspace() else []
         data = data.translate(_BACK)
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if not end:
             self._keep(data)
             return []
         head = data[:end]
-        if self._skipping:
+        if self._is_skipping:
             first = min(at for at in (head.find(b"\n"), head.find(b"\r")) if at >= 0)
             head = head[first:]
         head = self._begun + head
-        self._begun, self._skipping = b"", False
+        self._begun, self._is_skipping = b"", False
         self._keep(data[end:])
         return self._cut(head)
 
-    def end(self) -> list[tuple[str, bool]]:
-        """Return the last line, which had no end."""
-        head, self._begun, self._skipping = self._begun, b"", False
+    def end(self) -> list[LogLine]:
+        """Return the last line, if it has no end."""
+        head, self._begun, self._is_skipping = self._begun, b"", False
         return self._cut(head)
 
     def _keep(self, tail: bytes) -> None:
-        if self._skipping:
+        if self._is_skipping:
             return
         self._begun += tail
         if len(self._begun) > LONGEST_LINE:
-            self._begun, self._skipping = self._begun[:LONGEST_LINE], True
+            self._begun, self._is_skipping = self._begun[:LONGEST_LINE], True
 
-    def _cut(self, data: bytes) -> list[tuple[str, bool]]:
+    def _cut(self, data: bytes) -> list[LogLine]:
         found = []
         for number, line in enumerate(_clean(data).split("\n")):
             if number:
-                self._drawn = False
+                self._is_drawn = False
             for drawing in line.split("\r") if "\r" in line else (line,):
                 if drawing and not drawing.isspace():
-                    found.append((drawing[:LONGEST_LINE], self._drawn))
-                    self._drawn = True
+                    found.append(LogLine(drawing[:LONGEST_LINE], self._is_drawn))
+                    self._is_drawn = True
         return found
 
 
@@ -77,7 +84,7 @@ _ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf|<std")
 
 
 def _plain(data: bytes) -> bool:
-    """Tell whether this is one line as most are: nothing in it needs a second look."""
+    """Tell whether this is one line that needs no cleaning, as most lines are."""
     return data.find(b"\n") == len(data) - 1 < LONGEST_LINE and not _ODD.search(data)
 
 

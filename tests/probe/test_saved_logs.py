@@ -11,14 +11,14 @@ import pytest
 from helpers.tools import Tools
 
 from dltools.observations.table import Row
-from dltools.probe import replay
+from dltools.probe import saved_logs
 from dltools.probe.progress import Automatic, Pattern
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def rows(text: str, start: datetime = START) -> list[Row]:
-    return list(replay.observations(io.BytesIO(text.encode()), "job", Automatic(), start))
+    return list(saved_logs.progress_rows(io.BytesIO(text.encode()), "job", Automatic(), start))
 
 
 def times(text: str) -> list[str]:
@@ -60,7 +60,7 @@ def test_a_line_without_end_counts() -> None:
 def test_a_pattern_reads_what_nothing_else_does() -> None:
     pattern = Pattern(r"^(?P<epoch>\d+): (?P<loss>[\d.]+)$")
     text = io.BytesIO(b"Finished epoch:  0\n0: 1.58287\n1: 1.07\n")
-    found = list(replay.observations(text, "job", pattern, START))
+    found = list(saved_logs.progress_rows(text, "job", pattern, START))
     assert [(row["epoch"], row["value"]) for row in found] == [(0, 1.58287), (1, 1.07)]
 
 
@@ -76,7 +76,7 @@ def test_a_pattern_reads_what_nothing_else_does() -> None:
     ],
 )
 def test_a_file_stands_for_a_container(files: list[str], expected: list[str]) -> None:
-    assert replay.names(files) == expected
+    assert saved_logs.container_names(files) == expected
 
 
 def test_the_command_reads_logs_and_the_pipe_goes_on(tool: Tools, tmp_path: Path) -> None:
