@@ -1,20 +1,20 @@
-# make demo   the main job, on a shipped recording, without Docker
-# make test   the whole test suite; on a real engine where one answers
-# make check  the tests that need no engine, in a minute: without the slow ones, with fewer examples
-# make lint   style, types, import contracts, man pages
-# make bench  ratios against docker stats, time and precision of the rest, printed
-# make bench-live  the same trainings, and serving, under several policies; a quarter of an hour
-# make docs   the generated parts of man pages, completions and README, from parsers and tables
-# make structure  the package's folders, imports and sizes in figures, beside those of old
-# make papers     the papers' experiments over twenty seeds: samples/papers/results.md
-# make test-v2  the whole pipe in an emulated machine with systemd and cgroup v2 (root; ten minutes)
+# make demo        run the main example on a shipped recording, without Docker
+# make check       run the tests that need no engine, in a minute: no slow ones, fewer examples
+# make test        run all tests, on a real engine if one answers
+# make lint        check style, types and import contracts
+# make docs        write the generated parts of man pages, completions and README
+# make structure   print the package's folders, imports and sizes in figures, before and after
+# make bench       measure costs against docker stats, times and precision, and print them
+# make bench-live  compare policies on real trainings and serving containers; takes 15 minutes
+# make papers      run the papers' experiments over twenty seeds: samples/papers/results.md
+# make test-v2     run the pipe in an emulated machine with cgroup v2; needs root, takes 10 minutes
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 
-# A virtual environment holds absolute paths: in a checkout that has moved it is made anew.
+# A virtual environment holds absolute paths: set it up again in a checkout that has moved.
 MOVED := $(shell test -e $(BIN)/dl-plan && ! grep -qF '$(CURDIR)/$(BIN)/' $(BIN)/dl-plan && echo yes)
 ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
@@ -23,7 +23,7 @@ endif
 .PHONY: demo check test test-v2 lint bench bench-live papers structure docs clean
 
 $(VENV)/bin/python:
-	@$(if $(MOVED),echo "$(VENV) was made in another place: it is made anew")
+	@$(if $(MOVED),echo "$(VENV) was made in another place: setting it up again")
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "dltools needs Python 3.11 or later; set PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m venv --clear $(VENV) \
