@@ -10,6 +10,7 @@ from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container
 from dltools.engine.counters import network_bytes, usage
 from dltools.engine.quota import configured_quota
+from dltools.engine.usage import CpuUsage, MemoryUsage, Transfer
 from dltools.engine.weight import configured_weight
 from dltools.observations.table import Row
 from dltools.probe.progress import Point
@@ -37,7 +38,9 @@ def progress_row(time: datetime, host: str, id_: str, name: str, point: Point) -
 def container_row(
     container: Container, group: Cgroup | None, gap: str | None, host_row: Row
 ) -> Row:
-    """Return a container's counters, and the limits in force."""
+    """Return a container's counters, and the limits in force: without a cgroup, those that the
+    engine names."""
+    labels = container.dltools_labels
     row: Row = {
         "kind": "container",
         "container_id": container.id,
@@ -45,50 +48,63 @@ def container_row(
         "image": container.image,
         "state": container.state,
         "started_at": container.started,
-        "labels": json.dumps(container.dltools_labels, sort_keys=True)
-        if container.dltools_labels
-        else None,
+        "labels": json.dumps(labels, sort_keys=True) if labels else None,
         "gap": gap,
     }
     if group is None:
-        return row | _limits_by_inspection(container, host_row)
+        return row | _configured_limits(container, host_row)
     used = usage(group)
-    network = network_bytes(container.pid, read=group.files.read)
     return row | {
-        "cpu_seconds": used.cpu.seconds,
-        "cpu_throttled_seconds": used.cpu.throttled_seconds,
+        **_cpu_columns(used.cpu, host_row),
         **{f"{name}_pressure_seconds": value for name, value in used.pressure.items()},
-        "cpu_limit_cores": _bounded(used.cpu.quota, host_row["cpu_count"])
-        if used.cpu.is_quota_known
-        else None,
-        "cpu_weight": used.cpu.weight,
-        "cpuset": used.cpu.cpuset,
         "thread_count": used.threads,
-        "memory_usage_bytes": used.memory.used,
-        "memory_working_set_bytes": used.memory.working_set,
-        "memory_anon_bytes": used.memory.anon,
-        "memory_file_bytes": used.memory.file,
-        "memory_shmem_bytes": used.memory.shmem,
-        "memory_limit_bytes": _bounded(used.memory.limit, host_row["memory_total_bytes"])
-        if used.memory.is_limit_known
-        else None,
-        "io_read_bytes": used.io.read,
-        "io_write_bytes": used.io.written,
+        **_memory_columns(used.memory, host_row),
+        **_transfer_columns(used.io, network_bytes(container.pid, read=group.files.read)),
+    }
+
+
+def _cpu_columns(cpu: CpuUsage, host_row: Row) -> Row:
+    limit = _bounded(cpu.quota, host_row["cpu_count"]) if cpu.is_quota_known else None
+    return {
+        "cpu_seconds": cpu.seconds,
+        "cpu_throttled_seconds": cpu.throttled_seconds,
+        "cpu_limit_cores": limit,
+        "cpu_weight": cpu.weight,
+        "cpuset": cpu.cpuset,
+    }
+
+
+def _memory_columns(memory: MemoryUsage, host_row: Row) -> Row:
+    total = host_row["memory_total_bytes"]
+    return {
+        "memory_usage_bytes": memory.used,
+        "memory_working_set_bytes": memory.working_set,
+        "memory_anon_bytes": memory.anon,
+        "memory_file_bytes": memory.file,
+        "memory_shmem_bytes": memory.shmem,
+        "memory_limit_bytes": _bounded(memory.limit, total) if memory.is_limit_known else None,
+    }
+
+
+def _transfer_columns(io: Transfer, network: Transfer) -> Row:
+    return {
+        "io_read_bytes": io.read,
+        "io_write_bytes": io.written,
         "network_receive_bytes": network.read,
         "network_transmit_bytes": network.written,
     }
 
 
-def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
-    return whole if limit is None else limit if whole is None else min(limit, whole)
-
-
-def _limits_by_inspection(container: Container, host_row: Row) -> Row:
+def _configured_limits(container: Container, host_row: Row) -> Row:
     config = container.host_config
+    memory = config.get("Memory") or None
     return {
         "cpu_limit_cores": _bounded(configured_quota(config), host_row["cpu_count"]),
         "cpu_weight": configured_weight(config),
-        "memory_limit_bytes": _bounded(
-            config.get("Memory") or None, host_row["memory_total_bytes"]
-        ),
+        "memory_limit_bytes": _bounded(memory, host_row["memory_total_bytes"]),
     }
+
+
+def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
+    """Return a limit, at most the whole of the host; None for both means unknown."""
+    return min((one for one in (limit, whole) if one is not None), default=None)

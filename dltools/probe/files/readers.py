@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from dltools.observations.metric_names import is_metric, normal_name
-from dltools.probe.files.events import Events
+from dltools.probe.files.event_file import EventFile
 from dltools.probe.files.tables import Csv, JsonLines, MLflow, Reader, Timed, TrainerState
 from dltools.probe.progress.base import Point
 
@@ -22,14 +22,14 @@ class TensorBoard:
 
     def __init__(self) -> None:
         """Nothing is read yet."""
-        self._events = Events()
+        self._file = EventFile()
 
     def feed(self, data: bytes) -> list[Timed]:
         """Return the points of the records that are now whole."""
         return [
             Timed(time, Point(normal_name(tag), value, step if abs(step) < 2**63 else None, None,
                          "tensorboard", tag))
-            for time, step, tag, value in self._events.feed(data)
+            for time, step, tag, value in self._file.feed(data)
             if is_metric(normal_name(tag))
         ]  # fmt: skip
 

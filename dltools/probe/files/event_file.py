@@ -28,7 +28,7 @@ _LARGEST = 64 << 20
 _FLOAT, _DOUBLE, _INT32, _INT64, _BFLOAT16, _HALF = 1, 2, 3, 9, 14, 19
 
 
-class Events:
+class EventFile:
     """Reads one event file as it grows. After damage it gives nothing; `damage` says why."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Events:
 
 def read(data: bytes) -> Iterator[Scalar]:
     """Yield the scalars of an event file's whole records."""
-    yield from Events().feed(data)
+    yield from EventFile().feed(data)
 
 
 def _scalars(event: bytes) -> list[Scalar]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.probe.files.events import Events, Scalar, _masked_crc, read
+from dltools.probe.files.event_file import EventFile, Scalar, _masked_crc, read
 
 
 def varint(value: int) -> bytes:
@@ -112,7 +112,7 @@ DATA = HEAD + b"".join(record(event(1.7e9 + n, n, simple("loss", n))) for n in r
 
 @given(st.lists(st.integers(0, len(DATA)), max_size=8))
 def test_pieces_of_any_size_give_the_same(cuts: list[int]) -> None:
-    events, found = Events(), list[Scalar]()
+    events, found = EventFile(), list[Scalar]()
     edges = [0, *sorted(cuts), len(DATA)]
     for start, end in zip(edges, edges[1:], strict=False):
         found += events.feed(DATA[start:end])
@@ -127,7 +127,7 @@ def test_a_torn_file_gives_its_whole_records(cut: int) -> None:
 
 
 def test_damage_ends_the_reading() -> None:
-    events = Events()
+    events = EventFile()
     assert len(events.feed(DATA + b"\x07" * 40 + DATA)) == 5
     assert events.damage == "event file: damaged"
     assert events.feed(DATA) == []
