@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dltools import labels
+from dltools.notation.times import MICRO
 from dltools.observations.column_lists import integers, optional_integers, texts
 from dltools.observations.containers import (
     ContainerRecord,
@@ -14,7 +15,8 @@ from dltools.observations.containers import (
     HostRecord,
     SeriesPoint,
 )
-from dltools.observations.samples import HostSamples, PointsByMetric
+from dltools.observations.points import PointsByMetric
+from dltools.observations.samples import HostSamples
 from dltools.observations.samples_by_host import samples_by_host, table_chunks
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT, Kind
 from dltools.observations.table import is_one_of
@@ -22,7 +24,6 @@ from dltools.observations.table import is_one_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MICRO = 1e6
 _Key = tuple[str, str]
 """Host and container id."""
 _Containers = dict[_Key, ContainerRecord]
@@ -52,7 +53,7 @@ def read_containers(table: pa.Table) -> ContainerRecords:
 def _add_host(host: HostRecord, samples: HostSamples) -> None:
     host.cpus = max([host.cpus, *(size for size in samples.sizes if size > 0)])
     if samples.times:
-        host.last_sampled = samples.times[-1] / _MICRO
+        host.last_sampled = samples.times[-1] / MICRO
 
 
 def _add_samples(host: str, samples: HostSamples, containers: _Containers) -> None:
@@ -61,7 +62,7 @@ def _add_samples(host: str, samples: HostSamples, containers: _Containers) -> No
         for row in range(samples.bounds[number], samples.bounds[number + 1]):
             key = (host, ids[row])
             if key not in containers:
-                time = micros / _MICRO
+                time = micros / MICRO
                 containers[key] = ContainerRecord(*key, "", first_seen=time, last_seen=time)
             _add_sample(containers[key], samples, number, row)
 
@@ -70,12 +71,12 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
     """Add one row of the sample of this number."""
     rows = samples.rows
     container.name = rows["container_name"][row] or container.id[:12]
-    container.last_seen = samples.times[number] / _MICRO
+    container.last_seen = samples.times[number] / MICRO
     container.threads = max(container.threads, rows["thread_count"][row] or 1)
     if rows["labels"][row]:
         container.labels = labels.parse_labels(rows["labels"][row])
     if rows["started_at"][row] is not None:
-        container.started = rows["started_at"][row] / _MICRO
+        container.started = rows["started_at"][row] / MICRO
     weight = rows["cpu_weight"][row]
     container.samples.append(
         ContainerSample(
@@ -99,7 +100,7 @@ def _add_points(host: str, points: PointsByMetric, containers: _Containers) -> N
             continue
         for metric, new in by_metric.items():
             container.series.setdefault(metric, []).extend(
-                SeriesPoint(micros / _MICRO, value)
+                SeriesPoint(micros / MICRO, value)
                 for micros, value in zip(new.times, new.values, strict=True)
             )
 
@@ -114,7 +115,7 @@ def _add_unsampled(table: pa.Table, containers: _Containers) -> None:
     for host, container, name, micros in zip(*names, integers(points, "time"), strict=True):
         if not container or host in sampled_hosts:
             continue
-        time = micros / _MICRO
+        time = micros / MICRO
         found = containers.get((host, container))
         if found is None:
             found = containers[host, container] = ContainerRecord(

@@ -16,18 +16,15 @@ from dltools.observations.column_lists import (
     reals,
     texts,
 )
+from dltools.observations.points import Point, Points, PointsByMetric, points_by_metric
 from dltools.observations.samples import (
     INTEGERS,
     REALS,
     ROW_COLUMNS,
     TEXTS,
     HostSamples,
-    Point,
-    Points,
-    PointsByMetric,
     Remainder,
     Rows,
-    points_by_metric,
     without_duplicates,
 )
 from dltools.observations.schema import Kind

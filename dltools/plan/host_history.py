@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dltools.notation.times import MICRO
 from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.round_timer import RoundTimer
 

@@ -13,14 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dltools.notation.cpu_lists import union_of_cpus
-from dltools.observations.samples import (
-    HostSamples,
-    Layout,
-    Points,
-    Remainder,
-    pending_sample,
-    points_after,
-)
+from dltools.observations.points import Points, points_after
+from dltools.observations.samples import HostSamples, Layout, Remainder, pending_sample
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from dltools.notation.times import MICRO
 from dltools.plan.policy.base import IntervalChange, Requirements
-from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory
+from dltools.plan.policy.container_history import JITTER, ContainerHistory
 
 
 @dataclass(frozen=True, slots=True)

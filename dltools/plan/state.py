@@ -13,6 +13,7 @@ from typing import Any
 
 from dltools.errors import DataError
 from dltools.notation.json_numbers import from_json_number, to_json_number
+from dltools.observations.points import Point
 from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirements, State
@@ -29,7 +30,6 @@ VERSION = 3
 _CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "weight", "turn_s",
                      "threads", "cpuset", "met_first", "met_final", "epoch", "step",
                      "managed")  # fmt: skip
-_POINT_FIELDS = ("container_id", "metric", "time", "value", "step", "epoch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +194,8 @@ def _load_series(saved: Mapping[str, Any]) -> Series:
 
 
 def _save_remainder(remainder: Remainder) -> dict[str, Any]:
-    columns = zip(*remainder.points, strict=True) if remainder.points else [()] * len(_POINT_FIELDS)
-    points = {name: list(column) for name, column in zip(_POINT_FIELDS, columns, strict=True)}
+    columns = zip(*remainder.points, strict=True) if remainder.points else [()] * len(Point._fields)
+    points = {name: list(column) for name, column in zip(Point._fields, columns, strict=True)}
     points["value"] = [to_json_number(value) for value in points["value"]]
     points["epoch"] = [_null_if_infinite(epoch) for epoch in points["epoch"]]
     rows = remainder.rows.items()
@@ -214,16 +214,9 @@ def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError("columns of unequal length")
     points = [
-        (
-            str(key),
-            str(metric),
-            int(time),
-            from_json_number(value),
-            step,
-            _real(epoch),
-        )
+        Point(str(key), str(metric), int(time), from_json_number(value), step, _real(epoch))
         for key, metric, time, value, step, epoch in zip(
-            *(saved["points"][name] for name in _POINT_FIELDS), strict=True
+            *(saved["points"][name] for name in Point._fields), strict=True
         )
     ]
     return Remainder(saved["time"], _real(saved["size"]), rows, points)

@@ -6,9 +6,9 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from dltools.notation.times import MICRO
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.observations.table import Row, to_table
-from dltools.plan.policy.container_history import MICRO
 from dltools.sim.labels import labels_text
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulated_job import Report, SimulatedJob

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from dltools.notation.times import MICRO
 from dltools.observations.outcomes import JobResult, satisfies
 from dltools.plan.policy.base import Requirements
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.sim.cpu_sharing import Limits
 from dltools.sim.workload import Job
 

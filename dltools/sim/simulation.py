@@ -13,10 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dltools.notation.times import MICRO
 from dltools.observations.outcomes import JobResult
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import ActionKind, Policy
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
 from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake

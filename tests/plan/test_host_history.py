@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.histories import ONE_POINT, history, host_history
 
+from dltools.notation.times import MICRO
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import (
     ActionKind,
@@ -14,7 +15,7 @@ from dltools.plan.policy.base import (
     JobAction,
     Requirements,
 )
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 
 EVERY_10_S = Requirements(interval_s=10.0, longest_interval_s=40.0)
 HALF = Allocation(0.5, "-", "half")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from helpers.histories import history
 
+from dltools.notation.times import MICRO
 from dltools.plan.policy.base import IntervalChange, Requirements
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.round_timer import RoundTimer
 
 EVERY_10_S = Requirements(interval_s=10.0, longest_interval_s=40.0)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from helpers.histories import ONE_POINT, history, host_history
 
+from dltools.notation.times import MICRO
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.rounds import Rounds

@@ -18,8 +18,6 @@ from dltools.labels import PROTECT, is_true
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.policy.targets import NONE, Targets, parse
 
-MICRO = 1_000_000
-
 JITTER = 0.05
 """Share of an interval by which samples may come early (ours): two that should be an interval apart
 may be some milliseconds less, and a round should not wait for the sample after."""

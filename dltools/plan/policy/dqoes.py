@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dltools.labels import METRIC
+from dltools.notation.times import MICRO
 from dltools.observations import metric_names
 from dltools.plan.policy.base import (
     Allocation,
@@ -32,7 +33,7 @@ from dltools.plan.policy.base import (
     State,
     Tone,
 )
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
 
 OVER, SATISFIED, UNDER, UNKNOWN = "G", "S", "B", "?"

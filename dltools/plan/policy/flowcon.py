@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dltools.notation.times import MICRO
 from dltools.plan.policy.base import (
     Allocation,
     Cluster,
@@ -27,7 +28,6 @@ from dltools.plan.policy.base import (
     State,
     Tone,
 )
-from dltools.plan.policy.container_history import MICRO
 from dltools.plan.policy.growth import Growth, growth, signal_of
 from dltools.plan.policy.parameters import parameter
 

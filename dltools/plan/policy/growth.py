@@ -21,7 +21,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dltools.plan.policy.container_history import JITTER, MICRO, ContainerHistory
+from dltools.notation.times import MICRO
+from dltools.plan.policy.container_history import JITTER, ContainerHistory
 from dltools.plan.policy.evaluation_metric import candidates, objective
 
 _IDLE = 1e-6

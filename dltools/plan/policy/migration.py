@@ -10,8 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dltools.notation.times import MICRO
 from dltools.plan.policy.base import Cluster, HostState
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.growth import cpu_use
 from dltools.plan.policy.prediction import refit, remaining
 

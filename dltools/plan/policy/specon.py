@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from dltools.notation.times import MICRO
 from dltools.plan.policy.base import (
     ActionKind,
     Allocation,
@@ -33,7 +34,7 @@ from dltools.plan.policy.base import (
     State,
     Tone,
 )
-from dltools.plan.policy.container_history import JITTER, MICRO, by_run_id
+from dltools.plan.policy.container_history import JITTER, by_run_id
 from dltools.plan.policy.growth import Growth, growth, signal_of
 from dltools.plan.policy.migration import (
     CONVERGED,

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dltools.plan.policy.container_history import JITTER, MICRO
+from dltools.notation.times import MICRO
+from dltools.plan.policy.container_history import JITTER
 
 TURN_S = 5.0
 """Seconds that a job keeps the first level before another of equal standing gets it."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dltools.notation.times import MICRO
 from dltools.probe.gpu.devices import Device
 from dltools.probe.gpu.nvml import Nvml, known
 
-_MICRO = 1_000_000
-_LONGEST_US = 120 * _MICRO
+_LONGEST_US = 120 * MICRO
 """Utilisation samples further ahead of the newest known one than this are rubbish."""
 
 Owners = Callable[[Iterable[int]], Mapping[int, str]]
@@ -58,7 +58,7 @@ def _ratios(nvml: Nvml, device: Device) -> dict[int, float] | None:
     if not good:
         return None if samples or is_first else {}
     newest = max(sample.timeStamp for sample in good)
-    oldest = newest - _MICRO if is_first else device.seen  # the first call gives old ones
+    oldest = newest - MICRO if is_first else device.seen  # the first call gives old ones
     device.seen = newest
     shares: dict[int, list[float]] = {}
     for sample in good:

@@ -9,7 +9,8 @@ from helpers.histories import history
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.plan.policy.container_history import MICRO, ContainerHistory, by_run_id
+from dltools.notation.times import MICRO
+from dltools.plan.policy.container_history import ContainerHistory, by_run_id
 
 NAN = math.nan
 

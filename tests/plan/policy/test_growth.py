@@ -7,7 +7,8 @@ import math
 import pytest
 from helpers.histories import history
 
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.notation.times import MICRO
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.growth import CpuUse, Growth, cpu_use, growth
 
 CPUS = 2.0

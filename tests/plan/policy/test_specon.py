@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dltools.notation.times import MICRO
 from dltools.plan.policy.base import ActionKind, Cluster, HostState
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.metric_series import Series
 from dltools.plan.policy.migration import saved_seconds
 from dltools.plan.policy.slaq import SLAQ
