@@ -144,6 +144,8 @@ def _become(asked: Mapping[str, Any], handles: Sequence[int]) -> None:
     os.environ.clear()
     os.environ.update(asked["env"])
     os.chdir(asked["cwd"])
+    path = asked["env"].get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[1:1] = [entry for entry in path if entry and entry not in sys.path]
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         old = getattr(sys, name)
         mode, lines = ("w", 1 if number == 2 else -1) if number else ("r", -1)

@@ -63,7 +63,7 @@ class Tools:
         **how: Any,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a tool to its end."""
-        at_start = any(key.startswith(_AT_START) for key in env or ())
+        at_start = any(key.startswith(_AT_START) for key in (env or {}).keys() - {"PYTHONPATH"})
         if QUICK and not how.keys() - {"cwd"} and not at_start:
             done = _forks().run(name, [*map(str, arguments)], input=input,
                                 env=environment(**(env or {})), timeout=timeout, **how)  # fmt: skip

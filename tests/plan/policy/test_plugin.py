@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 from helpers.encoding import encode
 from helpers.observed_rows import container, node, point
+from helpers.tools import Tools
 
 from dltools.observations.formats.parquet import PARQUET
 from dltools.observations.table import to_table
@@ -20,27 +24,29 @@ PLUGIN = Path(__file__).parents[3] / "samples" / "plugin"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that the plug-in is installed into."""
+    """A directory that the plug-in is installed into, as pip does it."""
     target = tmp_path_factory.mktemp("plugin")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-         "--no-deps", "--target", str(target), str(PLUGIN)],
-        check=True,
-    )  # fmt: skip
+    project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
+    ((group, points),) = project["entry-points"].items()
+    shutil.copy(PLUGIN / "newest.py", target)
+    install(target, project["name"], group, points)
     return target
+
+
+def install(target: Path, name: str, group: str, points: dict[str, str]) -> None:
+    """Write what an installed package says of itself."""
+    about = target / f"{name.replace('-', '_')}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = [f"{point} = {value}\n" for point, value in points.items()]
+    (about / "entry_points.txt").write_text(f"[{group}]\n{''.join(lines)}")
 
 
 def plan(
     installed: Path, *arguments: str, input: bytes = b"", **env: str
 ) -> subprocess.CompletedProcess[bytes]:
-    root = Path(__file__).parents[3]
-    path = os.pathsep.join([str(installed), str(root)])
-    return subprocess.run(
-        [sys.executable, "-c", "from dltools.cli.plan import main; main()", *arguments],
-        input=input,
-        capture_output=True,
-        env=os.environ | {"PYTHONPATH": path} | env,
-    )
+    path = os.pathsep.join([str(installed), str(Path(__file__).parents[3])])
+    return Tools()("dl-plan", *arguments, input=input, env={"PYTHONPATH": path} | env)
 
 
 def recording() -> bytes:
@@ -49,6 +55,21 @@ def recording() -> bytes:
         node(2), container(2, "old", 2.0), container(2, "young", 1.0), point(2, "young", 1.0),
     ]  # fmt: skip
     return encode(PARQUET, to_table(rows))
+
+
+@pytest.mark.slow
+def test_pip_installs_it(installed: Path, tmp_path: Path) -> None:
+    """Pip fetches the build backend, so this needs a network."""
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+         "--no-deps", "--target", str(tmp_path), str(PLUGIN)],
+        check=True,
+    )  # fmt: skip
+    (by_pip,) = distributions(path=[str(tmp_path)])
+    (by_hand,) = distributions(path=[str(installed)])
+    assert by_pip.metadata["Name"] == by_hand.metadata["Name"]
+    assert set(by_pip.entry_points) == set(by_hand.entry_points)
+    assert (tmp_path / "newest.py").read_bytes() == (installed / "newest.py").read_bytes()
 
 
 def test_it_is_listed_with_its_parameters(installed: Path) -> None:
@@ -76,12 +97,8 @@ def broken(tmp_path: Path) -> Path:
     """A directory with two plug-ins that do not load: one fails, one is no policy."""
     (tmp_path / "failing.py").write_text("raise RuntimeError('no licence')\n")
     (tmp_path / "nothing.py").write_text("NOTHING = 1\n")
-    about = tmp_path / "broken-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(
-        "[dltools.policies]\nfailing = failing:POLICY\nnothing = nothing:NOTHING\n"
-    )
+    points = {"failing": "failing:POLICY", "nothing": "nothing:NOTHING"}
+    install(tmp_path, "broken", "dltools.policies", points)
     return tmp_path
 
 
