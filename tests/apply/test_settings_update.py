@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.fake_engine import FakeEngine
+from helpers.fake_engine import ID, FakeEngine, plan
 from helpers.tools import Tools, complaint, records
 
 
@@ -13,7 +13,7 @@ from helpers.tools import Tools, complaint, records
 def apply(tool: Tools, fake_engine: FakeEngine) -> Any:
     def act(*wanted: dict[str, Any], arguments: tuple[str, ...] = ()) -> Any:
         env = {"DOCKER_HOST": fake_engine.url, "DLTOOLS_PATIENCE": "0"}
-        return tool("dl-apply", *arguments, input=fake_engine.plan(*wanted), env=env)
+        return tool("dl-apply", *arguments, input=plan(*wanted), env=env)
 
     return act
 
@@ -79,9 +79,7 @@ def test_a_container_that_goes_before_the_update_is_stale(
 def test_a_container_that_goes_before_the_reading_back_is_stale(
     apply: Any, fake_engine: FakeEngine
 ) -> None:
-    fake_engine.after_update = lambda: fake_engine.faults.update(
-        {f"GET {fake_engine.ID}/json": 404}
-    )
+    fake_engine.after_update = lambda: fake_engine.faults.update({f"GET {ID}/json": 404})
     done = apply({"cpus": 1.5})
     assert (done.returncode, records(done.stdout)[0]["status"]) == (75, "stale")
 
@@ -89,7 +87,7 @@ def test_a_container_that_goes_before_the_reading_back_is_stale(
 def test_an_inspection_that_fails_is_a_failure_of_its_action(
     apply: Any, fake_engine: FakeEngine
 ) -> None:
-    fake_engine.faults[f"GET {fake_engine.ID}/json"] = 500
+    fake_engine.faults[f"GET {ID}/json"] = 500
     done = apply({"cpus": 1.5}, {"cpus": 1.5})
     assert done.returncode == 1
     assert [result["status"] for result in records(done.stdout)] == ["failed", "failed"]
@@ -98,9 +96,7 @@ def test_an_inspection_that_fails_is_a_failure_of_its_action(
 def test_a_reading_back_that_fails_is_a_failure_of_its_action(
     apply: Any, fake_engine: FakeEngine
 ) -> None:
-    fake_engine.after_update = lambda: fake_engine.faults.update(
-        {f"GET {fake_engine.ID}/json": 500}
-    )
+    fake_engine.after_update = lambda: fake_engine.faults.update({f"GET {ID}/json": 500})
     done = apply({"cpus": 1.5})
     assert (done.returncode, records(done.stdout)[0]["status"]) == (1, "failed")
 
@@ -116,7 +112,7 @@ def test_results_are_printed_before_the_engine_goes_away(
 
     def leave_at_the_second() -> None:
         if len(fake_engine.updates) == count + 2:
-            fake_engine.faults |= {f"GET {fake_engine.ID}/json": 0, "POST /update": 0}
+            fake_engine.faults |= {f"GET {ID}/json": 0, "POST /update": 0}
 
     fake_engine.after_update = leave_at_the_second
     done = apply({"cpus": 1.5}, {"cpu_weight": 300})
