@@ -103,8 +103,8 @@ def _original(known: _Known, current: Settings | None) -> Settings:
     if current is None:
         return dict(entry.settings) if entry else {}
     settings = entry.settings if entry else current
-    original = {name: settings[name] for name in settings if name in current}
-    original = {name: value for name, value in original.items() if name not in _OF_TURNS}
+    names = [name for name in settings if name in current and name not in _OF_TURNS]
+    original = {name: settings[name] for name in names}
     if "state" in current:
         original["state"] = (entry and entry.state) or "running"
     return original

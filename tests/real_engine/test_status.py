@@ -117,7 +117,7 @@ def test_entries_in_another_directory_are_counted(
     old = home / ".local" / "state" / "dltools"
     tool("dl-apply", "--state-dir", old, input=plan_for(job, {"cpu_weight": 10}))
     told = complaint(tool("dl-apply", "--undo", env={"HOME": str(home)}).stderr)
-    assert f"1 in {old}: --state-dir {old}" in told
+    assert f"1 in {old}: use --state-dir {old}" in told
     assert len(records(tool("dl-apply", "--status", env={"HOME": str(home)}).stdout)) == 1
     tool("dl-apply", "--undo", "--state-dir", old)
 
@@ -147,7 +147,7 @@ def test_root_s_journal_at_home_is_moved(run: Containers, tool: Tools, tmp_path:
     done = subprocess.run([sys.executable, "-c", MOVING, str(system), "--undo"],
                           capture_output=True, env=env)  # fmt: skip
     assert [result["status"] for result in records(done.stdout)] == ["applied"]
-    assert f"moved 1 entries from {old} to {system}" in complaint(done.stderr)
+    assert f"moved 1 entry from {old} to {system}" in complaint(done.stderr)
     assert job.kernel_weight == 1024
 
 

@@ -110,4 +110,5 @@ def _move_state(source: Path, target: Path) -> None:
     from dltools.apply.earlier_state import move_state
 
     if count := move_state(source, target):
-        complain(f"moved {count} entries from {source} to {target}, where state is kept now")
+        entries = "1 entry" if count == 1 else f"{count} entries"
+        complain(f"moved {entries} from {source} to {target}, where state is kept now")

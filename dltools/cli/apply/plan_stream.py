@@ -61,7 +61,7 @@ class PlanStream:
             self.last = self._printer.show(partial(self._actuator.apply, plan))
             self.failed += [result for result in self.last if result.status == "failed"]
             if self._request.is_verbose:
-                complain(f"{plan.policy} at {plan.at}: {len(self.last)} actions")
+                complain(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, go on with the turns."""

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from dltools.apply.status import ChangedContainer
     from dltools.engine.containers import Engine
 
-_NAMED = 4
-"""How many containers a line names."""
-
 
 def show_status(engine: Engine, directories: Sequence[Path], *, is_table: bool) -> None:
     """Print the changed containers of an engine: a table, or a JSON line each."""
@@ -76,14 +73,14 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
     """Say that the journal is empty. Name other journals, and containers whose settings dl-apply
     may have changed."""
     from dltools.apply.status import journal_entries, unusual_settings
+    from dltools.engine.turn_notes import listed
 
     line = f"nothing to undo: no entry of this engine in {directories[0] / 'journal'}"
     for directory in directories[1:]:
         if count := len(journal_entries(engine, directory)):
-            line += f"; {count} in {directory}: --state-dir {directory}"
+            line += f"; {count} in {directory}: use --state-dir {directory}"
     if unusual := unusual_settings(engine):
         shown = [f"{name} ({described(settings)})" for name, settings in unusual.items()]
-        more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
-        line += (f". Containers with other settings than the default: {', '.join(shown[:_NAMED])}"
-                 f"{more}; if dl-apply set them, name its journal by --state-dir")  # fmt: skip
+        line += (f". Containers with other settings than the default: {listed(shown)}; "
+                 "if dl-apply set them, give its state directory with --state-dir")  # fmt: skip
     return line
