@@ -10,8 +10,9 @@ from collections.abc import Collection, Mapping
 import pytest
 from helpers.histories import ONE_POINT, history
 
+from dltools.notation.times import MICRO
 from dltools.plan.policy.base import Cluster, HostState
-from dltools.plan.policy.container_history import MICRO, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.migration import (
     CONVERGED,
     PROGRESSING,
