@@ -1,4 +1,4 @@
-"""What others wrote, made fit for a screen."""
+"""What others wrote, made fit for a screen, and corrected."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.text import printable, printable_lines
+from dltools.text import printable, printable_lines, suggestion
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,16 @@ def test_every_text_becomes_one_printable_line(text: str) -> None:
 
 def test_lines_and_tabs_of_data_stay() -> None:
     assert printable_lines("a\tb\n\x1b[31m\tc\r\n") == "a\tb\n?[31m\tc?\n"
+
+
+def test_a_word_that_is_nearly_a_known_one_is_corrected() -> None:
+    assert suggestion("targt", ["metric", "target"]) == ": did you mean target?"
+    assert suggestion("TARGET", ["metric", "target"]) == ": did you mean target?"
+    assert suggestion("zzz", ["metric", "target"]) == "; known: metric, target"
+
+
+def test_a_prefix_that_all_words_share_makes_none_alike() -> None:
+    assert suggestion("long.prefix.zz", ["long.prefix.metric"], "long.prefix.").startswith(
+        "; known"
+    )
+    assert suggestion("zz", ["metric"]).startswith("; known")

@@ -18,7 +18,7 @@ from dltools.apply.settings_update import SettingsUpdate
 from dltools.apply.turn import Turn
 from dltools.apply.turns import Rotation
 from dltools.apply.undo import undo
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError, parse_time
+from dltools.engine.containers import Container, Engine, GoneError, RefusedError, engine_time
 from dltools.labels import QOE
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
@@ -56,7 +56,7 @@ class Actuator:
         self.rotation.run = replace(self.rotation.run, policy=plan.policy)
         self._originals.run = self.rotation.run
         turns_before, self._turns = self._turns, []
-        planned_at = parse_time(plan.at)
+        planned_at = engine_time(plan.at)
         results = []
         for action in plan.actions:
             result = self._apply(action, planned_at)

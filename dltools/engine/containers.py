@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +14,7 @@ from dltools.engine.log_entries import EntrySplitter
 from dltools.engine.transport import Flow, GoneError, Params, RefusedError, Transport
 from dltools.inputs import LineSplitter
 from dltools.labels import PREFIX
+from dltools.notation.times import parse_time
 
 __all__ = [
     "Container",
@@ -21,7 +22,7 @@ __all__ = [
     "Flow",
     "GoneError",
     "RefusedError",
-    "parse_time",
+    "engine_time",
 ]
 
 
@@ -142,7 +143,7 @@ def _container(raw: Mapping[str, Any]) -> Container:
         image=config.get("Image") or raw.get("Image") or "",
         state=state.get("Status") or "",
         pid=state.get("Pid") or 0,
-        started=parse_time(state.get("StartedAt")),
+        started=engine_time(state.get("StartedAt")),
         tty=bool(config.get("Tty")),
         labels=config.get("Labels") or {},
         host_config=raw.get("HostConfig") or {},
@@ -150,12 +151,12 @@ def _container(raw: Mapping[str, Any]) -> Container:
     )
 
 
-def parse_time(text: str | None) -> datetime | None:
+def engine_time(text: str | None) -> datetime | None:
     """Return the engine's RFC 3339 time with nanoseconds, None for none or for year 1."""
     if not text or text.startswith("0001-"):
         return None
     try:
-        return datetime.fromisoformat(text).astimezone(UTC)
+        return parse_time(text)
     except ValueError:
         return None
 

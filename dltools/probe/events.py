@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dltools.engine.containers import Engine, parse_time
+from dltools.engine.containers import Engine, engine_time
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.observations.table import Row
 
@@ -34,7 +34,7 @@ def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
     return {
         "time": datetime.fromtimestamp(nanos / 1e9, UTC)
         if isinstance(nanos, int)
-        else parse_time(str(raw.get("time"))) or datetime.now(UTC),
+        else engine_time(str(raw.get("time"))) or datetime.now(UTC),
         "host": host,
         "kind": "event",
         "container_id": str(actor.get("ID") or ""),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from dltools.engine.containers import Container, Engine, Flow
 from dltools.engine.log_entries import EntrySplitter
+from dltools.notation.times import parse_time
 
 _OVERLAP_S = 0.001
 """Stamps have more digits than a float: ask for a little more, and skip what is known."""
@@ -19,7 +20,7 @@ def stamp_of(entry: bytes) -> bytes:
 
 def moment(stamp: bytes) -> datetime:
     """Return the time of a stamp. Raises ValueError."""
-    return datetime.fromisoformat(stamp.decode(errors="replace")).astimezone(UTC)
+    return parse_time(stamp.decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC
 from typing import Any
 
+from dltools.notation.times import parse_time
 from dltools.plan.policy.base import JobClass, Policy, classes_of
 from dltools.plan.records import Plan
 from dltools.report.run import ClassChange, Run
@@ -20,7 +21,7 @@ def add_plans(run: Run, plans: Iterable[Plan], policies: Mapping[str, Policy]) -
     for plan in plans:
         if not plan.at:
             continue
-        time = datetime.fromisoformat(plan.at).timestamp() - (run.begun or 0.0)
+        time = parse_time(plan.at, UTC).timestamp() - (run.begun or 0.0)
         for name, job_class in _classes(plan, policies.get(plan.policy)):
             timeline = run.timelines.get(name)
             if timeline is None:

@@ -79,13 +79,13 @@ def run(policy: str, mode: str | None, apart: float, jobs: list[str]) -> dict[st
 
 
 def lasted(name: str) -> float:
-    from dltools.engine.containers import parse_time
+    from dltools.engine.containers import engine_time
 
     begun, ended, code = docker(
         "inspect", "-f", "{{.State.StartedAt}} {{.State.FinishedAt}} {{.State.ExitCode}}", name
     ).split()
     assert code == "0", f"{name} ended with {code}"
-    first, last = parse_time(begun), parse_time(ended)
+    first, last = engine_time(begun), engine_time(ended)
     assert first is not None and last is not None
     return (last - first).total_seconds()
 

@@ -11,7 +11,6 @@ from helpers.encoding import encode
 from helpers.observed_rows import container, node, point
 from helpers.tools import Tools
 
-from dltools.labels import unknown_labels
 from dltools.observations.formats.arrow import ARROW
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.parquet import PARQUET
@@ -27,20 +26,6 @@ def rows(second: float, *names: str) -> list[Row]:
         found.append(container(second, name, second, labels=json.dumps(LABELS)))
         found.append(point(second, name, 1.0))
     return found
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("dltools.targt", "unknown label dltools.targt: did you mean dltools.target?"),
-        ("dltools.target.Final", "did you mean dltools.target.final?"),
-        ("dltools.protected", "did you mean dltools.protect?"),
-        ("dltools.zzz", "unknown label dltools.zzz; known: dltools.metric, "),
-    ],
-)
-def test_an_unknown_label_is_named_with_what_was_meant(name: str, said: str) -> None:
-    (found,) = unknown_labels({name: "", "dltools.metric": "", "other": ""})
-    assert said in found
 
 
 def test_a_container_s_labels_are_told_once() -> None:

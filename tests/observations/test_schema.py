@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from dltools.labels import is_true
 from dltools.observations import schema
 from dltools.observations.formats.prometheus import prometheus_name
 from dltools.observations.schema import (
@@ -186,22 +185,3 @@ def test_prometheus_names_say_the_kind_once_and_end_counters_in_total() -> None:
 def test_prometheus_names(column: str, kind: Kind, name: str) -> None:
     found = next(one for one in schema.COLUMNS if one.name == column)
     assert prometheus_name(found, kind) == name
-
-
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [
-        (None, False),
-        ("0", False),
-        ("false", False),
-        ("False", False),
-        (" no ", False),
-        ("OFF", False),
-        ("", True),
-        ("1", True),
-        ("true", True),
-        ("yes", True),
-    ],
-)
-def test_a_label_means_yes_unless_it_says_no(label: str | None, expected: bool) -> None:
-    assert is_true(label) is expected

@@ -1,0 +1,52 @@
+"""The labels that a container may carry."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dltools.labels import is_true, parse_labels, unknown_labels
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "1", "null", "[" * 100_000])
+def test_a_text_that_is_no_object_has_no_labels(text: str | None) -> None:
+    assert parse_labels(text) == {}
+
+
+def test_names_and_values_become_text_that_can_be_written() -> None:
+    text = json.dumps({"a": 1, "b": None, "c\ud800": "\udfff"})
+    assert parse_labels(text) == {"a": "1", "b": "None", "c?": "?"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("dltools.targt", "unknown label dltools.targt: did you mean dltools.target?"),
+        ("dltools.target.Final", "did you mean dltools.target.final?"),
+        ("dltools.protected", "did you mean dltools.protect?"),
+        ("dltools.zzz", "unknown label dltools.zzz; known: dltools.metric, "),
+    ],
+)
+def test_an_unknown_label_is_named_with_what_was_meant(name: str, said: str) -> None:
+    (found,) = unknown_labels({name: "", "dltools.metric": "", "other": ""})
+    assert said in found
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        (None, False),
+        ("0", False),
+        ("false", False),
+        ("False", False),
+        (" no ", False),
+        ("OFF", False),
+        ("", True),
+        ("1", True),
+        ("true", True),
+        ("yes", True),
+    ],
+)
+def test_a_label_means_yes_unless_it_says_no(label: str | None, expected: bool) -> None:
+    assert is_true(label) is expected
