@@ -1,4 +1,4 @@
-"""What became of a simulated workload: a row per job, and what they come to together."""
+"""What became of the jobs of a run, and its summary. A simulation or a recording gives them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 SATISFIED = 0.10
-"""Part of a response-time target within which it counts as met (DQoES's alpha)."""
+"""The fraction of a response-time target by which a response time may differ (DQoES's alpha)."""
 
 
 def satisfies(latency: float, target: float | None) -> bool:
@@ -17,12 +17,12 @@ def satisfies(latency: float, target: float | None) -> bool:
 
 @dataclass(slots=True)
 class JobResult:
-    """One job's fate, in seconds of virtual time; None is "never".
+    """What became of one job. Times are in seconds since the run began; None is "never".
 
-    `first` and `final` are when its targets were met, `satisfied` for how long it answered within
-    10 % of its response-time target, of `served` seconds; `cpu` are the CPU seconds that it used,
-    spinning included. `exit_code` is what it failed with, and then it has no `finish`; None for a
-    job that did not fail, or of which that is not known.
+    `node`: its last host. `first` and `final`: when its targets were met. `served`: for how many
+    seconds it answered requests, `satisfied`: for how many of them within 10 % of its response-time
+    target. `cpu`: the CPU seconds that it used, spinning included. `exit_code`: that of a job that
+    failed, which has no `finish`; None where it did not fail, or where that is unknown.
     """
 
     name: str
@@ -46,9 +46,12 @@ class JobResult:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run comes to: seconds, but `satisfied`, the mean number of serving jobs that are; NaN
-    where no job has what it takes. Of the `unfinished`, who never ended or `failed`, only the
-    targets that they met count."""
+    """The summary of a run, in seconds; NaN where no job has the value.
+
+    `unfinished` counts the jobs that did not end, those that `failed` included: of them only the
+    targets that they met count. `satisfied` is the mean number of serving jobs that kept their
+    response-time targets.
+    """
 
     jobs: int
     unfinished: int
@@ -62,8 +65,8 @@ class Summary:
 
 
 def summarise(results: Sequence[JobResult]) -> Summary:
-    """Return what the jobs come to together. Serving jobs end when they are told to: their
-    completion says nothing, and is left out."""
+    """Return the summary of the jobs. The completion of serving jobs is left out: they end when
+    they are told to."""
     trained = [r for r in results if r.served == 0]
     completions = [r.completion for r in trained if r.completion is not None]
     begun = min((r.arrival for r in results), default=0.0)

@@ -1,4 +1,4 @@
-"""Rows of numbers as cells of text: what a table shows, on a terminal, in Markdown, on a page."""
+"""Rows of numbers as cells of text, for tables on a terminal, in Markdown and on a page."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dltools.text import printable
 
 _HEADERS = {
     "run": "RUN", "policy": "POLICY", "realize": "REALIZE", "set": "SET", "name": "JOB",
-    "node": "NODE", "arrival": "ARRIVAL", "finish": "FINISH",
+    "node": "HOST", "arrival": "ARRIVAL", "finish": "FINISH",
     "makespan": "MAKESPAN", "mean_completion": "MEAN", "completion": "COMPLETION",
     "longest_completion": "LONGEST", "time_to_first": "TO TARGET", "first": "TARGET MET",
-    "satisfied": "SATISFIED", "cpu": "CPU", "migrations": "MOVES", "unfinished": "UNFINISHED",
+    "satisfied": "SATISFIED", "cpu": "CPU", "migrations": "MIGRATIONS", "unfinished": "UNFINISHED",
     "failed": "FAILED", "actions": "ACTIONS", "limits": "LIMITS",
 }  # fmt: skip
 _TEXTS = ("run", "policy", "realize", "set", "name", "node", "actions", "limits")
@@ -22,7 +22,7 @@ _COUNTS = ("satisfied", "migrations", "unfinished", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A table of texts; `right` tells which columns are numbers."""
+    """A table of texts; `right` tells which columns are numbers, aligned to the right."""
 
     headers: tuple[str, ...]
     right: tuple[bool, ...]
@@ -30,8 +30,8 @@ class Cells:
 
 
 def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
-    """Return rows of runs or jobs: seconds, and beside them ratios to the baseline. Columns in
-    which nothing stands are left out."""
+    """Return the cells of runs or jobs: times with their ratios to the baseline in brackets. Empty
+    columns are left out."""
     known = [{**row, "finish": row.get("finish") or row.get("exit_code")} for row in rows]
     shown = [key for key in _HEADERS if any(row.get(key) not in (None, "", 0) for row in known)]
     return Cells(

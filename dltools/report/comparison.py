@@ -1,4 +1,4 @@
-"""Runs held against each other: a row per policy, or per job."""
+"""Runs compared: a row per policy, or per job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from dltools.observations.outcomes import JobResult, summarise
 
 Runs = Sequence[Sequence[JobResult]]
-"""Repeats of one policy's run."""
+"""The results of the jobs, for each repeat of one policy's run."""
 
 _COMPARED = ("makespan", "mean_completion", "time_to_first", "satisfied")
 
@@ -41,7 +41,7 @@ def by_job(
 
 
 def means(repeats: Runs) -> dict[str, Any]:
-    """Return the means over repeats of what a run comes to, None where no repeat has it."""
+    """Return the mean of each field of `Summary` over the repeats that have it, else None."""
     summaries = [dataclasses.asdict(summarise(results)) for results in repeats]
     found: dict[str, Any] = {}
     for key in summaries[0]:
@@ -51,5 +51,5 @@ def means(repeats: Runs) -> dict[str, Any]:
 
 
 def ratio(value: float | None, base: float | None) -> float | None:
-    """Return a value over its base, None where there is none."""
+    """Return a value over its base, None where one is missing or the base is 0."""
     return None if value is None or not base else value / base

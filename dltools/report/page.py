@@ -1,10 +1,11 @@
-"""Runs as one HTML page that needs nothing else: tables, and pictures drawn into it."""
+"""Runs as one HTML page that needs no other file: tables and pictures."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dltools.report.cells import Cells
 from dltools.text import printable
@@ -24,26 +25,39 @@ footer { color: #555555; margin-top: 2rem; font-size: .85rem; }
 """
 
 
-def page(
-    title: str,
-    tables: Sequence[tuple[str, Cells]],
-    pictures: Sequence[tuple[str, bytes]],
-    footer: str,
-) -> str:
-    """Return the page: tables and pictures (SVG), each under its heading."""
-    parts = [
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table under its heading."""
+
+    heading: str
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture (SVG) and what it shows."""
+
+    heading: str
+    svg: bytes
+
+
+def page(title: str, tables: Sequence[Table], pictures: Sequence[Picture], footer: str) -> str:
+    """Return the page: first the tables, then the pictures."""
+    headings = [f"<h2>{_escaped(table.heading)}</h2>\n{_table(table.cells)}" for table in tables]
+    figures = [_figure(picture, number) for number, picture in enumerate(pictures)]
+    return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_escaped(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{_escaped(title)}</h1>\n"
-    ]
-    for heading, table in tables:
-        parts.append(f"<h2>{_escaped(heading)}</h2>\n{_table(table)}")
-    for number, (heading, picture) in enumerate(pictures):
-        parts.append(f'<figure role="img" aria-label="{_escaped(heading)}">\n'
-                     f"{_inlined(picture, number)}</figure>\n")  # fmt: skip
-    parts.append(f"<footer>{_escaped(footer)}</footer>\n</body>\n</html>\n")
-    return "".join(parts)
+        f"<h1>{_escaped(title)}</h1>\n{''.join(headings)}{''.join(figures)}"
+        f"<footer>{_escaped(footer)}</footer>\n</body>\n</html>\n"
+    )
+
+
+def _figure(picture: Picture, number: int) -> str:
+    label = _escaped(picture.heading)
+    svg = _inlined(picture.svg, number)
+    return f'<figure role="img" aria-label="{label}">\n{svg}</figure>\n'
 
 
 def _table(table: Cells) -> str:
@@ -64,9 +78,9 @@ def _escaped(text: str) -> str:
     return html.escape(printable(text))
 
 
-def _inlined(picture: bytes, number: int) -> str:
-    """Return an SVG without its prologue, its ids made different from those of the others."""
-    text = picture.decode()
+def _inlined(svg: bytes, number: int) -> str:
+    """Return an SVG without its prologue, with ids that no other picture of the page has."""
+    text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r'\bid="', f'id="p{number}-', text)
     text = re.sub(r'(xlink:href|href)="#', rf'\1="#p{number}-', text)

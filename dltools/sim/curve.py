@@ -1,4 +1,4 @@
-"""What a simulated job reports: the value of its metric when it has had some of its work."""
+"""What a simulated job reports: the value of its metric after a share of its work."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ KINDS = ("exponential", "power", "linear", "points")
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
-    """A metric from `start` (nothing learned) towards `end`, over the part of the work done.
+    """A metric from `start` (nothing learned) towards `end`, over the share u of the work done.
 
     `exponential` end + (start - end) exp(-rate u); `power` end + (start - end) (1 + rate u)^-1;
     `linear` straight from start to end; `points` straight lines between `table`, pairs of
-    (part of the work, value). `noise` is a standard deviation, as a part of |start - end|, that is
-    drawn from the job's name and the point's number: the same run has the same noise.
+    (share of the work, value). `noise` is a standard deviation, as a fraction of |start - end|. It
+    is drawn from the job's name and the point's number: the same run has the same noise.
     """
 
     metric: str = "loss"
@@ -34,34 +34,34 @@ class LearningCurve:
         """Whether its metric gets smaller as the job learns."""
         return self.value(1.0) <= self.value(0.0)
 
-    def value(self, part: float) -> float:
-        """Return the value without noise at a part of the work."""
+    def value(self, share: float) -> float:
+        """Return the value without noise after a share of the work."""
         if self.kind == "points":
-            return _between(self.table, part)
+            return _between(self.table, share)
         if self.kind == "linear":
-            left = 1 - min(1.0, part)
+            left = 1 - min(1.0, share)
         elif self.kind == "power":
-            left = 1 / (1 + self.rate * part)
+            left = 1 / (1 + self.rate * share)
         else:
-            left = math.exp(-self.rate * part)
+            left = math.exp(-self.rate * share)
         return self.end + (self.start - self.end) * left
 
-    def reported(self, part: float, name: str, number: int) -> float:
-        """Return what the job prints as its point of this number."""
-        value = self.value(part)
+    def reported(self, share: float, name: str, number: int) -> float:
+        """Return the value with noise that the job prints as its point of this number."""
+        value = self.value(share)
         if self.noise == 0:
             return value
         return value + self.noise * abs(self.start - self.end) * _normal(name, number)
 
 
-def _between(table: Sequence[tuple[float, float]], part: float) -> float:
-    at = bisect.bisect_right(table, (part, math.inf))
+def _between(table: Sequence[tuple[float, float]], share: float) -> float:
+    at = bisect.bisect_right(table, (share, math.inf))
     if at == 0:
         return table[0][1]
     if at == len(table):
         return table[-1][1]
     (u0, v0), (u1, v1) = table[at - 1], table[at]
-    return v0 + (v1 - v0) * (part - u0) / (u1 - u0) if u1 > u0 else v1
+    return v0 + (v1 - v0) * (share - u0) / (u1 - u0) if u1 > u0 else v1
 
 
 def _normal(name: str, number: int) -> float:

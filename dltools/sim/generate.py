@@ -1,13 +1,14 @@
-"""Workloads made up by rule: arrivals that are fixed, random, in bursts or of a Poisson process."""
+"""Generated workloads: arrivals that are fixed, random, in bursts or of a Poisson process."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 
 from dltools.sim.curve import LearningCurve
 from dltools.sim.workload import Job
+
+_NOISE = 0.01
 
 ARRIVALS = ("fixed", "random", "poisson", "burst")
 
@@ -41,20 +42,13 @@ def arrivals(kind: str, n: int, gap: float, chance: random.Random) -> list[float
     return times
 
 
-def trainings(
-    n: int,
-    kind: str,
-    gap: float,
-    seed: int,
-    kinds: Sequence[Job] = TRAININGS,
-    noise: float = 0.01,
-) -> list[Job]:
-    """Return n trainings of kinds drawn at random, each of up to half or double its usual work."""
+def trainings(n: int, kind: str, gap: float, seed: int) -> list[Job]:
+    """Return n trainings of kinds drawn at random, each with half to double its usual work."""
     chance = random.Random(f"{seed} {kind} {n}")
     jobs = []
     for number, arrival in enumerate(arrivals(kind, n, gap, chance), 1):
-        model = chance.choice(list(kinds))
-        curve = replace(model.curve, noise=noise)
+        model = chance.choice(TRAININGS)
+        curve = replace(model.curve, noise=_NOISE)
         work = model.work * 2 ** chance.uniform(-1, 1)
         name = f"{model.name}-{number:0{len(str(n))}d}"
         jobs.append(replace(model, name=name, arrival=arrival, work=work, curve=curve))

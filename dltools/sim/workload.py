@@ -18,7 +18,7 @@ class Job:
     while it runs. `first` and `final`: targets of the curve's metric.
     With `request` (CPU seconds) it serves for `duration` seconds instead of training: one request
     after the other, `think` seconds apart, to be answered in `qoe` seconds.
-    `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the part of the
+    `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the fraction of the
     measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
     `seed` gives its curve another noise.
     """

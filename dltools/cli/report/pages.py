@@ -10,6 +10,8 @@ from dltools import __version__
 from dltools.cli.report.tables import rows_by_job, rows_by_run
 from dltools.errors import ConfigError
 from dltools.report import cells
+from dltools.report.page import Picture, Table
+from dltools.report.page import page as html_page
 from dltools.text import writable
 
 if TYPE_CHECKING:
@@ -34,26 +36,22 @@ def picture(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
 
 def page(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     """Return an HTML page that needs no other file."""
-    from dltools.report import page
-
     title = writable(request.title) or _default_title(runs)
     pictures = list(_pictures(runs, baseline, request.pictures))
     made_by = f"dltools {__version__}"
-    return page.page(title, list(_tables(runs, baseline)), pictures, made_by).encode()
+    return html_page(title, list(_tables(runs, baseline)), pictures, made_by).encode()
 
 
-def _tables(runs: Sequence[Run], baseline: str) -> Iterator[tuple[str, cells.Cells]]:
+def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
     if len(runs) > 1 or any(one.results for one in runs):
         heading = f"Runs, ratios to {baseline}" if len(runs) > 1 else "Run"
-        yield heading, cells.cells(rows_by_run(runs, baseline))
+        yield Table(heading, cells.cells(rows_by_run(runs, baseline)))
     rows = rows_by_job(runs)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
-    yield heading, cells.cells(rows[:_MOST_JOBS])
+    yield Table(heading, cells.cells(rows[:_MOST_JOBS]))
 
 
-def _pictures(
-    runs: Sequence[Run], baseline: str, kinds: Sequence[str]
-) -> Iterator[tuple[str, bytes]]:
+def _pictures(runs: Sequence[Run], baseline: str, kinds: Sequence[str]) -> Iterator[Picture]:
     """Yield headings and SVGs; those over time are one picture, so that their axes are in line."""
     from dltools.report.plots import figure
     from dltools.report.plots.kinds import OVER_TIME, panels
@@ -61,7 +59,7 @@ def _pictures(
     for _, group in groupby(kinds, lambda kind: "" if kind in OVER_TIME else kind):
         if chosen := panels(runs, list(group), baseline):
             heading = "; ".join(panel.title for panel in chosen)
-            yield heading, figure.rendered(figure.picture(chosen), "svg")
+            yield Picture(heading, figure.rendered(figure.picture(chosen), "svg"))
 
 
 def _default_title(runs: Sequence[Run]) -> str:

@@ -24,7 +24,7 @@ _BY_TONE = {
     Tone.GROWING: Look("#08519c"),
     Tone.WATCHED: Look("#6baed6", "///"),
     Tone.DONE: Look("#deebf7", "..."),
-    Tone.MISSED: Look("#b2182b", "xxx"),
+    Tone.MISSED: Look("#d6604d", "xxx"),
 }
 _OTHERS = (
     Look("#5ab4ac"), Look("#f4a582", "///"), Look("#d9f0d3", "\\\\\\"), Look("#762a83"),
@@ -53,7 +53,8 @@ class ClassLooks:
     def __iter__(self) -> Iterator[tuple[str, Look]]:
         """Yield the label and the look of each class in use."""
         for job_class, look in self._looks.items():
-            yield f"{job_class.name} {job_class.word}".strip(), look
+            label = f"{job_class.name} {job_class.word}".strip()
+            yield ("no class" if label == "-" else label), look
 
 
 @dataclass(frozen=True, slots=True)
