@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.fake_engine import ID, FakeEngine, plan
+from helpers.fake_engine import ID, FakeEngine, action, plan, plan_of
 from helpers.tools import Tools, complaint, records
+
+from dltools.apply import gpu
+from dltools.apply.actuator import Actuator
+from dltools.apply.gpu import Access
+from dltools.apply.journal import Journal
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.records import Result, Status
 
 
 @pytest.fixture
@@ -130,3 +137,85 @@ def test_undoing_goes_on_after_a_failure(apply: Any, tool: Tools, fake_engine: F
     fake_engine.faults.clear()
     done = tool("dl-apply", "--undo", env=env)
     assert (done.returncode, records(done.stdout)[0]["status"]) == (0, "applied")
+
+
+# Reverting what has failed, seen from inside
+
+
+def update(actuator: Actuator, wanted: Settings) -> Result:
+    (result,) = actuator.apply(plan_of(action(wanted)))
+    return result
+
+
+def test_a_failed_change_leaves_no_entry(
+    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+) -> None:
+    fake_engine.faults["POST /update"] = 500
+    result = update(actuator, {"cpus": 1.5})
+    assert (result.status, result.error) == (Status.FAILED, "status 500 on demand")
+    assert journal.entries("FAKE") == []
+    assert actuator.changed == frozenset()
+
+
+def test_a_failed_change_after_another_keeps_its_entry(
+    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+) -> None:
+    update(actuator, {"cpus": 1.5})
+    fake_engine.faults["POST /update"] = 500
+    assert update(actuator, {"cpus": 0.5}).after == {"cpus": 1.5}
+    (entry,) = journal.entries("FAKE")
+    assert entry.settings["cpus"] is None
+    assert actuator.changed == {ID}
+
+
+def test_an_update_that_is_recorded_and_refused_is_reverted(
+    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+) -> None:
+    fake_engine.after_update = lambda: fake_engine.host_config.update({"CpuQuota": 20_000})
+    result = update(actuator, {"cpus": 1.5})
+    fake_engine.after_update = lambda: None
+    assert result.status is Status.FAILED
+    assert str(result.error).startswith("the engine accepted the change, but other settings")
+    assert str(result.error).endswith("some settings could not be reverted")
+    assert result.after == {"cpus": 0.2}
+    assert len(journal.entries("FAKE")) == 1
+
+
+def test_a_change_that_cannot_be_reverted_keeps_its_entry(
+    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+) -> None:
+    def fail_from_now_on() -> None:
+        fake_engine.host_config["CpuQuota"] = 20_000
+        fake_engine.faults["POST /update"] = 500
+
+    fake_engine.after_update = fail_from_now_on
+    result = update(actuator, {"cpus": 1.5})
+    assert result.status is Status.FAILED
+    assert str(result.error).endswith("the change could not be reverted: status 500 on demand")
+    assert len(journal.entries("FAKE")) == 1
+
+
+# GPUs
+
+
+def test_an_update_that_cuts_off_the_gpu_is_a_failure(
+    actuator: Actuator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([True, False])
+    monkeypatch.setattr(gpu, "access", lambda _: Access.SPECIFIED)
+    monkeypatch.setattr(gpu, "is_usable", lambda *_: next(answers))
+    result = update(actuator, {"cpus": 1.5})
+    assert (result.status, result.error) == (
+        Status.FAILED, "the update has cut off its GPU: restart the container",
+    )  # fmt: skip
+
+
+def test_files_that_are_not_visible_are_a_reason_to_skip(
+    actuator: Actuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "access", lambda _: Access.HOOK)
+    monkeypatch.setattr(gpu, "is_usable", lambda *_: True)
+    result = update(actuator, {"cpus": 1.5})
+    assert result.status is Status.SKIPPED
+    assert str(result.error).startswith("an engine update could cut off its GPU, and its cgroup ")
+    assert fake_engine.updates == []

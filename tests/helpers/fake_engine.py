@@ -37,6 +37,7 @@ class FakeEngine:
         self.host_config: dict[str, Any] = {"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0,
                                             "CpuShares": 0}  # fmt: skip
         self.state = "running"
+        self.pid = 0
         self.labels: dict[str, str] = {}
         self.updates: list[dict[str, Any]] = []
         self.log = b""
@@ -80,7 +81,11 @@ class FakeEngine:
                 self.host_config |= body
             self.after_update()
             return 200, {"Warnings": None}
-        state = {"Status": self.state, "Pid": 0, "StartedAt": "2020-01-01T00:00:00.000000001Z"}
+        state = {
+            "Status": self.state,
+            "Pid": self.pid,
+            "StartedAt": "2020-01-01T00:00:00.000000001Z",
+        }
         return 200, {"Id": ID, "Name": f"/{NAME}", "State": state, "HostConfig": self.host_config,
                      "Config": {"Image": "i", "Tty": False, "Labels": self.labels}}  # fmt: skip
 
