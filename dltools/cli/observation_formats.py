@@ -10,17 +10,25 @@ from dltools.observations.formats import registry
 if TYPE_CHECKING:
 
     class ObservationFormat(StrEnum):
-        """The formats of observations: these, and the formats of the registry by their names."""
+        """The formats of observations: these, and those of the registry by their names."""
 
         AUTO = "auto"
         TABLE = "table"
 
 else:
-    ObservationFormat = StrEnum("ObservationFormat", [("AUTO", "auto"), ("TABLE", "table"),
-                                *((name.upper(), name) for name in registry.FORMATS)])  # fmt: skip
+    ObservationFormat = StrEnum(
+        "ObservationFormat",
+        {"AUTO": "auto", "TABLE": "table", **{name.upper(): name for name in registry.NAMES}},
+    )
 
 WHOLE, STREAM = ObservationFormat("parquet"), ObservationFormat("arrow")
-"""What `auto` is for a file or a pipe: of one sample, of a stream of samples."""
+"""The defaults for a file or a pipe: for one sample, and for a stream of samples."""
 
-SUFFIXES = {suffix: ObservationFormat(name) for suffix, name in registry.SUFFIXES.items()}
-"""How the names of observations end."""
+
+def suffixes() -> dict[str, ObservationFormat]:
+    """Return the formats by the suffixes of file names."""
+    return {
+        suffix: ObservationFormat(format_.name)
+        for format_ in registry.formats().values()
+        for suffix in format_.suffixes
+    }

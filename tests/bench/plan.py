@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.schema import arrow_schema
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry

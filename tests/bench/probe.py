@@ -94,7 +94,7 @@ def whole_process() -> None:
 def busy_time(count: int) -> float:
     """Return what a tick of a running probe takes, in process, rows and Arrow batch included."""
     from dltools.engine.containers import Engine
-    from dltools.observations.formats.arrow import ARROW
+    from dltools.observations.formats.arrow import FORMAT as ARROW
     from dltools.observations.table import to_table
     from dltools.probe.sampler import Options, Sampler
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.tools import Tools
 
-from dltools.observations.formats.jsonl import JSONL
+from dltools.observations.formats.jsonl import FORMAT as JSONL
 from dltools.observations.formats.reading import read_table
 from dltools.plan.realisation.mode import Mode
 

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.reading import read_table
-from dltools.observations.formats.registry import FORMATS
+from dltools.observations.formats.registry import formats
 from dltools.observations.table import Row, to_table
 
 EPOCH = datetime(2026, 1, 31, 12, 0, 0, 250_001, tzinfo=UTC)
-READABLE = tuple(format_ for format_ in FORMATS.values() if format_.readers)
+READABLE = tuple(format_ for format_ in formats().values() if format_.readers)
 """The formats that can be read back; Prometheus text is the newest values only."""
 
 

@@ -11,9 +11,9 @@ from helpers.encoding import encode
 from helpers.observed_rows import container, node, point
 from helpers.tools import Tools
 
-from dltools.observations.formats.arrow import ARROW
+from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
-from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.input_warnings import InputWarnings
 from dltools.observations.table import Row, to_table
 

@@ -13,7 +13,7 @@ from helpers.observed_rows import container, node, point
 from helpers.tools import Tools, complaint
 
 from dltools.cli.exits import Exit
-from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.table import to_table
 
 DATA, CONFIG, USAGE = Exit.DATA, Exit.CONFIG, Exit.USAGE

@@ -8,9 +8,9 @@ from pathlib import Path
 import typer
 
 from dltools.cli import destinations, formats
-from dltools.cli.observation_formats import STREAM, SUFFIXES, WHOLE, ObservationFormat
+from dltools.cli.observation_formats import STREAM, WHOLE, ObservationFormat, suffixes
 from dltools.errors import OutputError
-from dltools.observations.formats.registry import FORMATS
+from dltools.observations.formats.registry import NAMES, get_format
 
 
 def choose_format(
@@ -22,12 +22,12 @@ def choose_format(
         _check_directory(output, wanted)
         return WHOLE
     is_terminal = sys.stdout.isatty() if output is None else destinations.is_terminal(output)
-    chosen = formats.by_name(wanted, output, SUFFIXES)
+    chosen = formats.by_name(wanted, output, suffixes())
     if chosen is ObservationFormat.AUTO:
         if is_terminal:
             return ObservationFormat.TABLE
         return STREAM if is_stream else WHOLE
-    if is_terminal and chosen in FORMATS and FORMATS[chosen].is_binary:
+    if is_terminal and _is_binary(chosen):
         raise typer.BadParameter(
             f"{chosen} is binary and standard output is a terminal; use -o FILE or a pipe"
         )
@@ -46,8 +46,12 @@ def option_before_environment(
     source = context.get_parameter_source("format_")
     if output is None or source is None or source.name != "ENVIRONMENT":
         return wanted
-    named = formats.by_name(ObservationFormat.AUTO, output, SUFFIXES)
+    named = formats.by_name(ObservationFormat.AUTO, output, suffixes())
     return wanted if named is ObservationFormat.AUTO else named
+
+
+def _is_binary(format_: ObservationFormat) -> bool:
+    return format_.value in NAMES and get_format(format_.value).is_binary
 
 
 def _check_directory(output: str, wanted: ObservationFormat) -> None:

@@ -15,7 +15,7 @@ from dltools.cli.data import on_screen
 from dltools.cli.exits import complain
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.formats import is_directory
-from dltools.observations.formats.registry import FORMATS
+from dltools.observations.formats.registry import get_format
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,7 @@ def _to_file(file: Path, format_: ObservationFormat, *, is_stream: bool) -> Iter
             yield made
             made.close()
     elif _holds_one_sample(format_) and destinations.is_replaceable(file):
-        yield _Replacing(FORMATS[format_], file)
+        yield _Replacing(get_format(format_), file)
     else:
         with destinations.written_in_place(file) as stream:
             made = _writer(format_, stream)
@@ -59,7 +59,7 @@ def _to_file(file: Path, format_: ObservationFormat, *, is_stream: bool) -> Iter
 
 
 def _holds_one_sample(format_: ObservationFormat) -> bool:
-    return format_ in FORMATS and FORMATS[format_].holds_one_sample
+    return format_ is not ObservationFormat.TABLE and get_format(format_).holds_one_sample
 
 
 def _to_live_table() -> Iterator[Writer]:
@@ -78,7 +78,7 @@ def _is_live() -> bool:
 def _writer(format_: ObservationFormat, out: IO[bytes]) -> Writer:
     if format_ is ObservationFormat.TABLE:
         return _TableWriter(out)
-    return FORMATS[format_].writer(on_screen(out))  # type: ignore[arg-type]
+    return get_format(format_).writer(on_screen(out))  # type: ignore[arg-type]
 
 
 def _to_stdout(format_: ObservationFormat) -> Iterator[Writer]:

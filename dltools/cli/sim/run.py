@@ -10,7 +10,7 @@ from dltools.cli import destinations, formats
 from dltools.cli.console import make_console
 from dltools.cli.data import for_screen
 from dltools.cli.formats import RowFormat
-from dltools.cli.observation_formats import SUFFIXES, WHOLE, ObservationFormat
+from dltools.cli.observation_formats import WHOLE, ObservationFormat, suffixes
 from dltools.cli.records import records
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
@@ -59,17 +59,17 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
 
 def _record(file: Path, task: Task, every_s: float) -> list[JobResult]:
     """Simulate, and write the observations."""
-    from dltools.observations.formats.registry import FORMATS
+    from dltools.observations.formats.registry import get_format
     from dltools.sim.recorder import Recorder
     from dltools.sim.simulation import Observer
 
     destinations.check(file)
-    format_ = formats.by_name(ObservationFormat.AUTO, file, SUFFIXES)
+    format_ = formats.by_name(ObservationFormat.AUTO, file, suffixes())
     recorder = Recorder()
     results = task.simulation(Observer(recorder, every_s)).run()
     with destinations.output_file(file) as out:
         chosen = WHOLE if format_ is ObservationFormat.AUTO else format_
-        target = FORMATS[chosen].writer(out)  # type: ignore[arg-type]
+        target = get_format(chosen).writer(out)  # type: ignore[arg-type]
         target.write(recorder.table())
         target.close()
     return results

@@ -83,7 +83,7 @@ def _file_tables(
     yield table
 
 
-ARROW = Format(
+FORMAT = Format(
     "arrow",
     "Arrow",
     (".arrow", ".arrows"),

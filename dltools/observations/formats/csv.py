@@ -74,4 +74,4 @@ def _tables(stream: PrefixedStream, name: str, _: Collection[str] | None) -> Ite
     yield table
 
 
-CSV = Format("csv", "CSV", (".csv",), CsvWriter, (Reader(_begins, _tables),))
+FORMAT = Format("csv", "CSV", (".csv",), CsvWriter, (Reader(_begins, _tables),))

@@ -91,7 +91,7 @@ def _from_json(type_: Type, value: Any) -> Any:
     return value
 
 
-JSONL = Format(
+FORMAT = Format(
     "jsonl",
     "JSON Lines",
     (".jsonl",),

@@ -102,7 +102,7 @@ def _tables(
     yield table
 
 
-PARQUET = Format(
+FORMAT = Format(
     "parquet",
     "Parquet",
     (".parquet",),

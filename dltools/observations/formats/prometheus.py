@@ -67,7 +67,7 @@ def _number(value: float) -> str:
     return repr(value)
 
 
-PROMETHEUS = Format(
+FORMAT = Format(
     "prom",
     "Prometheus text",
     (".prom",),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from dltools.errors import DataError
 from dltools.observations.formats.prefixed_stream import PrefixedStream, read_exactly
-from dltools.observations.formats.registry import FORMATS
+from dltools.observations.formats.registry import formats
 from dltools.observations.table import concat
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def read(stream: BinaryIO, name: str, columns: Collection[str] | None = None) ->
     head = read_exactly(stream, _HEAD_BYTES)
     if not head:
         raise DataError(f"{name}: empty input: no observations")
-    for format_ in FORMATS.values():
+    for format_ in formats().values():
         for reader in format_.readers:
             if reader.begins(head):
                 tables = reader.tables(PrefixedStream(head, stream), name, columns)
                 return Recording(reader.is_stream, tables)
-    *titles, last = (format_.title for format_ in FORMATS.values() if format_.readers)
+    *titles, last = (format_.title for format_ in formats().values() if format_.readers)
     raise DataError(f"{name}: not dltools observations: neither {', '.join(titles)} nor {last}")
 
 

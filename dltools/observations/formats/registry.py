@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from dltools.observations.formats.arrow import ARROW
-from dltools.observations.formats.base import Format
-from dltools.observations.formats.csv import CSV
-from dltools.observations.formats.jsonl import JSONL
-from dltools.observations.formats.parquet import PARQUET
-from dltools.observations.formats.prometheus import PROMETHEUS
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-_ALL = (
-    PARQUET,
-    ARROW,
-    JSONL,
-    CSV,
-    PROMETHEUS,
-)
+if TYPE_CHECKING:
+    from dltools.observations.formats.base import Format
 
-FORMATS: dict[str, Format] = {format_.name: format_ for format_ in _ALL}
-"""Every format by its name."""
+_MODULES = {
+    "parquet": "parquet",
+    "arrow": "arrow",
+    "jsonl": "jsonl",
+    "csv": "csv",
+    "prom": "prometheus",
+}
+"""The module of each format by its name; it is imported when the format is used. Its constant
+FORMAT is the format."""
 
-SUFFIXES: dict[str, str] = {suffix: format_.name for format_ in _ALL for suffix in format_.suffixes}
-"""Names of formats by how names of files end."""
+NAMES = tuple(_MODULES)
+
+
+def get_format(name: str) -> Format:
+    """Return the format of a name."""
+    return formats()[name]
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Return every format by its name."""
+    return {
+        name: import_module(f"dltools.observations.formats.{module}").FORMAT
+        for name, module in _MODULES.items()
+    }

@@ -15,10 +15,10 @@ from helpers.containers import eventually
 from helpers.observed_rows import container, node, point
 from helpers.tools import Tools, complaint, records
 
-from dltools.observations.formats.arrow import ARROW
+from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
-from dltools.observations.formats.jsonl import JSONL
-from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.formats.jsonl import FORMAT as JSONL
+from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.table import Row, to_table
 
 SAMPLES = 8

@@ -194,7 +194,7 @@ def test_damage_is_one_line_and_65(tool: Tools, damage: bytes) -> None:
 def test_what_was_cut_off_is_reported_as_far_as_it_goes(
     tool: Tools, made: Path, tmp_path: Path
 ) -> None:
-    from dltools.observations.formats.arrow import ARROW
+    from dltools.observations.formats.arrow import FORMAT as ARROW
     from dltools.observations.formats.reading import read_table
 
     with (made / "noop.parquet").open("rb") as file:

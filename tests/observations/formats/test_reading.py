@@ -27,9 +27,9 @@ from helpers.encoding import (
 
 from dltools.errors import DataError
 from dltools.observations.conforming import conform
-from dltools.observations.formats.arrow import ARROW
+from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
-from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.formats.reading import read_table
 from dltools.observations.schema import NAMES, REQUIRED, VERSION, VERSION_KEY, arrow_schema
 from dltools.observations.table import to_table

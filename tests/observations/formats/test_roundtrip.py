@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from dltools.notation.times import format_time
 from dltools.observations.conforming import conform
-from dltools.observations.formats.arrow import ARROW
+from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
-from dltools.observations.formats.csv import CSV
-from dltools.observations.formats.jsonl import JSONL
-from dltools.observations.formats.parquet import PARQUET
-from dltools.observations.formats.prometheus import PROMETHEUS
+from dltools.observations.formats.csv import FORMAT as CSV
+from dltools.observations.formats.jsonl import FORMAT as JSONL
+from dltools.observations.formats.parquet import FORMAT as PARQUET
+from dltools.observations.formats.prometheus import FORMAT as PROMETHEUS
 from dltools.observations.formats.reading import read, read_table
 from dltools.observations.schema import VERSION, VERSION_KEY, arrow_schema
 from dltools.observations.table import to_table

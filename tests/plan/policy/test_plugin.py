@@ -16,7 +16,7 @@ from helpers.encoding import encode
 from helpers.observed_rows import container, node, point
 from helpers.tools import Tools
 
-from dltools.observations.formats.parquet import PARQUET
+from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.table import to_table
 
 PLUGIN = Path(__file__).parents[3] / "samples" / "plugin"
