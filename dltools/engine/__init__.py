@@ -1,1 +1,1 @@
-"""One host's containers: the engine that runs them, their cgroups, the host beneath."""
+"""One host's containers: the engine that runs them, their cgroups, and the host."""

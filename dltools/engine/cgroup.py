@@ -52,21 +52,21 @@ class Directory(NamedTuple):
     version: int
 
     @property
-    def files(self) -> Version:
+    def reader(self) -> Version:
         """The module that reads the files of this version."""
         return _VERSIONS[self.version]
 
     def quota(self, read: Read = read_text) -> float | None:
         """Return the CPU quota in cores, None for no quota."""
-        return self.files.quota(self.path, read)
+        return self.reader.quota(self.path, read)
 
     def weight(self, read: Read = read_text) -> float | None:
         """Return the CPU weight in Docker's shares: 1024 is the default of both versions."""
-        return self.files.weight(self.path, read)
+        return self.reader.weight(self.path, read)
 
     def cpuset(self, read: Read = read_text) -> str | None:
         """Return the list of CPUs that the cgroup may really use, None if it is unknown."""
-        return self.files.cpuset(self.path, read)
+        return self.reader.cpuset(self.path, read)
 
 
 class Cgroup:
@@ -79,7 +79,7 @@ class Cgroup:
         self.files = HeldFiles()
 
     def directory(self, controller: str) -> Directory | None:
-        """Return a controller's directory, None where it is not mounted."""
+        """Return a controller's directory, None if it is not mounted."""
         if controller in self._v1:
             return Directory(self._v1[controller], 1)
         return Directory(self.unified, 2) if self.unified is not None else None
@@ -119,7 +119,7 @@ class Mount:
         return bool(controllers & self.controllers)
 
     def below(self, path: str) -> Path | None:
-        """Return the directory of a cgroup's path, None where the mount does not show it."""
+        """Return the directory of a cgroup's path, None if the mount does not show it."""
         top = self.root.rstrip("/")
         if path != top and not path.startswith(f"{top}/"):
             return None
@@ -141,7 +141,7 @@ def mounts(root: Path = ROOT) -> list[Mount]:
 
 
 def of_process(pid: int, mounted: list[Mount], root: Path = ROOT) -> Cgroup | None:
-    """Return the cgroup of a process, None where the process or every mount is out of sight."""
+    """Return the cgroup of a process, None if the process or every mount is invisible."""
     v1: dict[str, Path] = {}
     unified: Path | None = None
     for line in read_text(f"{root}/proc/{pid}/cgroup").splitlines():
@@ -161,7 +161,7 @@ def of_process(pid: int, mounted: list[Mount], root: Path = ROOT) -> Cgroup | No
 def belongs_to(pid: int, container_id: str, root: Path = ROOT) -> bool:
     """Tell whether a local process is in a container: its cgroup's path holds the container's id.
 
-    A remote engine's process ids mean nothing here.
+    The process numbers of an engine on another machine mean other processes here.
     """
     return container_id in read_text(f"{root}/proc/{pid}/cgroup")
 

@@ -1,7 +1,7 @@
 """Connecting to the Docker engine that the docker command would use.
 
-DOCKER_HOST (with DOCKER_TLS_VERIFY and DOCKER_CERT_PATH), else the context of DOCKER_CONTEXT or of
-the docker configuration.
+Its address comes from DOCKER_HOST (with DOCKER_TLS_VERIFY and DOCKER_CERT_PATH), else from the
+context that DOCKER_CONTEXT or the configuration of docker names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SOCKET = "/var/run/docker.sock"
 
 def connect() -> Transport:
     """Return a connection to the engine. Raises `UnavailableError`, `AccessError`, or `ConfigError`
-    for an address that is none."""
+    if the address is not one of an engine."""
     where, said_by = os.environ.get("DOCKER_HOST") or "", "DOCKER_HOST"
     settings: dict[str, Any] = {}
     if not where and (name := _context_name()):
@@ -37,8 +37,8 @@ def connect() -> Transport:
 
 
 def _check(where: str, said_by: str) -> None:
-    """Raise `ConfigError` for what is no address, and `UnavailableError` if the package that SSH
-    needs is missing."""
+    """Raise `ConfigError` if the address is not one of an engine, and `UnavailableError` if the
+    package that SSH needs is missing."""
     try:
         parts = urlsplit(where if "://" in where else f"tcp://{where}")
         has_port = parts.port is not None

@@ -62,7 +62,7 @@ class Engine:
         self.memory: int = info.get("MemTotal") or 0
 
     def containers(self, filters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Return the running and paused containers as the list call gives them."""
+        """Return the running and paused containers, in the words of Docker's list."""
         params = {"filters": json.dumps(dict(filters))} if filters else {}
         return list(self._transport.json("GET", "/containers/json", params))
 
@@ -70,7 +70,7 @@ class Engine:
         """Return one container, by id or name."""
         raw = self._transport.json("GET", f"/containers/{_quoted(id_)}/json")
         if not isinstance(raw, dict) or "State" not in raw:
-            raise GoneError(f"{id_!r} is not the name of a container")  # but leads to another page
+            raise GoneError(f"{id_!r} is not the name of a container")  # but of another path
         return _container(raw)
 
     def update(self, id_: str, settings: Mapping[str, Any]) -> None:
@@ -152,7 +152,7 @@ def _container(raw: Mapping[str, Any]) -> Container:
 
 
 def engine_time(text: str | None) -> datetime | None:
-    """Return the engine's RFC 3339 time with nanoseconds, None for none or for year 1."""
+    """Return the time of the engine's text (RFC 3339), None if it is empty or in the year 1."""
     if not text or text.startswith("0001-"):
         return None
     try:

@@ -17,8 +17,8 @@ def usage(cgroup: Cgroup) -> Usage:
     memory, io, pids = (cgroup.directory(name) for name in ("memory", "blkio", "pids"))
     return Usage(
         cpu=_cpu(cgroup),
-        memory=memory.files.memory(memory.path, read) if memory else MemoryUsage(),
-        io=io.files.io(io.path, read) if io else Transfer(),
+        memory=memory.reader.memory(memory.path, read) if memory else MemoryUsage(),
+        io=io.reader.io(io.path, read) if io else Transfer(),
         threads=read_int(f"{pids.path}/pids.current", read) if pids else None,
         pressure=_pressure(cgroup),
     )
@@ -27,7 +27,7 @@ def usage(cgroup: Cgroup) -> Usage:
 def _cpu(cgroup: Cgroup) -> CpuUsage:
     read = cgroup.files.read
     cpu, cpuset, cpuacct = (cgroup.directory(name) for name in ("cpu", "cpuset", "cpuacct"))
-    found = cpu.files.cpu(cpu.path, read) if cpu else CpuUsage()
+    found = cpu.reader.cpu(cpu.path, read) if cpu else CpuUsage()
     if cpuset:
         found = replace(found, cpuset=cpuset.cpuset(read))
     if cpuacct and cpuacct.version == 1:

@@ -13,7 +13,7 @@ from dltools.notation.cpu_lists import parse_cpus
 from dltools.observations.table import Row
 
 _TICKS_PER_SECOND = 100.0
-"""USER_HZ: what /proc/stat counts in, 100 on every Linux port that Docker runs on."""
+"""USER_HZ, the unit of /proc/stat: 100 on every Linux port that Docker runs on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ def measure(bounding: Bounds, root: Path = ROOT) -> Row:
 
 
 def usable_cpus(bounding: Bounds, root: Path = ROOT) -> float | None:
-    """Return the CPUs that the containers can use together.
+    """Return how many CPUs the containers can use together.
 
-    The CPUs online, cut to the cpuset of the cgroup that holds all the containers, and to the
-    tightest quota on it or above it (a slice or --cgroup-parent with a quota).
+    These are the CPUs online, but no more than the cpuset of the cgroup that holds all the
+    containers has, nor than the smallest quota on it or above it (of a slice or --cgroup-parent).
     """
     online = len(re.findall(r"^cpu\d+ ", read_text(root / "proc/stat"), re.M))
     known = [float(online)] if online else []

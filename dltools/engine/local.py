@@ -46,7 +46,7 @@ class Local:
     is_local = True
 
     def __init__(self, path: str) -> None:
-        """Ask the engine for its versions. Raises as the methods do."""
+        """Ask the engine for its versions. Raises the errors of the methods."""
         self._path = path
         self._where = f"unix://{path}"
         self._streams = _Streams()

@@ -20,13 +20,13 @@ from dltools.engine.transport import (
 
 
 class Remote:
-    """Requests through docker-py's client, which is a session of requests with its own ways to
-    TLS and SSH."""
+    """Requests through docker-py's client: a session of the package requests that knows TLS and
+    SSH."""
 
     is_local = False
 
     def __init__(self, where: str, settings: Mapping[str, Any]) -> None:
-        """Connect. Raises as the methods do."""
+        """Connect. Raises the errors of the methods."""
         from docker.api.client import APIClient
         from docker.utils import kwargs_from_env
         from docker.utils.config import load_general_config

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class CpuUsage:
-    """CPU time and limits. `weight` is in Docker's shares; `quota` is None for no quota too, and
-    only says so where `weight` is known. Other fields are None if the file is missing."""
+    """CPU time in seconds, quota in cores, weight in Docker's shares. A field is None if its file
+    is missing; `quota` is also None if there is none, see `is_quota_known`."""
 
     seconds: float | None = None
     throttled_seconds: float | None = None
@@ -25,7 +25,8 @@ class CpuUsage:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUsage:
-    """Memory in bytes. `limit` is None for no limit too, and only says so where `used` is known."""
+    """Memory in bytes. A field is None if its file is missing; `limit` is also None if there is
+    none, see `is_limit_known`."""
 
     used: int | None = None
     working_set: int | None = None

@@ -38,13 +38,13 @@ class Counters:
         for watched in by_name:
             row = self._container_row(watched, host_row)
             rows.append(row)
-            if _is_going(watched, row):
+            if _has_vanished(watched, row):
                 inventory.expire()
         rows += _with_names(gpus, inventory.running)
         return [common | row for row in rows]
 
     def left_paused(self, running: Mapping[str, Watched]) -> list[str]:
-        """Return the names of containers that a dl-apply has paused and not unpaused before it
+        """Return the names of containers that a dl-apply paused, and did not unpause before it
         ended, as of the last reading."""
         return [
             watched.container.name
@@ -79,13 +79,14 @@ class Counters:
         return row
 
 
-def _is_going(watched: Watched, row: Row) -> bool:
+def _has_vanished(watched: Watched, row: Row) -> bool:
     """Tell whether a container's cgroup has vanished: it stops, or starts again."""
     return watched.cgroup is not None and row["cpu_seconds"] is None
 
 
 def _with_names(gpus: Iterable[Row], running: Mapping[str, Watched]) -> Iterator[Row]:
-    """Yield the rows of GPUs with their containers' names, less those of other containers."""
+    """Yield the rows of GPUs with the names of their containers, without rows of containers that do
+    not run or that the user did not select."""
     for row in gpus:
         id_ = row.get("container_id")
         if id_ is None:

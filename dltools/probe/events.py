@@ -19,11 +19,11 @@ _NAMES = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
 _LONGEST_REASON = 120
 
 Listener = Callable[[str, str], None]
-"""Is told the action of every event and the id of its container, from a thread."""
+"""Called in a thread with the action of every event and the id of its container."""
 
 
 def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
-    """Return the row of an engine's event, None for one that does not matter."""
+    """Return the row of an engine's event, None for other events."""
     actor = raw.get("Actor")
     name = _NAMES.get(str(raw.get("Action") or ""))
     if name is None or not isinstance(actor, Mapping):
@@ -55,7 +55,7 @@ def is_selected(attributes: Mapping[str, str], labels: Sequence[str], names: Seq
 
 
 class EventStream:
-    """The events of one engine's containers, those of containers that the user selected."""
+    """The events of the containers of one engine that the user selected."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class EventStream:
         names: Sequence[Any],
         listener: Listener,
     ) -> None:
-        """Nothing is watched yet; the listener is told of events once they are followed."""
+        """Nothing is watched yet; once events are followed, the listener is called for each."""
         self._engine = engine
         self._labels, self._names = labels, names
         self._listener = listener

@@ -17,13 +17,13 @@ from dltools.probe.threads import side_by_side
 
 _RELIST_S = 30.0
 _HARMLESS = ("exec_", "health_status", "top")
-"""How the actions begin that change nothing in the inventory."""
+"""Actions that begin so change nothing in the inventory."""
 
 
 @dataclass(slots=True)
 class Watched:
-    """A container, its cgroup if this machine shows it, its sources of progress, and what cannot
-    be measured of it."""
+    """A container, its cgroup if this machine shows it, its sources of progress, and why some of
+    it cannot be measured."""
 
     container: Container
     cgroup: Cgroup | None
@@ -32,7 +32,7 @@ class Watched:
 
     @property
     def gaps(self) -> str | None:
-        """All that cannot be measured of it now."""
+        """Why some of it cannot be measured now, None if all can."""
         return "; ".join(filter(None, (self.gap, *self.sources.gaps))) or None
 
 
@@ -47,8 +47,8 @@ class Inventory:
         *,
         is_followed: bool = False,
     ) -> None:
-        """Nothing is listed yet. If the inventory `is_followed`, `note_event` is told of events,
-        and the engine is asked only after one, and twice a minute."""
+        """Nothing is listed yet. If the inventory `is_followed`, tell `note_event` of all events:
+        the engine is asked only after one, and twice a minute."""
         self.running: dict[str, Watched] = {}
         self.is_followed = is_followed
         self._engine = engine
@@ -127,8 +127,11 @@ class Inventory:
         return watched.cgroup is not None and not watched.cgroup.exists
 
     def _inspect(self, ids: list[str]) -> list[Container]:
-        """Return containers as the engine describes them. They are asked for side by side if the
-        engine is far; on a local socket the threads would cost more than they save (measured)."""
+        """Return containers as the engine describes them.
+
+        An engine on another machine is asked for many at once; on a local socket the threads would
+        cost more than they save (measured).
+        """
 
         def inspect(id_: str) -> Container | None:
             try:
@@ -140,7 +143,7 @@ class Inventory:
         return [container for container in found if container is not None]
 
     def _watch(self, container: Container) -> None:
-        """Watch a container that has started, unless it is watched since that start."""
+        """Watch a container that has started, unless it is already watched since that start."""
         old = self.running.get(container.id)
         if old is not None and old.container.started == container.started:
             return
@@ -159,7 +162,7 @@ class Inventory:
 
 
 def _gap(container: Container, is_here: bool, group: Cgroup | None) -> str | None:
-    """Return what cannot be measured of a container, and which of its labels are unknown."""
+    """Return why some of a container cannot be measured, and which of its labels are unknown."""
     gaps = unknown_labels(container.dltools_labels)
     if not is_here:
         gaps.insert(0, "counters: its processes are not on this machine")
@@ -169,7 +172,7 @@ def _gap(container: Container, is_here: bool, group: Cgroup | None) -> str | Non
 
 
 def _update(watched: Watched, entry: Mapping[str, object]) -> None:
-    """Take over what can change without a restart: state and name."""
+    """Update what can change without a restart: state and name."""
     names = entry.get("Names")
     name = str(names[0]).lstrip("/") if isinstance(names, list) and names else ""
     state = str(entry.get("State") or "")

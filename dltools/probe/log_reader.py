@@ -1,4 +1,4 @@
-"""The entries of one container's log, each of them once: at first all, then as they come."""
+"""The entries of one container's log, each once: first all, then as they come."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dltools.engine.log_entries import EntrySplitter
 from dltools.notation.times import parse_time
 
 _OVERLAP_S = 0.001
-"""Stamps have more digits than a float: ask for a little more, and skip what is known."""
+"""A stamp has more digits than a float: ask for a little more, and skip what was read."""
 
 
 def stamp_of(entry: bytes) -> bytes:
@@ -61,7 +61,7 @@ class LogReader:
     def read_all(self, since: float) -> list[bytes]:
         """Return what was logged since a time in seconds since the epoch."""
         self._since = since
-        return self._noted(self._engine.logs(self.container, since))
+        return self._note(self._engine.logs(self.container, since))
 
     def read_new(self) -> list[bytes]:
         """Return what has come since the last reading."""
@@ -71,10 +71,10 @@ class LogReader:
         entries = self._splitter.feed(self._flow.take())
         if has_ended:
             entries += self._splitter.end()
-        return self._noted(self._unknown(entries))
+        return self._note(self._not_repeated(entries))
 
     def wait(self, seconds: float) -> None:
-        """Wait until the log has ended, so long at most."""
+        """Wait until the log has ended, but no longer than this."""
         if self._flow is not None:
             self._flow.wait(seconds)
 
@@ -92,13 +92,13 @@ class LogReader:
         if self._flow is not None:
             self._flow.close()
 
-    def _noted(self, entries: list[bytes]) -> list[bytes]:
+    def _note(self, entries: list[bytes]) -> list[bytes]:
         if entries:
             self._last = self._last.after(entries)
         return entries
 
-    def _unknown(self, entries: list[bytes]) -> list[bytes]:
-        """Return the entries less those that were read before the connection was made."""
+    def _not_repeated(self, entries: list[bytes]) -> list[bytes]:
+        """Return the entries without those that were read before the connection was made."""
         stamp, count = self._repeated.stamp, self._repeated.count
         if not stamp:
             return entries

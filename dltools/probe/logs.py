@@ -66,7 +66,7 @@ class LogSource(ProgressSource):
 
     @property
     def may_wait(self) -> bool:
-        """Whether the next reading asks an engine elsewhere."""
+        """Whether the next reading asks an engine on another machine."""
         return not self._is_local and not self._reader.is_connected
 
     def read(self, now: float, since: float) -> list[TimedPoint]:

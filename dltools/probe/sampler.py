@@ -22,9 +22,12 @@ from dltools.probe.threads import side_by_side
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to measure: engine filters as `docker ps` knows them, seconds of log history, a regular
-    expression for progress lines, which metrics to keep (none named: all), the filter by name as
-    compiled expressions, and the state directories in which dl-apply notes turns."""
+    """What to measure.
+
+    `filters` are those of `docker ps`, `names` the filter by name as compiled expressions.
+    `since_s` are the seconds of log history to read, `pattern` finds progress in logs, and
+    `metrics` are those to keep (none: all). dl-apply notes turns in the `state_directories`.
+    """
 
     filters: Mapping[str, list[str]]
     since_s: float
@@ -43,8 +46,8 @@ class _Due:
 
 
 class Sampler:
-    """Samples one engine's host. Methods raise the errors of `Engine`; a container that vanishes
-    meanwhile is not in the sample."""
+    """Samples one engine's host. Methods raise the errors of `Engine`. A container that vanishes
+    during a sample is not in it."""
 
     def __init__(self, engine: Engine, options: Options) -> None:
         """Nothing is read yet."""
@@ -68,7 +71,7 @@ class Sampler:
     def resume(self) -> None:
         """Go on following after the engine was away; nothing is read twice.
 
-        Raises `UnavailableError` while it still is.
+        Raises `UnavailableError` if it is still away.
         """
         self._engine.containers()
         self._inventory.expire()
@@ -78,16 +81,17 @@ class Sampler:
         self._events.resume(time.time())
 
     def counters(self) -> list[Row]:
-        """Return counters and limits alone; the next sample is of the time in between."""
+        """Return only counters and limits. Response times in the next sample are of the time
+        since."""
         self._has_window = True
         self._inventory.refresh()
         self._read_progress(only_windows=True)
         return self._counters.read(self._inventory)
 
     def sample(self) -> list[Row]:
-        """Return a whole sample: progress and events that are new, then counters and limits.
+        """Return a whole sample: new progress and events, then counters and limits.
 
-        What was read before an error is in the next sample.
+        If it raises, the next sample has what was already read.
         """
         begun = time.perf_counter()
         self._inventory.refresh()
@@ -101,7 +105,7 @@ class Sampler:
         return rows + counters
 
     def left_paused(self) -> list[str]:
-        """Return the names of containers that a dl-apply has paused and not unpaused before it
+        """Return the names of containers that a dl-apply paused, and did not unpause before it
         ended, as of the last sample."""
         return self._counters.left_paused(self._inventory.running)
 
@@ -112,7 +116,7 @@ class Sampler:
 
     @property
     def _since(self) -> float:
-        """From when on progress and events count (seconds since the epoch)."""
+        """Progress and events from before this time are left out (seconds since the epoch)."""
         return self._begun - self._options.since_s
 
     def _read_last_points(self) -> None:
@@ -121,8 +125,8 @@ class Sampler:
                 self._keep(watched, source.stop())
 
     def _read_progress(self, *, only_windows: bool = False) -> None:
-        """Read the sources, side by side those that may wait; with `only_windows` those alone that
-        give points over the time between two readings."""
+        """Read the sources, side by side if they may wait; with `only_windows` only those that give
+        points over the time between two readings."""
         now = time.monotonic()
 
         def read(due: _Due) -> None:
@@ -147,7 +151,7 @@ class Sampler:
         ]
 
     def _keep(self, watched: Watched, points: Iterable[TimedPoint]) -> None:
-        """Keep points for the sample, those of the metrics that the user wants."""
+        """Keep the points of the metrics that the user wants for the sample."""
         wanted, container = self._options.metrics, watched.container
         self._pending += [
             progress_row(found.time, self._engine.host, container.id, container.name, found.point)

@@ -22,7 +22,7 @@ HOST = "log"
 """The host of rows that come from no host."""
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
-"""When a log began that does not say it: times then read as time elapsed."""
+"""When a log began if it does not say so: its times then read as time elapsed."""
 
 _PIECE = 1 << 16
 _APART = timedelta(seconds=1)
@@ -99,7 +99,7 @@ class _Clock:
         self._has_stamps = False
         self._last: datetime | None = None
         self._newest: datetime | None = None  # stamp
-        self._is_new = False  # it has come since the last line with points
+        self._is_new = False  # it came after the last line with points
 
     def see(self, stamp: datetime | None) -> None:
         """Take note of a line's stamp; the first one is when the log began."""
@@ -113,7 +113,7 @@ class _Clock:
         """Return the time of a line's points."""
         try:
             found = self._time_of(stamp, points)
-        except (OverflowError, ValueError):  # "elapsed" is no time, or the calendar is at its end
+        except (OverflowError, ValueError):  # a time elapsed of centuries, or none
             found = _PointTime(self._last or self._start, _UNKNOWN)
         self._last, self._is_new = found.time, False
         return found

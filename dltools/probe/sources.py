@@ -14,7 +14,7 @@ SOURCES: tuple[Callable[[Target], ProgressSource | None], ...] = (
     file_source,
     endpoint_source,
 )
-"""Each returns its source for a container, None where the container has no such source."""
+"""Each returns its source for a container, None if the container has no such source."""
 
 
 class SourceSet:

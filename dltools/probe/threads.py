@@ -1,4 +1,4 @@
-"""Calls that wait for a network, made side by side."""
+"""Calls that wait for a network, made at the same time."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _text_of(response: http.client.HTTPResponse, until: float) -> str:
 
 
 class _Socket(socket.socket):
-    """A socket whose reads end at one time: a timeout alone begins anew with every byte."""
+    """A socket whose reads end at a fixed time: a timeout alone begins again with every byte."""
 
     until = 0.0
 

@@ -1,4 +1,4 @@
-"""What the serving programs that people run call their metrics."""
+"""The names of metrics in well-known serving programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Server:
     """One program's series: `total` is the time spent on requests, in `unit` seconds, `count` the
-    requests; with `histogram` both are a histogram's sum and count. "" for what it has not."""
+    number of requests; with `histogram` both are a histogram's sum and count. "" for none."""
 
     name: str
     total: str

@@ -22,8 +22,8 @@ class EndpointSource(ProgressSource):
     needs_two_readings = True
 
     def __init__(self, candidates: Sequence[str], *, wanted: bool) -> None:
-        """`candidates` are the URLs to try, see `where`; `wanted` says that a label named them, so
-        that their failing is worth a `gap`."""
+        """`candidates` are the URLs to try, see `where`; if a label named them they are `wanted`,
+        and their failure is a `gap`."""
         self._wanted = wanted
         self._begin(candidates)
 
@@ -57,7 +57,7 @@ class EndpointSource(ProgressSource):
         return []
 
     def restart(self, target: Target) -> None:
-        """Begin anew: the server counts from zero, maybe at another address."""
+        """Begin again: the server counts from zero, maybe at another address."""
         self._begin(endpoint_urls(target))
 
     def _scrape(self, now: float) -> Scrape | None:

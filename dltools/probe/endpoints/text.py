@@ -1,4 +1,4 @@
-"""Prometheus text as numbers: cumulative series by their labels, histograms' buckets apart."""
+"""Prometheus text as numbers: cumulative series by labels, and the buckets of histograms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 Labels = frozenset[tuple[str, str]]
 
 _OWN = "/metrics"
-"""Exporters that count their requests by path count being scraped, too."""
+"""Exporters that count requests by path also count the scrapes."""
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Scrape:
 
 
 def parse(text: str) -> Scrape:
-    """Return what a text says; a line that is no metric is left out, with no harm to the others."""
+    """Return the series of a text; lines that are no metrics are left out."""
     scrape = Scrape()
     for name, labels, value in _samples(text):
         if not math.isfinite(value) or _OWN in labels.values():
@@ -49,7 +49,7 @@ def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
     from prometheus_client.parser import text_string_to_metric_families
 
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#")) + "\n"
-    try:  # without the TYPE lines, so that names stay as they stand
+    try:  # without the TYPE lines, which would change names
         found = [s for family in text_string_to_metric_families(plain) for s in family.samples]
     except Exception:
         found = []
@@ -64,8 +64,8 @@ def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
 
 
 def change(before: Scrape, after: Scrape, name: str) -> float | None:
-    """Return by how much a name's series rose, summed over labels: a series that is new counts from
-    0, one that is gone not at all. None where the name is missing or a series fell."""
+    """Return by how much a name's series rose, summed over labels. A new series counts from 0, a
+    series that has gone does not count. None if the name is missing or a series fell."""
     series = after.series.get(name)
     if series is None:
         return None

@@ -19,12 +19,12 @@ PATHS: dict[int, tuple[str, ...]] = {
     8501: ("/monitoring/prometheus/metrics",),  # TensorFlow Serving
     9090: ("/metrics",),
 }
-"""The ports that are tried where a container exposes them, and the paths there."""
+"""The ports to try if a container exposes them, and the paths there."""
 
 
 def endpoint_urls(target: Target) -> list[str]:
-    """Return the URLs where a container may serve metrics, [] for none or for an engine elsewhere:
-    its addresses mean other machines here."""
+    """Return the URLs where a container may serve metrics. None of an engine on another machine:
+    the addresses of its containers mean other machines here."""
     if not target.engine.is_local:
         return []
     container = target.container
@@ -32,8 +32,8 @@ def endpoint_urls(target: Target) -> list[str]:
 
 
 def candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:
-    """Yield the URLs where an inspected container may serve metrics, the likeliest first; none for
-    a label that makes no sense."""
+    """Yield the URLs where an inspected container may serve metrics, the likeliest first; none if
+    the label makes no sense."""
     if label and "//" in label:
         if _is_http(label.strip()):
             yield label.strip()
@@ -56,7 +56,7 @@ def _addresses(raw: Mapping[str, Any]) -> list[str]:
 
 
 def _published(raw: Mapping[str, Any]) -> dict[int, str]:
-    """Return where the published ports of a container are reached on this host."""
+    """Return the addresses of a container's published ports on this host."""
     ports = (raw.get("NetworkSettings") or {}).get("Ports") or {}
     return {
         int(port.removesuffix("/tcp")): _host_end(bound[0])
@@ -81,8 +81,8 @@ def _exposed(raw: Mapping[str, Any]) -> dict[int, tuple[str, ...]]:
 
 
 def _host_end(bound: Mapping[str, str]) -> str:
-    """Return where a published port is reached; 127.0.0.1 only where it is bound to all addresses,
-    since another container's may be there otherwise."""
+    """Return the address of a published port: 127.0.0.1 only if it is bound to all addresses, since
+    another container's may be bound there."""
     host = bound.get("HostIp") or "0.0.0.0"
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"

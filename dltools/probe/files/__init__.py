@@ -1,1 +1,1 @@
-"""Progress from files inside containers: one file a format, read in place as they grow."""
+"""Progress from files inside containers, read in place as they grow."""

@@ -47,7 +47,7 @@ class FollowedFile:
         return News(_newest(timed) if is_first else timed, info.st_mtime)
 
     def _note_replacement(self, info: os.stat_result) -> None:
-        """Begin anew with a file that was replaced or cut."""
+        """Begin again with a file that was replaced or cut."""
         if info.st_ino == self._inode and info.st_size >= self._at:
             return
         if self._inode is not None:
@@ -68,8 +68,8 @@ class FollowedFile:
 
 
 def _newest(timed: list[Timed]) -> list[Timed]:
-    """Return the points of a file that was there before us: of those without a time only those of
-    the newest record, since it is not known when the others were written."""
+    """Return the points of a file that already had some: those with a time, and those of the newest
+    record, since nobody knows when the older ones were written."""
     last = next((point for seconds, point in reversed(timed) if seconds is None), None)
     newest = last and (last.step, last.epoch)
     return [

@@ -1,8 +1,8 @@
 """Files inside a container's file system, opened from the host so that no link leads out of it.
 
-A path is walked by the kernel with the container's root as its root (openat2, RESOLVE_IN_ROOT);
-where the kernel has no such call, component by component, links resolved here. Only regular files
-are opened: a pipe would block, a device would do who knows what.
+The kernel walks a path with the container's root as its root (openat2, RESOLVE_IN_ROOT). If the
+kernel has no such call, this module walks the components itself and resolves the links. Only
+regular files are opened: a pipe would block, and a device may do anything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_LINKS = 40
 
 
 class Root:
-    """The root directory of a container, or any directory. Methods raise `OSError` alone."""
+    """The root directory of a container, or any directory. Methods raise only `OSError`."""
 
     def __init__(self, path: str) -> None:
         """Open the directory."""
@@ -30,7 +30,7 @@ class Root:
         self._has_openat2 = True
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Close the directory."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -55,8 +55,8 @@ class Root:
         return handle
 
     def files(self, path: str, *, depth: int, most: int) -> Iterator[str]:
-        """Yield the paths of the regular files below a directory: no deeper than `depth`, after no
-        more than `most` names. Links are not followed, nor other file systems entered."""
+        """Yield the paths of the regular files below a directory: no deeper than `depth`, and no
+        more than `most` names. Links are not followed, other file systems not entered."""
         left = most
         folders = [(path, depth)]
         first: int | None = None
@@ -99,7 +99,7 @@ class Root:
         return self._walk(path, flags)
 
     def _walk(self, path: str, flags: int) -> int:
-        """Open a path without the kernel's help; what lies above the root is the root."""
+        """Open a path without openat2; the directory above the root is the root."""
         parts = [part for part in path.split("/") if part not in ("", ".")]
         done: list[int] = [os.dup(self._handle)]
         links = 0
@@ -125,7 +125,7 @@ class Root:
                     while len(done) > 1:
                         os.close(done.pop())
                 parts = [p for p in target.split("/") if p not in ("", ".")] + parts
-            # The descriptor itself is what was walked to: opening it by its own name races nothing.
+            # Opening the descriptor by its own name cannot race: it is what the walk found.
             mode = os.fstat(done[-1]).st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 raise PermissionError(errno.EPERM, "not a regular file", path)

@@ -41,12 +41,12 @@ def _root_of(target: Target) -> str:
 
 
 class FileSource(ProgressSource):
-    """Points from the files of one container. A file that is replaced is read anew, but no point
+    """Points from the files of one container. A file that is replaced is read again, but no point
     is given twice."""
 
     def __init__(self, root: str, paths: Sequence[str] | None, folders: Sequence[str] = ()) -> None:
         """`root` is the container's root as seen from here, /proc/PID/root; `paths` are names and
-        patterns inside it; with None, well-known names are looked for in `folders`."""
+        patterns inside it; None means well-known names in `folders`."""
         self._root: str | None = root
         self._paths = paths
         self._folders = folders
@@ -106,7 +106,7 @@ class FileSource(ProgressSource):
 
 
 class _Given:
-    """The points that were given, as far back as is needed for files that are written anew."""
+    """The points that were given, the newest of them: some files are written again as a whole."""
 
     def __init__(self) -> None:
         self._known: set[tuple[object, ...]] = set()

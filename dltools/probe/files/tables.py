@@ -1,4 +1,4 @@
-"""Text files of metrics, read as they grow: CSV, JSON lines, trainer_state.json, MLflow's.
+"""Text files of metrics, read as they grow: CSV, JSON lines, trainer_state.json, MLflow.
 
 CSV files are those of Keras' CSVLogger, Lightning (metrics.csv), Ultralytics (results.csv) and
 DVCLive (TSV). A last line without an end waits for its end.
@@ -30,12 +30,12 @@ _LONGEST = 1 << 20
 
 
 class Reader(Protocol):
-    """Reads one file; `whole` readers get all of it each time it has changed."""
+    """Reads one file; a `whole` reader gets all of it each time it has changed."""
 
     whole: bool
 
     def feed(self, data: bytes) -> list[Timed]:
-        """Return the points in what is new of the file, or in all of it for a `whole` reader."""
+        """Return the points of new data, or of the whole file for a `whole` reader."""
 
 
 class _TextFile(ABC):
@@ -140,7 +140,7 @@ class MLflow(_TextFile):
 
 
 def points_of(values: Mapping[str, Any], source: str) -> list[Timed]:
-    """Return the points of a record: column or key to number, or text of one."""
+    """Return the points of a record, which maps names to numbers or to the text of numbers."""
     numbers: dict[str, float] = {}
     for name, value in values.items():
         if isinstance(value, bool) or value is None or value == "":

@@ -1,4 +1,4 @@
-"""GPUs by NVML: what each does, and which container's processes are on it."""
+"""GPUs, measured by NVML: what each does, and which containers use it."""
 
 from dltools.probe.gpu.collector import Gpus
 

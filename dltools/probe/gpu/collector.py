@@ -1,4 +1,4 @@
-"""Samples of a host's GPUs: a row per GPU as a whole, and one per container on each."""
+"""Samples of a host's GPUs: a row for each GPU, and one for each container on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RETRY_S = 60.0
 
 
 class Gpus:
-    """The GPUs of this host. `sample` never raises: what is missing has a reason in `gap`."""
+    """The GPUs of this host. `sample` never raises: `gap` says why something is missing."""
 
     def __init__(self, owners_of: Owners = owners) -> None:
         """Without a driver there are no GPUs, and NVML is not loaded."""
@@ -28,11 +28,11 @@ class Gpus:
     def sample(self, now: float) -> list[Row]:
         """Return the rows of kind `gpu`, less time and host.
 
-        `now` is a time in seconds on any clock: what was lost is tried again after a minute. A row
-        with a container holds what its processes use: `gpu_memory_used_bytes` their sum,
-        `gpu_sm_ratio` the mean share of multiprocessors that they kept busy since the sample
-        before, `gpu_utilization_ratio` the same, or the GPU's own where the container is alone on
-        it. A row without a container is the GPU as a whole.
+        `now` is a time in seconds on any clock: a lost GPU is tried again after a minute. A row
+        without a container is the GPU as a whole. A row with a container says what its processes
+        use: `gpu_memory_used_bytes` is their sum, `gpu_sm_ratio` the mean share of multiprocessors
+        that they kept busy since the last sample, and `gpu_utilization_ratio` the same, or the
+        GPU's own if no other container uses it.
         """
         nvml = self._nvml or self._start(now)
         if nvml is None:

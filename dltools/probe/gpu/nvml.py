@@ -1,7 +1,7 @@
-"""One wrapper round every call to NVML: a value, or why there is none; never an exception.
+"""A wrapper around every call to NVML: it returns a value, or keeps the reason why there is none.
 
-NVML has many ways to fail that are no failure of ours: a call that a board does not know, a GPU
-that fell off the bus, a process that ended between two calls, a driver updated under our feet.
+NVML fails in many ways that are no fault of ours: a board does not know a call, a GPU falls off the
+bus, a process ends between two calls, a driver is updated while we run.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any
 DRIVER = (Path("/dev/nvidiactl"), Path("/proc/driver/nvidia/version"))
 
 NOT_AVAILABLE = (1 << 64) - 1
-"""What NVML says for a size that it does not know."""
+"""The size that means "unknown" in NVML."""
 
 _LOST = ("GPU_IS_LOST", "RESET_REQUIRED", "UNKNOWN", "UNINITIALIZED", "GPU_NOT_FOUND",
          "DRIVER_NOT_LOADED", "LIB_RM_VERSION_MISMATCH")  # fmt: skip
 
 
 class LostError(Exception):
-    """The GPU, or NVML as a whole, is no longer there; the message says how NVML puts it."""
+    """The GPU, or NVML as a whole, is no longer there; the message is NVML's."""
 
 
 def driver_present() -> bool:
-    """Tell whether this machine has NVIDIA's driver at all; without it NVML is not even loaded."""
+    """Tell whether this machine has NVIDIA's driver; without it NVML is not loaded."""
     return any(path.exists() for path in DRIVER)
 
 
 class Nvml:
-    """NVML, loaded and initialised. `gaps` gathers why values are missing, call by call."""
+    """NVML, loaded and initialised. `gaps` maps calls to the reason why their value is missing."""
 
     def __init__(self) -> None:
-        """Raises `LostError` where NVML cannot be had."""
+        """Raises `LostError` if NVML cannot be loaded."""
         import pynvml
 
         self._nvml: ModuleType = pynvml
@@ -48,9 +48,9 @@ class Nvml:
             raise LostError(_words(error)) from error
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Return what `nvml<name>` returns, None where it cannot say; `gaps` then has the reason.
+        """Return what `nvml<name>` returns, None if it fails; `gaps` then has the reason.
 
-        Raises `LostError` where the GPU, or NVML, is gone.
+        Raises `LostError` if the GPU, or NVML, is gone.
         """
         function = getattr(self._nvml, f"nvml{name}", None)
         if function is None:
@@ -73,7 +73,7 @@ class Nvml:
 
 
 def known(size: Any) -> int | None:
-    """Return a size in bytes, None where NVML has none."""
+    """Return a size in bytes, None if NVML does not know it."""
     return int(size) if isinstance(size, int) and 0 <= size < NOT_AVAILABLE else None
 
 

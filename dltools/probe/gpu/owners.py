@@ -1,4 +1,4 @@
-"""Which container a process of this host is in."""
+"""The containers that processes of this host belong to."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 def container_of(cgroup_text: str) -> str | None:
-    """Return the container id in a /proc/PID/cgroup, None where there is none.
+    """Return the container id in the text of a /proc/PID/cgroup, None if there is none.
 
-    The first of 64 digits in a path: docker/ID, docker-ID.scope, kubepods/.../ID. A container
-    within a container belongs, for this engine, to the outer one.
+    It is the first word of 64 digits in a path: docker/ID, docker-ID.scope, kubepods/.../ID. This
+    engine knows only the outer one of two nested containers.
     """
     for line in cgroup_text.splitlines():
         if match := _ID.search(line.rpartition(":")[2]):
@@ -24,6 +24,6 @@ def container_of(cgroup_text: str) -> str | None:
 
 
 def owners(pids: Iterable[int], root: Path = ROOT) -> Mapping[int, str]:
-    """Return the containers of those processes that are in one."""
+    """Return the container ids of the processes that are in a container."""
     found = {pid: container_of(read_text(f"{root}/proc/{pid}/cgroup")) for pid in set(pids)}
     return {pid: id_ for pid, id_ in found.items() if id_ is not None}

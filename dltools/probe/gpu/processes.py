@@ -11,7 +11,7 @@ from dltools.probe.gpu.devices import Device
 from dltools.probe.gpu.nvml import Nvml, known
 
 _LONGEST_US = 120 * MICRO
-"""Utilisation samples further ahead of the newest known one than this are rubbish."""
+"""A utilisation sample further ahead of the newest known one than this is impossible."""
 
 Owners = Callable[[Iterable[int]], Mapping[int, str]]
 """Returns the ids of the containers that processes are in."""
@@ -70,8 +70,8 @@ def _ratios(nvml: Nvml, device: Device) -> dict[int, float] | None:
 def _is_credible(sample: Any, seen: int) -> bool:
     """Tell whether a utilisation sample may be true and is new.
 
-    NVML keeps some seconds of samples, also of processes that have ended, and after such a death
-    some that cannot be: shares over 100 %, process 0, times in the future.
+    NVML keeps some seconds of samples, also of processes that have ended. After a process ends some
+    samples are impossible: shares over 100 %, process 0, times in the future.
     """
     is_near = seen == 0 or sample.timeStamp - seen <= _LONGEST_US
     return bool(

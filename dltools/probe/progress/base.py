@@ -1,4 +1,4 @@
-"""What every family of log formats takes and gives, and the words they share."""
+"""The interface of all families of log formats, and the expressions they share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dltools.observations.metric_names import is_metric, normal_name
 
 
 class Point(NamedTuple):
-    """One thing a job reported in one line.
+    """One value that a job reported in one line.
 
     `metric` is the normal name (`metric_names.normal_name`), `original` the name as printed;
-    `step` and `epoch` are the job's own, None where it says none; `source` is the family that
-    found it; `elapsed_s` is how long the job says it had been running, None where it does not say.
+    `step` and `epoch` are the job's own, None if it says none; `source` is the family that
+    found it; `elapsed_s` is how long the job says it had been running, None if it does not say it.
     """
 
     metric: str
@@ -37,15 +37,15 @@ class Family(Extractor, Protocol):
     """An extractor of one family of formats; an instance reads one log, from its first line on.
 
     It gives points only for lines that are unmistakably its own, since every family is tried on
-    every log until one is known; what it remembers from line to line (the epoch, a header row) it
-    keeps itself. A redrawn bar may give the same step again: its reader drops that.
+    every log until one is known. It remembers itself what later lines need (the epoch, a header
+    row). A redrawn bar may give the same step again: `PointReader` drops that.
     """
 
     name: ClassVar[str]
     """What `source` says."""
 
     partial: ClassVar[bool]
-    """True for a format that comes beside others which hold the losses, as MLPerf's marks do."""
+    """Whether the format's lines come beside those of another that has the losses, as MLPerf's."""
 
 
 class Regex:
@@ -105,9 +105,9 @@ def report(
     phase: str = "",
     elapsed_s: float | None = None,
 ) -> list[Point]:
-    """Return points for (name as printed, number) pairs, less what is no metric.
+    """Return points for the pairs (name as printed, number) that are metrics.
 
-    Names are normalised; `phase` ("val", say) goes before those that name none. Of a name that
+    Names are normalised; `phase` (such as "val") is put before names without a phase. If a name
     comes twice, the first counts. A text that is no number gives no point.
     """
     found: dict[str, Point] = {}

@@ -1,4 +1,4 @@
-"""Which family of formats a log is of: tried on its first lines, then kept."""
+"""Finding the family of formats that a log belongs to, by trying all on its first lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENOUGH = 20
 """Lines with points after which the families seen so far are kept."""
 
 _WHOLE = ("mlperf", "mm", "nvidia", "jsonlines")
-"""Families whose lines may hold JSON, which is nothing when it is cut."""
+"""Families whose lines may hold JSON: a cut object cannot be read."""
 
 LONGEST_TEXT = 4_096
 """Characters of a line that all other families look at: what an expression costs can grow with the
@@ -33,8 +33,8 @@ _LOST = 1_000
 class Automatic:
     """Finds the family of one log, and its points.
 
-    Every family sees every line until `_ENOUGH` lines had points; then only those that found some
-    go on. Well-known names (`Named`) count where no family does, or none but partial ones.
+    Every family sees every line until `_ENOUGH` lines had points; then only the families that found
+    some go on. Well-known names (`Named`) count if no family finds a point, or only partial ones.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,7 @@
-"""Regular expressions that come from outside: labels of containers, options.
+"""Regular expressions of users: in labels of containers and in options.
 
-Google's RE2 matches them in time linear in the text, so that no expression can hold a tool up.
-The syntax is RE2's, which the Docker engine has too: Perl's, without lookaround and without
-references back to a group.
+Google's RE2 matches them in time linear in the text, so that no expression can stop a tool. Its
+syntax is that of Perl without lookaround and backreferences; the Docker engine uses it too.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 from dltools.errors import ConfigError
 
 LONGEST = 4_096
-"""Characters of an expression."""
+"""The most characters of an expression."""
 
 _MEMORY = 1 << 20
 """Bytes that a compiled expression may take: one that repeats its repeats takes more."""
@@ -27,9 +26,9 @@ _WHY = (
 
 
 def compiled(expression: str, what: str) -> Any:
-    """Return an expression with the methods of one of `re`.
+    """Return a compiled expression, with the methods of those of `re`.
 
-    Raises `ConfigError`, which calls it `what`, for one that RE2 does not take.
+    Raises `ConfigError` if RE2 refuses it; `what` names the expression in the message.
     """
     import re2
 
@@ -50,7 +49,7 @@ def compiled(expression: str, what: str) -> Any:
 
 
 def _reason(expression: str, error: Exception) -> str:
-    """Return what is wrong, in one phrase."""
+    """Return what is wrong with an expression."""
     said = error.args[0] if error.args else ""
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     if _UNSUPPORTED.search(expression):

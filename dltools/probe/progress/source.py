@@ -1,4 +1,4 @@
-"""What every source of progress takes and gives: a log, files and an endpoint are such sources."""
+"""The interface of all sources of progress: logs, files and endpoints."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class ProgressSource(ABC):
         """Return the points that are new since the last reading, [] for none.
 
         `now` is a time in seconds on any steady clock; points from before `since` (seconds since
-        the epoch) are left out. Raises `UnavailableError` if the engine does not answer, nothing
-        else: whatever is wrong with the container is a `gap`.
+        the epoch) are left out. Raises `UnavailableError` if the engine does not answer. What is
+        wrong with the container is no error but a `gap`.
         """
 
     def stop(self) -> list[TimedPoint]:

@@ -1,4 +1,4 @@
-"""Time stamps that log lines bear: ISO, Python's logging, glog, MLPerf, syslog, access logs."""
+"""Time stamps in log lines: ISO, Python's logging, glog, MLPerf, syslog, access logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from dltools.probe.progress.base import Regex
 
 _LOOKED_AT = 80
-"""Characters of a line in which a stamp is looked for."""
+"""Characters at the start of a line that may hold a stamp."""
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 
@@ -47,12 +47,12 @@ _Fields = dict[str, str | None]
 
 
 class Stamps:
-    """Reads the stamps of one log; it remembers their form, which is then tried first.
+    """Reads the stamps of one log, which all have the form of the first one.
 
-    `start` completes stamps without a year or a date: the first is the nearest such moment not
-    more than a day before it, later ones go on from there over midnight and New Year; lines that
-    come late over either, as of several processes, stay in the old day or year. Stamps without a
-    zone are taken in `zone`.
+    `start` completes stamps without a year or a date. The first is the nearest such time that is
+    not more than a day before `start`; the later ones go on from there over midnight and New Year.
+    A line that comes late over either, as lines of several processes do, stays in the old day or
+    year. Stamps without a zone are in `zone`.
     """
 
     def __init__(self, start: datetime, zone: tzinfo = UTC) -> None:
@@ -62,7 +62,7 @@ class Stamps:
         self._form: Regex | None = None
 
     def moment(self, line: str) -> datetime | None:
-        """Return the line's stamp in UTC, None where it bears none or one that no calendar has."""
+        """Return the line's stamp in UTC, None if it has none, or one that no calendar has."""
         head = line[:_LOOKED_AT]
         if not _DIGIT.search(head):
             return None
