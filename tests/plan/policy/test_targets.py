@@ -1,10 +1,89 @@
-"""Targets that labels give."""
+"""Targets that labels give, and what is wrong with labels that give none."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from dltools.plan.policy.targets import parse
+from dltools.plan.policy.targets import NONE, Targets, parse
+
+
+def of(**labels: str) -> Targets:
+    """The targets that labels give; `target_final` is the label dltools.target.final."""
+    return parse({f"dltools.{name.replace('_', '.')}": text for name, text in labels.items()})
+
+
+def test_without_a_target_other_labels_say_nothing() -> None:
+    assert of(metric="loss", objective="down") is NONE
+
+
+def test_two_tiers_of_a_metric() -> None:
+    assert of(metric=" loss ", target="0.5", target_final=" 0.1 ") == Targets(
+        "loss", "min", first=0.5, final=0.1
+    )
+    assert of(metric="accuracy", target="0.9", target_final="0.95") == Targets(
+        "accuracy", "max", first=0.9, final=0.95
+    )
+    assert of(metric="accuracy", target="0.9", objective="MIN").objective == "min"
+
+
+def test_epochs_and_steps_say_how_long_a_job_trains() -> None:
+    found = of(epochs="10", steps="2.5e3")
+    assert (found.epochs, found.steps, found.metric, found.faults) == (10.0, 2500.0, None, ())
+
+
+@pytest.mark.parametrize(
+    ("labels", "fault"),
+    [
+        ({"target": "0.5"}, "dltools.target without a metric: set dltools.metric too"),
+        ({"metric": "loss", "target_final": "0.1"}, "dltools.target.final without dltools.target"),
+        ({"metric": "loss", "target": "half"}, "dltools.target is a number, not 'half'"),
+        ({"metric": "loss", "target": "nan"}, "dltools.target is a number, not 'nan'"),
+        ({"metric": "loss", "target": "90%"},
+         "dltools.target is a number, not '90%'; write 0.9 for 90 %"),
+        ({"epochs": "0"}, "dltools.epochs is more than 0, not 0"),
+        ({"steps": "-1"}, "dltools.steps is more than 0, not -1"),
+        ({"metric": "loss", "target": "0.5", "objective": "up"},
+         "dltools.objective is min or max, not 'up'"),
+        ({"qoe": "fast"},
+         "dltools.qoe is a response time in seconds such as 0.2 or 200ms, not 'fast'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_label_is_named(labels: dict[str, str], fault: str) -> None:
+    assert of(**labels).faults == (fault,)
+
+
+@pytest.mark.parametrize(
+    ("metric", "first", "final", "word"),
+    [("loss", "0.1", "0.5", "smaller"), ("accuracy", "0.9", "0.8", "larger")],
+)
+def test_a_final_target_that_is_worse_is_left_out(
+    metric: str, first: str, final: str, word: str
+) -> None:
+    found = of(metric=metric, target=first, target_final=final)
+    assert (found.first, found.final) == (float(first), None)
+    (fault,) = found.faults
+    assert fault == (f"dltools.target.final {final} is worse than dltools.target {first}: "
+                     f"{metric} is better when {word}")  # fmt: skip
+
+
+def test_a_wrong_label_leaves_the_others_as_they_are() -> None:
+    found = of(metric="loss", target="0.5", target_final="x", epochs="ten", steps="7")
+    assert (found.first, found.final, found.epochs, found.steps) == (0.5, None, None, 7.0)
+    assert len(found.faults) == 2
+
+
+@pytest.mark.parametrize(
+    ("objective", "value", "meets"),
+    [
+        ("min", 0.5, True), ("min", 0.4, True), ("min", 0.6, False),
+        ("max", 0.5, True), ("max", 0.6, True), ("max", 0.4, False),
+        ("min", math.nan, False), ("max", math.nan, False), ("max", math.inf, True),
+    ],
+)  # fmt: skip
+def test_a_value_meets_a_target_that_it_reaches(objective: str, value: float, meets: bool) -> None:
+    assert Targets("m", objective, first=0.5).meets(value, 0.5) is meets
 
 
 @pytest.mark.parametrize(

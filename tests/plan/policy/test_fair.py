@@ -1,0 +1,23 @@
+"""Equal shares, worked by hand."""
+
+from __future__ import annotations
+
+from helpers.histories import history
+
+from dltools.plan.policy.base import Cluster, HostState, Requirements
+from dltools.plan.policy.fair import FAIR
+
+
+def test_each_of_n_jobs_gets_an_equal_share() -> None:
+    jobs = tuple(history(name=name) for name in "abcd")
+    cluster = Cluster(0, "h", {"h": HostState("h", 2.0, jobs)})
+    decision = FAIR.decide(cluster, FAIR.parameters(), {"kept": 1})
+    assert {key: one.share for key, one in decision.allocations.items()} == {
+        job.id: 0.25 for job in jobs
+    }
+    assert {one.reason for one in decision.allocations.values()} == {"equal share of 4"}
+    assert decision.state == {"kept": 1}
+
+
+def test_rounds_run_only_when_a_job_arrives_or_leaves() -> None:
+    assert FAIR.requirements(FAIR.parameters()) == Requirements()
