@@ -4,47 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from datetime import UTC, datetime, timedelta
 
 import pytest
+from helpers.recorded_jobs import at, container, ended, node, point, recording
 
 from dltools.errors import DataError
 from dltools.observations.outcomes import summarise
-from dltools.observations.table import Row, to_table
-from dltools.plan.policy import registry
-from dltools.report.decided import add_plans, add_results
+from dltools.observations.table import Row
 from dltools.report.observed import observed_run
 from dltools.report.run import Run
 
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def at(seconds: float) -> datetime:
-    return BEGIN + timedelta(seconds=seconds)
-
-
-def node(time: float, host: str = "h", cpus: float = 2.0) -> Row:
-    return {"time": at(time), "host": host, "kind": "node", "cpu_count": cpus}
-
-
-def container(time: float, name: str, cpu: float, host: str = "h", **more: object) -> Row:
-    return {"time": at(time), "host": host, "kind": "container", "container_id": f"{name}-{host}",
-            "container_name": name, "state": "running", "cpu_seconds": cpu,
-            "cpu_limit_cores": 2.0, "cpu_weight": 1024.0, **more}  # fmt: skip
-
-
-def point(time: float, name: str, metric: str, value: float, host: str = "h") -> Row:
-    return {"time": at(time), "host": host, "kind": "progress", "container_id": f"{name}-{host}",
-            "container_name": name, "metric": metric, "value": value}  # fmt: skip
-
-
-def ended(time: float, name: str, code: int | None, host: str = "h", event: str = "exit") -> Row:
-    return {"time": at(time), "host": host, "kind": "event", "container_id": f"{name}-{host}",
-            "container_name": name, "event": event, "exit_code": code}  # fmt: skip
-
 
 def observed(rows: list[Row]) -> Run:
-    return observed_run(to_table(sorted(rows, key=lambda row: row["time"])), "r", "test")
+    return observed_run(recording(rows), "r", "test")
 
 
 TARGETS = json.dumps({"dltools.metric": "acc", "dltools.target": "0.5",
@@ -110,27 +82,6 @@ def test_satisfied_models_are_counted_over_time() -> None:
     assert (b.served, b.satisfied) == (2, 2)
 
 
-def test_classes_come_from_the_states_of_plans() -> None:
-    from dltools.plan.reading import load_plans
-
-    found = observed([node(0), container(0, "a", 0), node(10), container(10, "a", 5)])
-    lines = []
-    for time, job_class in ((0, "NL"), (5, "NL"), (10, "CL")):
-        state = {"hosts": {"h": {"tracks": {"x": {"name": "a"}},
-                                 "grants": {"x": [0.5, job_class, "", "", ""]}}}}  # fmt: skip
-        stamp = at(time).strftime("%Y-%m-%dT%H:%M:%SZ")
-        lines += [
-            json.dumps({"kind": "plan", "v": 1, "policy": "flowcon", "at": stamp, "params": {},
-                        "input": {}, "next_s": None, "gain": ""}).encode(),
-            json.dumps({"kind": "end", "actions": 0, "state": state}).encode(),
-        ]  # fmt: skip
-    add_plans(found, load_plans(lines, "test"), registry.policies([]))
-    changes = [(time, one.name, one.word) for time, one in found.timelines["a"].classes]
-    assert changes == [(0.0, "NL", "growing"), (10.0, "CL", "completing")]
-    add_results(found, [{"status": "applied"}, {"status": "failed"}, {"status": "applied"}])
-    assert found.results == {"applied": 2, "failed": 1}
-
-
 def test_a_counter_that_begins_anew_is_added_to_what_was_used_before() -> None:
     rows = [node(t) for t in (0, 10, 20, 30, 40)]
     rows += [container(t, "a", t, started_at=at(-50)) for t in (0, 10)]  # 10 s of its life
@@ -142,7 +93,7 @@ def test_a_counter_that_begins_anew_is_added_to_what_was_used_before() -> None:
     assert (job.name, job.cpu, job.finish) == ("renamed", 10 + 13, None)
 
 
-def test_a_restart_that_nobody_dated_shows_by_a_counter_that_fell() -> None:
+def test_a_restart_without_a_date_shows_by_a_counter_that_fell() -> None:
     rows = [node(t) for t in (0, 10, 20, 30)]
     rows += [container(t, "a", cpu) for t, cpu in ((0, 90), (10, 98), (20, 3), (30, 8))]
     found = observed(rows)
@@ -166,7 +117,7 @@ def test_a_job_that_is_seen_once_has_used_what_its_counter_says_since_it_began()
 
 
 @pytest.mark.parametrize("code", [1, 3, 137])
-def test_who_exits_with_an_error_has_failed_and_not_finished(code: int) -> None:
+def test_a_job_that_exits_with_an_error_has_failed_and_not_finished(code: int) -> None:
     rows = [node(t) for t in (0, 10, 20, 30)]
     rows += [container(t, n, t) for t in (0, 10) for n in ("bad", "good", "unknown")]
     rows += [ended(12, "bad", code), ended(12, "good", 0)]
@@ -187,7 +138,7 @@ def test_an_exit_in_the_last_sample_is_an_end() -> None:
     assert (a.finish, b.finish, b.exit_code) == (10, None, 2)
 
 
-def test_who_was_started_again_has_not_failed() -> None:
+def test_a_job_that_was_started_again_has_not_failed() -> None:
     rows = [node(t) for t in (0, 10, 20, 30)] + [container(t, "a", t) for t in (0, 10)]
     rows += [container(t, "b", t) for t in (0, 10, 20, 30)]
     for name in "ab":
@@ -206,7 +157,7 @@ def test_a_serving_container_that_is_stopped_has_not_failed(code: int) -> None:
     assert (job.finish, job.exit_code) == (10, None)
 
 
-def test_a_run_in_which_nobody_finished_has_no_makespan() -> None:
+def test_a_run_in_which_no_job_finished_has_no_makespan() -> None:
     rows = [node(t) for t in (0, 10)] + [container(t, "a", t) for t in (0, 10)]
     assert math.isnan(summarise(observed(rows).jobs).makespan)
 

@@ -22,6 +22,12 @@ _FILLS = ("#2166ac", "#f4a582", "#92c5de", "#e0e0e0", "#b2182b", "#d9f0d3")
 _HATCHES = ("", "///", "...", "", "xxx", "\\\\\\")
 
 
+def bar_style(number: int) -> dict[str, Any]:
+    """Return the fill and hatch of the bars of this number, from 0. 20 differ."""
+    place = number + number // len(_FILLS)
+    return {"color": _FILLS[number % len(_FILLS)], "hatch": _HATCHES[place % len(_HATCHES)]}
+
+
 @dataclass(frozen=True, slots=True)
 class _Ratios:
     rows: Sequence[Mapping[str, Any]]
@@ -44,9 +50,8 @@ class _Ratios:
         row = self.rows[number]
         places = [place + number * height for place in range(len(self.measures))]
         values = [row[f"{key}_ratio"] or 0.0 for key in self.measures]
-        bars = ax.barh(places, values, height * 0.92, color=_FILLS[number % len(_FILLS)],
-                       hatch=_HATCHES[number % len(_HATCHES)], edgecolor="#333333",
-                       linewidth=0.6, label=safe(str(row["run"])))  # fmt: skip
+        bars = ax.barh(places, values, height * 0.92, edgecolor="#333333", linewidth=0.6,
+                       label=safe(str(row["run"])), **bar_style(number))  # fmt: skip
         texts = [f"{value:.2f}" if value else "" for value in values]
         ax.bar_label(bars, texts, padding=3, fontsize=8)
 
