@@ -69,8 +69,8 @@ class Engine:
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
         raw = self._transport.json("GET", f"/containers/{_quoted(id_)}/json")
-        if not isinstance(raw, dict) or "State" not in raw:
-            raise GoneError(f"{id_!r} is not the name of a container")  # but of another path
+        if not isinstance(raw, dict) or "State" not in raw:  # the name is that of another path
+            raise GoneError(f"{id_!r} is not the name of a container")
         return _container(raw)
 
     def update(self, id_: str, settings: Mapping[str, Any]) -> None:

@@ -100,39 +100,58 @@ class Root:
 
     def _walk(self, path: str, flags: int) -> int:
         """Open a path without openat2; the directory above the root is the root."""
-        parts = [part for part in path.split("/") if part not in ("", ".")]
+        parts = _parts(path)
         done: list[int] = [os.dup(self._handle)]
         links = 0
         try:
             while parts:
                 part = parts.pop(0)
                 if part == "..":
-                    if len(done) > 1:
-                        os.close(done.pop())
+                    _close_beyond(done, max(1, len(done) - 1))
                     continue
                 found = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=done[-1])
                 if not stat.S_ISLNK(os.fstat(found).st_mode):
                     done.append(found)
                     continue
-                try:
-                    target = os.readlink("", dir_fd=found)
-                finally:
-                    os.close(found)
+                target = _target_of(found)
                 links += 1
                 if links > _MOST_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
                 if target.startswith("/"):
-                    while len(done) > 1:
-                        os.close(done.pop())
-                parts = [p for p in target.split("/") if p not in ("", ".")] + parts
-            # Opening the descriptor by its own name cannot race: it is what the walk found.
-            mode = os.fstat(done[-1]).st_mode
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                raise PermissionError(errno.EPERM, "not a regular file", path)
-            return os.open(f"/proc/self/fd/{done[-1]}", flags)
+                    _close_beyond(done, 1)
+                parts = _parts(target) + parts
+            return _reopened(done[-1], path, flags)
         finally:
-            for handle in done:
-                os.close(handle)
+            _close_beyond(done, 0)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _close_beyond(handles: list[int], count: int) -> None:
+    """Close the last handles, so that `count` are left."""
+    while len(handles) > count:
+        os.close(handles.pop())
+
+
+def _target_of(link: int) -> str:
+    """Return the target of a link, and close its handle."""
+    try:
+        return os.readlink("", dir_fd=link)
+    finally:
+        os.close(link)
+
+
+def _reopened(handle: int, path: str, flags: int) -> int:
+    """Open for reading what a handle was opened for as a path alone.
+
+    This cannot race: the descriptor is the very thing that the walk found.
+    """
+    mode = os.fstat(handle).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise PermissionError(errno.EPERM, "not a regular file", path)
+    return os.open(f"/proc/self/fd/{handle}", flags)
 
 
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -119,18 +119,22 @@ def report(
             metric = f"{phase}_{metric}"
         if metric in found:
             continue
-        if isinstance(text, str):
-            try:
-                value = float(text)
-            except ValueError:
-                try:
-                    value = number(text)
-                except ValueError:
-                    continue
-        else:
-            value = float(text)
-        found[metric] = Point(metric, value, step, epoch, source, original, elapsed_s)
+        value = _value(text)
+        if value is not None:
+            found[metric] = Point(metric, value, step, epoch, source, original, elapsed_s)
     return list(found.values())
+
+
+def _value(text: str | float) -> float | None:
+    """Return a number, also with thousands separators; None for any other text."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        return number(str(text))
+    except ValueError:
+        return None
 
 
 _CLOCK = Regex(r"(?:(?:(\d+) days?, )?(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)")
