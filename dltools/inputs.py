@@ -67,7 +67,7 @@ class InputLines(LineSplitter):
         done = super().feed(data)
         if self.begun_bytes > LONGEST_LINE:
             longest = format_bytes(LONGEST_LINE)
-            raise DataError(f"{self._name}: a line of more than {longest}: not ours")
+            raise DataError(f"{self._name}: a line of more than {longest}: is it the right input?")
         return done
 
 
@@ -90,7 +90,9 @@ def read_whole(stream: Readable, name: str) -> bytes:
         while b"\n" not in data and (more := stream.read(_PIECE)):
             data += more
             if len(data) > FIRST_LINE:
-                raise DataError(f"{name}: {format_bytes(FIRST_LINE)} without a line: not ours")
+                raise DataError(
+                    f"{name}: no line end in {format_bytes(FIRST_LINE)}: is it the right input?"
+                )
     return data + stream.read()
 
 
@@ -98,7 +100,7 @@ def read_small(stream: Readable, name: str, kind: type[DltoolsError] = DataError
     """Return all bytes of what a person wrote. Raises `kind` where that is too much."""
     data = stream.read(SMALL + 1)
     if len(data) > SMALL:
-        raise kind(f"{name}: more than {format_bytes(SMALL)}: is it the right file?")
+        raise kind(f"{name}: more than {format_bytes(SMALL)}: is it the right input?")
     return data
 
 

@@ -30,14 +30,14 @@ def test_a_line_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(inputs, "LONGEST_LINE", 1 << 10)
     lines = InputLines("plan")
     assert lines.feed(b"x" * (1 << 10)) == []
-    with pytest.raises(DataError, match=r"^plan: a line of more than 1 KiB: not ours$"):
+    with pytest.raises(DataError, match=r"^plan: a line of more than 1 KiB: is it "):
         lines.feed(b"x")
 
 
 def test_text_whose_first_line_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "FIRST_LINE", 1 << 20)
     long = b"x" * (2 << 20)
-    with pytest.raises(DataError, match=r"^log: 1 MiB without a line: not ours$"):
+    with pytest.raises(DataError, match=r"^log: no line end in 1 MiB: is it the right input\?$"):
         inputs.read_whole(io.BytesIO(long), "log")
     assert inputs.read_whole(io.BytesIO(b"PAR1" + long), "log") == b"PAR1" + long
     assert inputs.read_whole(io.BytesIO(b"a\n" + long), "log") == b"a\n" + long
@@ -49,7 +49,7 @@ def test_files_that_people_write_are_small(tmp_path: Path, monkeypatch: pytest.M
     file.write_text("abcd")
     assert inputs.read_text(file) == "abcd"
     file.write_text("abcde")
-    with pytest.raises(ConfigError, match=r"more than 4 B: is it the right file\?$"):
+    with pytest.raises(ConfigError, match=r"more than 4 B: is it the right input\?$"):
         inputs.read_text(file)
     file.write_bytes(b"\xff")
     with pytest.raises(DataError, match="not text"):

@@ -85,7 +85,7 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
 
 
 def check_version(found: bytes | None, name: str) -> None:
-    """Raise `DataError`, naming both versions, for a major version that is not ours."""
+    """Raise `DataError`, naming both versions, for another major version."""
     if found is None:  # another tool rewrote the file: its columns decide
         return
     if found.split(b".")[0] != VERSION.encode().split(b".")[0]:

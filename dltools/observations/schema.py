@@ -1,8 +1,9 @@
-"""The observation table: one Python table of columns from which all else is derived.
+"""The columns of the table of observations; all else that knows columns is made from them.
 
-One row is one observation at one time. `COLUMNS` drives the Arrow schema, the Prometheus names
-and help, dltools-observations(5) and the tests. Rows are sorted by `time`; columns that do not
-apply to a row's `kind` are null; null means "not available", and `gap` says why.
+One row is one observation at one time. Rows are sorted by `time`. Columns that do not apply to a
+row's `kind` are null. Null means "not available", and `gap` says why. To add a column is to add one
+line to `COLUMNS`: the Arrow schema, all formats, the Prometheus names, the page
+dltools-observations(5) and the tests follow.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = "1.2"
-"""Version of the table. A minor version adds nullable columns, a major one renames."""
+"""Version of the table. A minor version adds nullable columns; a major one renames columns."""
 
 VERSION_KEY = b"dltools.schema"
 """Key of the version in the Arrow schema's metadata."""
@@ -32,6 +33,13 @@ class Kind(StrEnum):
     EVENT = "event"
 
 
+SAMPLED = (Kind.NODE, Kind.CONTAINER)
+"""Kinds of rows that make a sample of a host."""
+
+REPORTED = (Kind.PROGRESS, Kind.EVENT)
+"""Kinds of rows about what was reported, or happened, at times of its own."""
+
+
 class Type(StrEnum):
     """How a value is stored."""
 
@@ -42,7 +50,7 @@ class Type(StrEnum):
 
 
 class Instrument(StrEnum):
-    """How a value behaves over time, in OpenTelemetry's sense."""
+    """How a value behaves over time, as OpenTelemetry defines it."""
 
     ATTRIBUTE = "attribute"  # says what the row is about
     GAUGE = "gauge"  # a level at that time
@@ -51,11 +59,11 @@ class Instrument(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name ends in its unit, as Prometheus has it.
+    """One column; its name ends in its unit, as names in Prometheus do.
 
-    `unit` is the UCUM code that OpenTelemetry uses ("s", "By", "1"); `otel` the nearest
-    OpenTelemetry semantic-convention name, or "" where there is none; `is_label` tells whether it
-    tells the series of Prometheus text apart.
+    `kinds`: the kinds of rows that have it. `unit`: the UCUM code that OpenTelemetry uses ("s",
+    "By", "1"), "" for attributes. `otel`: the nearest name of OpenTelemetry's conventions, or "".
+    `help`: one sentence. `is_label`: whether it is a label of series in Prometheus text.
     """
 
     name: str
@@ -157,12 +165,12 @@ REQUIRED: tuple[str, ...] = ("time", "host", "kind")
 """Columns that are never null."""
 
 DEFAULT_CPU_WEIGHT = 1024.0
-"""The weight of a container that asked for none, in Docker's shares."""
+"""CPU weight of a container for which none was set, in Docker's shares."""
 
 
 @functools.cache
 def arrow_schema() -> pa.Schema:
-    """Return the Arrow schema of the table, metadata included."""
+    """Return the Arrow schema of the table, with the version and what each column means."""
     import pyarrow as pa
 
     types: dict[Type, Any] = {

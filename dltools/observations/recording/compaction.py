@@ -53,7 +53,7 @@ class Compacted:
 def compact(directory: RecordingDirectory) -> Compacted:
     """Merge the files of each day and host.
 
-    Raises `RetryError` where another compaction runs, `DataError` for a file that is none of ours
+    Raises `RetryError` where another compaction runs, `DataError` for a file that is no recording
     (before anything is removed), `InputOutputError` where the disk fails or is full.
     """
     total = Compacted()
