@@ -23,7 +23,7 @@ _HATCHES = ("", "///", "...", "", "xxx", "\\\\\\")
 
 
 def bar_style(number: int) -> dict[str, Any]:
-    """Return the fill and hatch of the bars of this number, from 0. 20 differ."""
+    """Return the fill and hatch of the bars of this number, from 0. 18 differ."""
     place = number + number // len(_FILLS)
     return {"color": _FILLS[number % len(_FILLS)], "hatch": _HATCHES[place % len(_HATCHES)]}
 

@@ -10,7 +10,7 @@ from dltools.report.plots.compare import bar_style
 
 def test_runs_look_different() -> None:
     assert len({str(line_style(number)) for number in range(64)}) == 64
-    assert len({str(bar_style(number)) for number in range(20)}) == 20
+    assert len({str(bar_style(number)) for number in range(18)}) == 18
 
 
 def test_texts_are_no_formulas_and_fit() -> None:
