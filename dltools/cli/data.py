@@ -1,4 +1,4 @@
-"""Data on standard output: the same bytes in files and pipes, and printable on a terminal."""
+"""Data on standard output: unchanged in files and pipes, printable on a terminal."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def for_screen(text: str) -> str:
-    """Return data for standard output: as they are, or made printable where that is a terminal."""
+    """Return data for standard output; on a terminal, with control characters made printable."""
     return printable_lines(text) if sys.stdout.isatty() else text
 
 
 def on_screen(file: IO[bytes]) -> IO[bytes]:
-    """Return a file to write data to: itself, or one that makes them printable for a terminal."""
+    """Return a file to write data to; one on a terminal makes control characters printable."""
     return _Printable(file) if file.isatty() else file  # type: ignore[return-value]
 
 

@@ -1,4 +1,4 @@
-"""The files that -o names: what appears whole, what is written in place, what is refused."""
+"""The files that -o names: which are replaced, which are written in place, which are refused."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MOST_LINKS = 40
 def output_file(path: Path) -> Iterator[IO[bytes]]:
     """Open the file that -o names; symbolic links are followed.
 
-    A regular file appears whole when the block ends well, or not at all. What is no regular file
-    (a device, a FIFO, a descriptor as /dev/stdout is one) is written in place and never replaced.
+    A regular file is replaced when the block ends without an error, else left alone. Anything else
+    (a device, a FIFO, a descriptor such as /dev/stdout) is written in place.
     Raises `OutputError` where it cannot be created, also for a directory.
     """
     place = _place(path)
@@ -36,9 +36,9 @@ def output_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def written_in_place(path: Path) -> Iterator[IO[bytes]]:
-    """Open the file that -o names to write into it as it stands: a stream, which grows.
+    """Open the file that -o names to write into it in place, as for a stream.
 
-    A regular file is emptied first, but not a descriptor: whoever opened it has decided. Raises
+    A regular file is emptied first; a descriptor is not: its opener may append. Raises
     `OutputError`.
     """
     place = _place(path)
@@ -56,14 +56,14 @@ def written_in_place(path: Path) -> Iterator[IO[bytes]]:
 
 
 def check(path: Path) -> None:
-    """Raise `OutputError` where -o names what cannot be written, before long work is done."""
+    """Raise `OutputError` where the file that -o names cannot be written."""
     place = _place(path)
     if _is_regular(place) and not place.parent.is_dir():
         raise OutputError(f"cannot create {path}: no directory {place.parent}")
 
 
 def is_replaceable(path: Path) -> bool:
-    """Tell whether -o names a regular file, or none yet, that a new one may take the place of."""
+    """Tell whether -o names a regular file, or none yet, which can be replaced."""
     return _is_regular(_place(path))
 
 
@@ -82,8 +82,8 @@ def is_terminal(path: str) -> bool:
 
 
 def _place(path: Path) -> Path:
-    """Return where a path leads: links are followed, but not those of /proc, which stand for open
-    files. Raises `OutputError` for a directory and for links in a circle."""
+    """Return the path with its links followed, except those of /proc, which are open files. Raises
+    `OutputError` for a directory and for links in a circle."""
     place = path
     for _ in range(_MOST_LINKS):
         place = Path(os.path.realpath(place.parent)) / place.name

@@ -69,12 +69,12 @@ CODES: dict[type[errors.DltoolsError], Exit] = {
 
 
 def run(app: Callable[[], None]) -> None:
-    """Run a tool, and see to it that what it printed has really been written."""
+    """Run a tool; exit with a code where its output cannot be written."""
     if sys.stdout is None:
-        complain("standard output is closed")
+        print_message("standard output is closed")
         sys.exit(Exit.IO)
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as JSON has it, and no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")  # lone surrogates, as JSON writes them
     try:
         try:
             app()
@@ -84,13 +84,13 @@ def run(app: Callable[[], None]) -> None:
         _silence_stdout()
         sys.exit(Exit.PIPE)
     except OSError as error:
-        complain(f"output: {error.strerror or error}")
+        print_message(f"output: {error.strerror or error}")
         _silence_stdout()
         sys.exit(Exit.IO)
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a command so that whatever goes wrong in it ends in one line and an exit code.
+    """Wrap a command so that every error ends in one line on standard error and an exit code.
 
     DLTOOLS_DEBUG=1 lets the traceback through.
     """
@@ -117,26 +117,28 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def fail(error: Exception) -> NoReturn:
-    """Print what is wrong in one line and leave with the error's code."""
+    """Print an error in one line, and exit with its code."""
     if isinstance(error, errors.DltoolsError):
         code = next((c for kind, c in CODES.items() if isinstance(error, kind)), Exit.UNAVAILABLE)
-        complain(str(error))
+        print_message(str(error))
     elif isinstance(error, MemoryError):
         code = Exit.DATA
-        complain("the input does not fit into the memory there is")
+        print_message("the input does not fit into memory")
     elif isinstance(error, PermissionError):
         code = Exit.PERMISSION
-        complain(f"{error.filename or 'output'}: permission denied")
+        print_message(f"{error.filename or 'output'}: permission denied")
     elif isinstance(error, OSError):
         code = Exit.IO
-        complain(f"{error.filename or 'output'}: {error.strerror or error}")
+        print_message(f"{error.filename or 'output'}: {error.strerror or error}")
     else:
         code = Exit.SOFTWARE
-        complain(f"a bug in dltools: {type(error).__name__}: {error}; DLTOOLS_DEBUG=1 shows where")
+        print_message(
+            f"a bug in dltools: {type(error).__name__}: {error}; DLTOOLS_DEBUG=1 shows where"
+        )
     raise typer.Exit(code) from None
 
 
-def complain(message: str) -> None:
+def print_message(message: str) -> None:
     """Print one line on standard error, under the tool's name."""
     name = os.path.basename(sys.argv[0]) or "dltools"  # noqa: PTH119
     line = printable(" ".join(message.split()))
@@ -148,5 +150,5 @@ def _terminate(*_: object) -> NoReturn:
 
 
 def _silence_stdout() -> None:
-    """The reader has gone: let what is still buffered go nowhere."""
+    """Discard what is still buffered: the reader has gone away."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

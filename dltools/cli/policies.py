@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def warn_of_broken_plugins() -> None:
     from dltools.plan.policy import registry
 
     for wrong in registry.faults(allowed_plugins()).values():
-        complain(f"{wrong}; left out")
+        print_message(f"{wrong}; left out")
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
@@ -62,7 +62,7 @@ class ApplyContext:
         names = self._rotation.paused_names() if self._rotation else []
         verb = "is" if len(names) == 1 else "are"
         paused = f"{listed(names)} {verb} paused; " if names else ""
-        complain(f"{error} {paused}asking again for {self._patience:g} s")
+        print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
     @contextmanager
     def actuator(self, dry_run: bool) -> Iterator[Actuator]:
@@ -94,7 +94,7 @@ class ApplyContext:
         from dltools.cli.apply.status import left_paused_message
 
         if message := left_paused_message(engine, self.state_directories()):
-            complain(message)
+            print_message(message)
 
     def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
         from dltools.apply.leftovers import unpause_leftovers
@@ -103,7 +103,7 @@ class ApplyContext:
             self.has_unpaused = True
             failure = f"the engine refuses to unpause it: {one.refusal}"
             became = failure if one.refusal else "it is unpaused now"
-            complain(f"{one.name}: an earlier dl-apply had left it paused; {became}")
+            print_message(f"{one.name}: an earlier dl-apply had left it paused; {became}")
 
 
 def _move_state(source: Path, target: Path) -> None:
@@ -111,4 +111,4 @@ def _move_state(source: Path, target: Path) -> None:
 
     if count := move_state(source, target):
         entries = "1 entry" if count == 1 else f"{count} entries"
-        complain(f"moved {entries} from {source} to {target}, where state is kept now")
+        print_message(f"moved {entries} from {source} to {target}, where state is kept now")

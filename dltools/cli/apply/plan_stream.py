@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from dltools.cli.apply.signals import FirstSignal
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.errors import DltoolsError
 from dltools.inputs import InputLines
 
@@ -57,11 +57,11 @@ class PlanStream:
     def _apply(self, stream: BinaryIO, name: str) -> None:
         from dltools.plan.reading import load_plans
 
-        for plan in load_plans(self._lines(stream, name), name, complain):
+        for plan in load_plans(self._lines(stream, name), name, print_message):
             self.last = self._printer.show(partial(self._actuator.apply, plan))
             self.failed += [result for result in self.last if result.status == "failed"]
             if self._request.is_verbose:
-                complain(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
+                print_message(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, go on with the turns."""

@@ -13,7 +13,7 @@ from dltools.cli.apply.plan_stream import PlanStream
 from dltools.cli.apply.request import Task
 from dltools.cli.apply.results_printer import ResultsPrinter
 from dltools.cli.apply.status import nothing_to_undo, show_status
-from dltools.cli.exits import Exit, complain
+from dltools.cli.exits import Exit, print_message
 from dltools.cli.formats import RecordFormat, for_stdout
 from dltools.cli.input_streams import open_input
 from dltools.inputs import read_lines
@@ -45,7 +45,7 @@ def _undo(request: Request, surroundings: ApplyContext, printer: ResultsPrinter)
     with surroundings.actuator(request.is_dry_run) as actuator:
         results = printer.show(partial(actuator.undo, None))
         if not results and not surroundings.has_unpaused:
-            complain(nothing_to_undo(actuator.engine, surroundings.state_directories()))
+            print_message(nothing_to_undo(actuator.engine, surroundings.state_directories()))
     return results
 
 
@@ -57,7 +57,7 @@ def _check_offline(
 
     stream, name = open_input(request.input, context)
     results: list[Result] = []
-    for plan in load_plans(read_lines(stream, name), name, complain):
+    for plan in load_plans(read_lines(stream, name), name, print_message):
         results += printer.show(partial(check_offline, plan))
     return results
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.console import make_console
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.cli.words import described
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def show_status(engine: Engine, directories: Sequence[Path], *, is_table: bool) 
 
     found = changed_containers(engine, directories)
     if not found:
-        complain(nothing_to_undo(engine, directories))
+        print_message(nothing_to_undo(engine, directories))
     elif is_table:
         from dltools.cli.apply.tables import changed_table
 
@@ -35,7 +35,7 @@ def show_status(engine: Engine, directories: Sequence[Path], *, is_table: bool) 
     else:
         sys.stdout.write("".join(json.dumps(_record(one)) + "\n" for one in found))
     if message := left_paused_message(engine, directories):
-        complain(message)
+        print_message(message)
 
 
 def _record(one: ChangedContainer) -> Mapping[str, Any]:

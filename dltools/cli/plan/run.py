@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.cli.console import make_console
 from dltools.cli.data import for_screen
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.plan import settings
 from dltools.cli.plan.samples import Account, Samples, with_warnings
@@ -99,7 +99,7 @@ class _Session:
             self._print_plan(is_last=is_last, pending=pending)
         account = self._account.to_json()
         if self._request.is_verbose:
-            complain(f"{account['rows']} rows up to {account['to'] or 'nothing'}")
+            print_message(f"{account['rows']} rows up to {account['to'] or 'nothing'}")
         if self._samples.is_live:
             self.save_state()  # the process may be killed before the stream ends
 
@@ -126,6 +126,6 @@ def _with_equal_shares(table: pa.Table) -> Any:
     """Return a recording with assumed CPU use where it has progress alone, and say so."""
     assumed = assume_equal_shares(table)
     if assumed.hosts:
-        complain(f"{', '.join(assumed.hosts)}: only progress is known: equal shares of one CPU are "
-                 "assumed")  # fmt: skip
+        hosts = ", ".join(assumed.hosts)
+        print_message(f"{hosts}: only progress is known: equal shares of one CPU are assumed")
     return assumed.table

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.cli.recordings import Hashed
 from dltools.errors import DataError
 
@@ -59,10 +59,10 @@ def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
             if recording.streaming:
                 found += warnings.of_targets(" so far")
             for warning in found:
-                complain(warning)
+                print_message(warning)
             yield table
         for warning in warnings.of_targets():
-            complain(warning)
+            print_message(warning)
 
     return dataclasses.replace(recording, tables=tables())
 

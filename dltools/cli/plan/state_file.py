@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools import inputs
 from dltools.cli import destinations
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.errors import DataError
 from dltools.plan.reading import load_plans
 from dltools.plan.writing import dump_plan
@@ -24,7 +24,7 @@ def load_state(file: Path | None, *, may_be_missing: bool) -> Mapping[str, Any] 
         return None
     try:
         with file.open("rb") as stream:
-            plans = list(load_plans(inputs.read_lines(stream, str(file)), str(file), complain))
+            plans = list(load_plans(inputs.read_lines(stream, str(file)), str(file), print_message))
     except FileNotFoundError:
         if may_be_missing:
             return None

@@ -147,8 +147,8 @@ def probe(
 ) -> None:
     """Measure the running containers of a Docker host: CPU, memory, GPU, limits, progress.
 
-    Prints observations as Parquet: one row per host, container, progress point and event. With -i,
-    prints an Arrow stream with one batch per sample. dl-plan reads both.
+    Prints observations, which dl-plan reads: Parquet with one row per host, container, progress
+    point and event; with -i an Arrow stream with one batch per sample.
     """  # fmt: skip
     _leave_numpy_out()
     if compact is not None:

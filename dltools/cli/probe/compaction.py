@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.cli.words import size
 from dltools.errors import InputOutputError
 from dltools.observations.recording.compaction import compact
@@ -18,7 +18,7 @@ def compact_directory(root: Path) -> None:
         raise InputOutputError(f"{root}: no such directory")
     done = compact(RecordingDirectory(root))
     if done.files_before:
-        complain(
+        print_message(
             f"{root}: merged {done.files_before} files of {size(done.bytes_before)} into "
             f"{done.files_after} of {size(done.bytes_after)}, {done.rows} rows"
         )

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 from dltools.cli import destinations
 from dltools.cli.console import make_console
 from dltools.cli.data import on_screen
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.formats import is_directory
 from dltools.observations.formats.registry import get_format
@@ -98,7 +98,7 @@ def _to_directory(root: Path, rotate: float | None, since: float) -> Iterator[Wr
 
     made = Recorder(root, rotate_s=rotate, since_s=since)
     if made.recovered:
-        complain(f"{root}: recovered the rows of {made.recovered} killed recorder(s)")
+        print_message(f"{root}: recovered the rows of {made.recovered} killed recorder(s)")
     try:
         yield made
     finally:
@@ -136,7 +136,7 @@ class _TableWriter:
         rows = table.to_pylist()
         console.print(containers_table(rows, self._earlier))
         if not any(row["kind"] in ("container", "progress") for row in rows):
-            complain("no containers are running, or the filters match none")
+            print_message("no containers are running, or the filters match none")
 
     def close(self) -> None:
         self._out.flush()

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.console import make_console
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_log
 from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.sampling import follow, sample_once, write_rows
@@ -60,7 +60,7 @@ def _observed_logs(request: Request, pattern: Pattern | None) -> list[Row]:
         with open_log(file) as stream:
             rows += saved_logs.progress_rows(stream, name, pattern or Automatic(), start)
     if not rows:
-        complain("no progress found in " + ", ".join(request.logs))
+        print_message("no progress found in " + ", ".join(request.logs))
     return rows
 
 

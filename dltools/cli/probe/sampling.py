@@ -6,7 +6,7 @@ import gc
 import time
 from typing import TYPE_CHECKING
 
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:
     if is_verbose:
         kinds = [row["kind"] for row in rows]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-        complain(f"sampled {counts}")
+        print_message(f"sampled {counts}")
         for row in rows:
             if row.get("gap"):
-                complain(f"{row.get('container_name') or row['host']}: {row['gap']}")
+                print_message(f"{row.get('container_name') or row['host']}: {row['gap']}")
     writer.write(to_table(rows))
 
 
@@ -84,7 +84,7 @@ def _sample(sampler: Sampler, patience_s: float) -> list[Row]:
         except UnavailableError as error:
             now = time.monotonic()
             if until is None and patience_s > 0:
-                complain(f"{error} asking again for {patience_s:g} s")
+                print_message(f"{error} asking again for {patience_s:g} s")
             until = now + patience_s if until is None else until
             if now >= until:
                 raise
@@ -98,4 +98,4 @@ def _warn_of_paused(sampler: Sampler, warned: set[str]) -> None:
     names = [name for name in sampler.left_paused() if name not in warned]
     warned.update(names)
     if names:
-        complain(left_paused(names))
+        print_message(left_paused(names))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dltools import inputs
-from dltools.cli.exits import complain
+from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input
 from dltools.cli.report.job_tables import read_job_table, read_rows
 from dltools.errors import DataError
@@ -102,8 +102,9 @@ def _recorded(data: bytes | None, name: str, label: str) -> Run:
              else concat(_until_damage(read(io.BytesIO(data), name).tables)))  # fmt: skip
     found = observed_run(table, label, name)
     if not found.is_sampled:
-        complain(f"{name}: nothing but progress is known: not what CPU the jobs used, nor whether "
-                 "they finished")  # fmt: skip
+        print_message(
+            f"{name}: only progress is known: the report lacks the CPU use and the end of its jobs"
+        )
     return found
 
 
@@ -117,7 +118,7 @@ def _add(run: Run, data: bytes, name: str) -> None:
     from dltools.plan.policy import registry
     from dltools.plan.reading import load_plans
 
-    plans = load_plans(data.splitlines(keepends=True), name, complain)
+    plans = load_plans(data.splitlines(keepends=True), name, print_message)
     add_plans(run, _until_damage(plans), registry.policies(allowed_plugins()))
 
 
@@ -132,4 +133,4 @@ def _until_damage(parts: Iterator[_Part]) -> Iterator[_Part]:
     except DataError as error:
         if not got:
             raise
-        complain(f"{error}; what came before it is reported")
+        print_message(f"{error}; what came before it is reported")

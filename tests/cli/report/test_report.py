@@ -224,7 +224,7 @@ def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
     assert recorded.returncode == 0, recorded.stderr
     done = tool("dl-report", tmp_path / "log.parquet")
     assert done.returncode == 0, done.stderr
-    assert "nothing but progress is known" in complaint(done.stderr)
+    assert "only progress is known" in complaint(done.stderr)
     (job,) = rows(done.stdout)
     assert (job["name"], job["finish"], job["exit_code"]) == ("gru", None, None)
     page = tool("dl-report", tmp_path / "log.parquet", "--format", "html")
