@@ -39,12 +39,12 @@ def recorded_workload(table: pa.Table, name: str) -> Workload:
     cpus = {host.name: host.cpus or 1.0 for host in records.hosts}
     counted = [one.counted_samples() for one in records.containers]
     begun = min((samples[0].time for samples in counted if samples), default=0.0)
-    traces = [_Trace(one, tuple(one.cpu_uses()), cpus.get(one.host, 1.0), begun)
+    recorded = [_Recorded(one, tuple(one.cpu_uses()), cpus.get(one.host, 1.0), begun)
               for one in records.containers]  # fmt: skip
-    used = _use_by_host(traces)
-    ordered = sorted(traces, key=lambda trace: (trace.record.name, trace.record.host,
-                                                trace.record.id))  # fmt: skip
-    jobs = [job for trace in ordered if (job := trace.job(used[trace.record.host])) is not None]
+    used = _use_by_host(recorded)
+    ordered = sorted(recorded, key=lambda one: (one.record.name, one.record.host,
+                                                one.record.id))  # fmt: skip
+    jobs = [job for one in ordered if (job := one.job(used[one.record.host])) is not None]
     if not jobs:
         raise DataError(f"{name}: no container has CPU counters, so no job can be run again")
     hosts = [HostSpec(host, count) for host, count in sorted(cpus.items())]
@@ -52,7 +52,7 @@ def recorded_workload(table: pa.Table, name: str) -> Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class _Trace:
+class _Recorded:
     """What a container used, on a host of so many CPUs, in a recording that began at `begun`."""
 
     record: ContainerRecord
@@ -131,12 +131,12 @@ class _Trace:
         return works
 
 
-def _use_by_host(traces: Sequence[_Trace]) -> dict[str, dict[float, float]]:
+def _use_by_host(recorded: Sequence[_Recorded]) -> dict[str, dict[float, float]]:
     """Return the use of all containers of each host."""
     found: dict[str, dict[float, float]] = {}
-    for trace in traces:
-        sums = found.setdefault(trace.record.host, {})
-        for use in trace.uses:
+    for one in recorded:
+        sums = found.setdefault(one.record.host, {})
+        for use in one.uses:
             sums[use.end.time] = sums.get(use.end.time, 0.0) + use.cores
     return found
 

@@ -75,7 +75,7 @@ class SimulatedHost:
     # Time
 
     def advance(self, now: float, *, reports_all: bool) -> None:
-        """Let the jobs work until a time. `reports_all`: somebody reads every report."""
+        """Let the jobs work until a time. `reports_all`: every report is read."""
         span = now - self.now
         if span > 0:
             for job in self.jobs.values():

@@ -88,7 +88,7 @@ def _single(ours: Results, base: Results) -> float:
 def _first(workload: Workload, base: Results) -> float:
     works = []
     for job in workload.jobs:
-        falling = job.curve.value(1.0) <= job.curve.value(0.0)
+        falling = job.curve.falls
         epochs = (
             epoch for epoch in range(1, job.epochs + 1)
             if job.first is None or (job.reported(epoch) <= job.first) == falling

@@ -31,7 +31,7 @@ from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, workload_of
 
 LONGER = {"gru": 22, "vae": 38, "cnn": 21}
-"""Epochs: works that differ, so that who is first is no toss-up."""
+"""Epochs: works that differ, so that the order of the ends is clear."""
 
 RUNS: tuple[tuple[str, dict[str, str], str | None], ...] = (
     ("noop", {}, None),
@@ -90,7 +90,7 @@ def main() -> None:
     EPOCHS.update(LONGER)
     names = sys.argv[2:] or ["vae", "gru", "cnn"]
     subprocess.run([ROOT / "samples/torch/build"], check=True)
-    alone(names[0])  # so that nobody pays for a cold cache
+    alone(names[0])  # so that no later run pays for a cold cache
     kinds = {name: alone(name) for name in dict.fromkeys(names)}
     for name, job in kinds.items():
         print(f"{name}: start-up {job.startup:.1f} s, {job.work:.1f} CPU s of work")

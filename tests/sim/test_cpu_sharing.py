@@ -26,11 +26,11 @@ def test_weights_quotas_lists_and_pauses() -> None:
 
 
 def test_turns_take_their_shares_of_a_cycle_and_jobs_in_no_group_compete() -> None:
-    mine, other, nobody = Limits(group=0, turn_s=3), Limits(group=1, turn_s=1), Limits()
-    cycle = turns([mine, other, nobody])
+    mine, other, neither = Limits(group=0, turn_s=3), Limits(group=1, turn_s=1), Limits()
+    cycle = turns([mine, other, neither])
     assert [turn.share for turn in cycle] == [0.75, 0.25]
     assert [allocate([2, 2, 2], turn.limits, 2.0) for turn in cycle] == [[1, 0, 1], [0, 1, 1]]
-    assert turns([nobody, nobody]) == [Turn(1.0, [nobody, nobody])]
+    assert turns([neither, neither]) == [Turn(1.0, [neither, neither])]
 
 
 limits = st.builds(

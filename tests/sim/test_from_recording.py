@@ -46,16 +46,16 @@ def test_what_was_recorded_asks_for_the_same_work(
 
 
 def test_what_a_quota_held_back_was_not_lost_to_contention() -> None:
-    # Two threads held to half a CPU of two, nobody beside them: 50 CPU s in 100 s are 50 s of work.
+    # Two threads held to half a CPU of two, alone: 50 CPU s in 100 s are 50 s of work.
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     rows: list[Row] = []
-    for tick in range(11):
-        time = begin + timedelta(seconds=10 * tick)
+    for number in range(11):
+        time = begin + timedelta(seconds=10 * number)
         rows += [
             {"time": time, "host": "h", "kind": "node", "cpu_count": 2.0},
             {"time": time, "host": "h", "kind": "container", "container_id": "a",
              "container_name": "a", "state": "running", "thread_count": 2,
-             "cpu_seconds": 5.0 * tick, "cpu_limit_cores": 0.5},
+             "cpu_seconds": 5.0 * number, "cpu_limit_cores": 0.5},
         ]  # fmt: skip
     (job,) = recorded_workload(to_table(rows), "t").jobs
     assert (job.threads, job.work) == (2, pytest.approx(50.0))

@@ -51,12 +51,12 @@ def test_without_a_reader_only_the_first_value_is_reported_and_targets_are_met()
 
 def test_a_sample_fills_the_history_and_tells_of_a_target() -> None:
     host = host_with(Job("a", work=10.0, epochs=5, curve=LINE, first=0.6))
-    told = []
+    met = []
     for now in (3.0, 5.0, 7.0):
         host.advance(now, reports_all=True)
-        told.append(host.sample(round(now * 1e6), Requirements(windows=1)))
+        met.append(host.sample(round(now * 1e6), Requirements(windows=1)))
     history = host.history.containers["a"]
-    assert told == [False, True, False]
+    assert met == [False, True, False]
     assert history.samples == [(3_000_000, 3.0), (5_000_000, 5.0), (7_000_000, 7.0)]
     assert history.metrics["loss"].times == [2_000_000, 4_000_000, 6_000_000]
     assert (history.step, history.epoch, history.met_first) == (3, 3.0, 4_000_000)

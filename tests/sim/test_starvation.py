@@ -1,5 +1,5 @@
-"""Nobody is worse off than under Docker alone: short jobs that come late, beside others that have
-long converged, under every policy and realisation."""
+"""Short jobs that come late, beside jobs that have long converged, are no worse off than under
+Docker alone, under every policy and realisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of mistakes in workload files."""
+"""Workload files with mistakes: the errors say what to do."""
 
 from __future__ import annotations
 

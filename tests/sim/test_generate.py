@@ -1,0 +1,41 @@
+"""Generated arrivals and trainings."""
+
+from __future__ import annotations
+
+import random
+import statistics
+
+import pytest
+
+from dltools.sim.generate import ARRIVALS, TRAININGS, arrivals, trainings
+
+
+def times(kind: str, n: int, gap: float) -> list[float]:
+    return arrivals(kind, n, gap, random.Random(1))
+
+
+def test_fixed_arrivals_are_a_gap_apart_and_a_burst_comes_at_once() -> None:
+    assert times("fixed", 3, 5.0) == [0, 5, 10]
+    assert times("burst", 3, 5.0) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["random", "poisson"])
+def test_random_arrivals_are_a_gap_apart_in_the_mean(kind: str) -> None:
+    found = times(kind, 5000, 3.0)
+    assert found == sorted(found)
+    assert found[-1] / 5000 == pytest.approx(3.0, rel=0.05)
+
+
+def test_a_gap_of_nothing_is_a_burst() -> None:
+    assert times("poisson", 3, 0.0) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ARRIVALS)
+def test_trainings_are_of_the_usual_kinds_with_half_to_double_their_work(kind: str) -> None:
+    usual = {job.name: job for job in TRAININGS}
+    found = trainings(200, kind, 1.0, 3)
+    ratios = [job.work / usual[job.name.rpartition("-")[0]].work for job in found]
+    assert 0.5 <= min(ratios) < 0.6
+    assert 1.8 < max(ratios) <= 2
+    assert statistics.median(ratios) == pytest.approx(1.0, abs=0.15)
+    assert len({job.name for job in found}) == 200
