@@ -21,7 +21,7 @@ _LONGEST_S = 1e12
 
 
 def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
-    """Return a run per policy of a job table, with a repeat per seed."""
+    """Return a run per policy of a table of jobs, with a repeat per seed. Raises `DataError`."""
     found: dict[str, dict[str, list[JobResult]]] = {}
     for number, row in enumerate(read_rows(data, name), 1):
         where = f"{name}: row {number}"
@@ -29,7 +29,7 @@ def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
         seed = str(row.get("seed") or 0)
         found.setdefault(policy, {}).setdefault(seed, []).append(_job(row, where))
     if not found:
-        raise DataError(f"{name}: a job table without jobs")
+        raise DataError(f"{name}: a table of jobs without jobs")
     several = len(found) > 1
     return [
         Run((f"{label}/{policy}" if several else label) if label else policy,
@@ -44,36 +44,44 @@ def read_rows(data: bytes, name: str) -> Iterator[Mapping[str, Any]]:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: {error}") from error
-    if not text.lstrip("\ufeff \n\r\t").startswith("{"):
-        try:
-            yield from csv.DictReader(io.StringIO(text))
-        except csv.Error as error:
-            raise DataError(f"{name}: {error}") from error
+    if text.lstrip("\ufeff \n\r\t").startswith("{"):
+        yield from _json_rows(text, name)
         return
+    try:
+        yield from csv.DictReader(io.StringIO(text))
+    except csv.Error as error:
+        raise DataError(f"{name}: {error}") from error
+
+
+def _json_rows(text: str, name: str) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise DataError(f"{name}: line {number}: {error}") from error
-            if not isinstance(record, dict):
-                raise DataError(f"{name}: line {number}: not an object")
-            yield record
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{name}: line {number}: {error}") from error
+        if not isinstance(record, dict):
+            raise DataError(f"{name}: line {number}: not an object")
+        yield record
 
 
 def _job(row: Mapping[str, Any], where: str) -> JobResult:
-    values: dict[str, Any] = {}
-    for key in _FIELDS:
-        value = row.get(key)
-        if value in (None, ""):
-            continue
-        try:
-            values[key] = (writable(value) if key in _TEXTS else
-                           int(value) if key in _WHOLE_NUMBERS else float(value))  # fmt: skip
-        except (ValueError, TypeError, OverflowError) as error:
-            raise DataError(f"{where}: {key}: {error}") from error
-        if key not in _TEXTS and not abs(values[key]) <= _LONGEST_S:
-            raise DataError(f"{where}: {key} is no number of seconds or jobs: {str(value)[:30]}")
+    values = {
+        key: _value(key, row[key], where) for key in _FIELDS if row.get(key) not in (None, "")
+    }
     if lacking := [key for key in ("name", "arrival") if key not in values]:
         raise DataError(f"{where}: no {lacking[0]}")
     return JobResult(**{"node": "", **values})
+
+
+def _value(key: str, value: Any, where: str) -> Any:
+    try:
+        if key in _TEXTS:
+            return writable(value)
+        number = int(value) if key in _WHOLE_NUMBERS else float(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(f"{where}: {key}: {error}") from error
+    if not abs(number) <= _LONGEST_S:
+        raise DataError(f"{where}: {key} is no number of seconds or jobs: {str(value)[:30]}")
+    return number
