@@ -1,33 +1,32 @@
-"""What can go wrong, as one exception class a cause.
+"""What can go wrong: one class of exceptions for each cause.
 
-Each message is one line that says what is wrong and what to do. `dltools.cli.exits` maps the
-classes to exit codes; nothing below `cli` knows an exit code.
+Each message is one line: what is wrong with which input, and what to do. `dltools.cli.exits` maps
+the classes to exit codes, which no other package knows.
 """
 
 from dltools.text import printable
 
 LONGEST = 280
+"""Characters of a message at most."""
 
 
 class DltoolsError(Exception):
-    """Base of every error that a person is meant to read.
-
-    Its message is one printable line of bounded length, whatever hostile input it quotes.
-    """
+    """An error whose message a person reads: one printable line of bounded length, also where it
+    quotes hostile input."""
 
     def __init__(self, message: str) -> None:
-        """Keep the message, made printable."""
+        """Make the message printable and cut it in its middle where it is too long."""
         line = printable(" ".join(message.split()))
         whole = len(line) <= LONGEST
         super().__init__(line if whole else f"{line[: LONGEST - 80]}...{line[-70:]}")
 
 
 class DataError(DltoolsError):
-    """The input is not what it should be: foreign, truncated, empty or of another version."""
+    """The input is of another format or version, cut off, damaged or empty."""
 
 
 class UnavailableError(DltoolsError):
-    """An engine, a driver or a kernel interface that is needed does not answer."""
+    """An engine, a driver or a kernel interface does not answer."""
 
 
 class OutputError(DltoolsError):
@@ -35,15 +34,15 @@ class OutputError(DltoolsError):
 
 
 class InputOutputError(DltoolsError):
-    """Reading or writing failed half-way: disk full, device error."""
+    """Reading or writing failed after it began: a full disk, a device error."""
 
 
 class RetryError(DltoolsError):
-    """Another run holds the lock, or the world has moved on since the plan."""
+    """Another run holds the lock, or what was read has changed since: trying again can help."""
 
 
 class AccessError(DltoolsError):
-    """The user may not do this."""
+    """The user lacks the permission."""
 
 
 class ConfigError(DltoolsError):

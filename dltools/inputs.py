@@ -10,23 +10,23 @@ from dltools.errors import ConfigError, DataError, DltoolsError
 from dltools.notation.byte_sizes import format_bytes
 
 SMALL = 64 << 20
-"""Bytes of a file that people write: targets, parameters, workloads, lists."""
+"""Most bytes of a file that people write: targets, parameters, workloads, lists."""
 
 LONGEST_LINE = 64 << 20
-"""Bytes of a line; the state in a plan takes some 5 KB a container."""
+"""Most bytes of a line; the state in a plan takes some 5 KB for each container."""
 
 FIRST_LINE = 8 << 20
-"""Bytes within which the first line of a text ends."""
+"""Most bytes of the first line of a text."""
 
 _PIECE = 1 << 20
 _BINARY = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")
 
 
 class Readable(Protocol):
-    """What bytes can be read from."""
+    """An object from which bytes can be read."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return that many bytes at most, all for -1, none at the end."""
+        """Return at most that many bytes, all for -1; none at the end."""
 
 
 class LineSplitter:
@@ -97,7 +97,7 @@ def read_whole(stream: Readable, name: str) -> bytes:
 
 
 def read_small(stream: Readable, name: str, kind: type[DltoolsError] = DataError) -> bytes:
-    """Return all bytes of what a person wrote. Raises `kind` where that is too much."""
+    """Return all bytes of a file that a person wrote. Raises `kind` where they are too many."""
     data = stream.read(SMALL + 1)
     if len(data) > SMALL:
         raise kind(f"{name}: more than {format_bytes(SMALL)}: is it the right input?")
@@ -105,7 +105,7 @@ def read_small(stream: Readable, name: str, kind: type[DltoolsError] = DataError
 
 
 def read_text(file: Path, kind: type[DltoolsError] = ConfigError) -> str:
-    """Return the text of a file that a person wrote. Raises `kind` where there is none."""
+    """Return the text of a file that a person wrote. Raises `kind` where it cannot be read."""
     try:
         with file.open("rb") as stream:
             return read_small(stream, str(file), kind).decode()

@@ -1,4 +1,4 @@
-"""The labels that a container may carry for this toolkit, all of them optional."""
+"""The labels by which a container tells the tools about its job; all are optional."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KNOWN = (METRIC, PATTERN, FILES, ENDPOINT, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS
 
 
 def is_true(label: str | None) -> bool:
-    """Tell whether a label's text means yes: present and not 0, false, no or off."""
+    """Tell whether a label means yes: it is there, and its text is not 0, false, no or off."""
     return label is not None and label.strip().lower() not in ("0", "false", "no", "off")
 
 

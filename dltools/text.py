@@ -6,22 +6,22 @@ from collections.abc import Iterable
 
 
 def writable(value: object) -> str:
-    """Return a value as text without halves of surrogate pairs, which no encoding has: JSON can
-    hold them, and so can arguments that are no UTF-8."""
+    """Return a value as text that can be encoded: ? stands for each half of a surrogate pair, which
+    JSON can hold, and so can arguments that are not UTF-8."""
     return str(value).encode(errors="replace").decode()
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, ? in the place of each character that is no graphic: control
-    characters, escapes, what turns the direction of writing, surrogates.
+    """Return a text on one line, with ? for each character that is not graphic: control characters,
+    escapes, marks of the direction of writing, surrogates.
 
-    A terminal would obey them, and a name could hide itself or others.
+    A terminal would obey them, so a name could hide itself or other text.
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def printable_lines(text: str) -> str:
-    """Return a text of lines and tabs made printable."""
+    """Return a text made printable but for its line ends and tabs."""
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 

@@ -1,4 +1,5 @@
-"""Columns of a table as plain lists, from their buffers: `to_pylist` takes ten times as long."""
+"""Columns of a table as plain lists, made from their buffers, which is ten times as fast as
+`to_pylist`."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NONE = -(2**63)
+"""Stands for null while a column is a buffer."""
 
 
 def buffer_values(array: Any, code: str) -> list[Any]:
-    """Return an array without nulls, of this struct code."""
+    """Return the values of an array without nulls; `code` is their type as `struct` has it."""
     if len(array) == 0:
         return []
     whole: Any = memoryview(array.buffers()[1])
@@ -21,14 +23,14 @@ def buffer_values(array: Any, code: str) -> list[Any]:
 
 
 def integers(table: pa.Table, name: str) -> list[int]:
-    """Return a column of whole numbers, or times in microseconds, without nulls."""
+    """Return a column without nulls of whole numbers, or of times, in microseconds."""
     import pyarrow as pa
 
     return buffer_values(table.column(name).cast(pa.int64()).combine_chunks(), "q")
 
 
 def optional_integers(table: pa.Table, name: str) -> list[int | None]:
-    """Return a column of whole numbers, or times in microseconds, with None for null."""
+    """Return a column of whole numbers, or of times, in microseconds; None for null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -42,7 +44,7 @@ def optional_integers(table: pa.Table, name: str) -> list[int | None]:
 
 
 def reals(table: pa.Table, name: str) -> list[float]:
-    """Return a column with NaN for what is null or not finite."""
+    """Return a column of numbers; NaN for null and for what is not finite."""
     import pyarrow.compute as pc
 
     column = table.column(name).combine_chunks()
@@ -53,7 +55,7 @@ def reals(table: pa.Table, name: str) -> list[float]:
 
 
 def texts(table: pa.Table, name: str) -> list[Any]:
-    """Return a dictionary-encoded column of texts, with None for null."""
+    """Return a dictionary-encoded column of texts; None for null."""
     import pyarrow.compute as pc
 
     column = table.column(name).combine_chunks()

@@ -18,39 +18,47 @@ _FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 def conform(table: pa.Table, name: str, wanted: Collection[str] | None = None) -> pa.Table:
-    """Return a table in the one schema: known columns cast, missing ones null, others dropped.
+    """Return a table in the one schema, sorted by time: known columns are cast, missing columns are
+    null, other columns are dropped. `wanted`: the columns that it shall have, all for None.
 
-    With `wanted` of these columns alone, in the schema's order.
-
-    Raises `DataError` for a foreign table, another major version, or values that do not fit.
+    Raises `DataError`, with the `name` of the input, for a table without the required columns, for
+    another major version, and for values that do not fit.
     """
     import pyarrow as pa
 
-    check_version((table.schema.metadata or {}).get(VERSION_KEY), name)
-    missing = [column for column in REQUIRED if column not in table.column_names]
-    if missing:
-        raise DataError(f"{name}: not dltools observations: no column {', '.join(missing)}")
-    names = table.column_names
-    if twice := sorted({column for column in names if names.count(column) > 1}):
-        raise DataError(f"{name}: not dltools observations: column {twice[0]} comes twice")
-    arrays = []
+    _check_columns(table, name)
     schema = arrow_schema()
     if wanted is not None:
         fields = [field for field in schema if field.name in wanted]
         schema = pa.schema(fields, metadata=schema.metadata)
-    for field in schema:
-        if field.name not in table.column_names:
-            arrays.append(pa.nulls(table.num_rows, field.type))
-            continue
-        column = table.column(field.name)
-        try:
-            arrays.append(column if column.type == field.type else _cast(column, field.type))
-        except (pa.ArrowException, TypeError) as error:
-            raise DataError(f"{name}: column {field.name}: {first_line(error)}") from error
-        if not field.nullable and _has_nulls(column):
-            raise DataError(f"{name}: column {field.name} has empty values")
-    found = sort(pa.table(arrays, schema=schema))
+    found = sort(pa.table([_column(table, field, name) for field in schema], schema=schema))
     _check_times(found, name)
+    return found
+
+
+def _check_columns(table: pa.Table, name: str) -> None:
+    """Raise `DataError` for another major version, and for columns that are missing or doubled."""
+    check_version((table.schema.metadata or {}).get(VERSION_KEY), name)
+    names = table.column_names
+    if missing := [column for column in REQUIRED if column not in names]:
+        raise DataError(f"{name}: not dltools observations: no column {', '.join(missing)}")
+    if twice := sorted({column for column in names if names.count(column) > 1}):
+        raise DataError(f"{name}: not dltools observations: column {twice[0]} comes twice")
+
+
+def _column(table: pa.Table, field: pa.Field, name: str) -> pa.Array | pa.ChunkedArray:
+    """Return the column of a field, cast to its type; nulls where the table has none."""
+    import pyarrow as pa
+
+    if field.name not in table.column_names:
+        return pa.nulls(table.num_rows, field.type)
+    column = table.column(field.name)
+    try:
+        found = column if column.type == field.type else _cast(column, field.type)
+    except (pa.ArrowException, TypeError) as error:
+        raise DataError(f"{name}: column {field.name}: {first_line(error)}") from error
+    if not field.nullable and _has_nulls(column):
+        raise DataError(f"{name}: column {field.name} has empty values")
     return found
 
 
@@ -64,7 +72,7 @@ def _has_nulls(column: pa.ChunkedArray) -> bool:
 
 
 def _check_times(table: pa.Table, name: str) -> None:
-    """Raise `DataError` for a time that no calendar has."""
+    """Raise `DataError` for a time that a datetime cannot hold."""
     import pyarrow.compute as pc
 
     for column in _TIMES & set(table.column_names):

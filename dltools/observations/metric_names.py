@@ -1,4 +1,5 @@
-"""What the names of metrics mean: their normal form, which way is better, which to go by."""
+"""What the names of metrics mean: their normal form, which direction is better, which one to judge
+a job by."""
 
 from __future__ import annotations
 
@@ -60,9 +61,9 @@ def normal_name(name: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def is_metric(name: str) -> bool:
-    """Tell whether a normal name is of something a job is judged by.
+    """Tell whether a normal name is that of a metric, by which a job can be judged.
 
-    False for rates, sizes, times, counters and settings: `learning_rate`, `eta`, `loss_scale`.
+    It is not for rates, sizes, times, counters and settings: `learning_rate`, `eta`, `loss_scale`.
     """
     if not name or name in _NO_METRICS:
         return False
@@ -75,7 +76,7 @@ def is_metric(name: str) -> bool:
 
 
 def objective(name: str) -> str:
-    """Return "max" or "min": which way a metric of this name is better."""
+    """Return "max" where a greater value of a metric of this name is better, else "min"."""
     lower = name.lower()
     if any(word in lower for word in _FALLING):
         return "min"
@@ -85,8 +86,8 @@ def objective(name: str) -> str:
 def evaluation_rank(name: str) -> tuple[int, str]:
     """Return a sort key that puts the best evaluation metric first.
 
-    Validation losses; other validation metrics; the training loss; any other loss; the rest.
-    Names decide among equals.
+    The order is: validation losses, other validation metrics, the training loss, other losses,
+    other metrics, norms of gradients; within each of these by name.
     """
     lower = name.lower()
     if lower.startswith(("val_", "valid_", "eval_", "test_")):
