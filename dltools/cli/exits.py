@@ -130,6 +130,8 @@ def fail(error: Exception) -> NoReturn:
     elif isinstance(error, OSError):
         code = Exit.IO
         print_message(f"{error.filename or 'output'}: {error.strerror or error}")
+        if error.filename is None:
+            _silence_stdout()  # what is still buffered would fail again
     else:
         code = Exit.SOFTWARE
         print_message(
@@ -150,5 +152,5 @@ def _terminate(*_: object) -> NoReturn:
 
 
 def _silence_stdout() -> None:
-    """Discard what is still buffered: the reader has gone away."""
+    """Discard what is still buffered for standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from helpers.forks import ForkServer
+from helpers.forks import FORKS_TAKE, ForkServer
 
 import dltools
 
@@ -41,8 +41,10 @@ def command(name: str, *arguments: object) -> list[str]:
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Return the environment of a tool: this process's without dltools' own variables."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("DLTOOLS_")}
+    """Return the environment of a tool: this process's without dltools' own variables, and with
+    buffers as users have them."""
+    dropped = ("DLTOOLS_", "PYTHONUNBUFFERED")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
     path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
     return kept | {"PYTHONPATH": path} | changes
 
@@ -64,7 +66,7 @@ class Tools:
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a tool to its end."""
         at_start = any(key.startswith(_AT_START) for key in (env or {}).keys() - {"PYTHONPATH"})
-        if QUICK and not how.keys() - {"cwd"} and not at_start:
+        if QUICK and not how.keys() - FORKS_TAKE and not at_start:
             done = _forks().run(name, [*map(str, arguments)], input=input,
                                 env=environment(**(env or {})), timeout=timeout, **how)  # fmt: skip
             done.args = command(name, *arguments)
