@@ -43,7 +43,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(ENGINE_TESTS):
+        needs_engine = "engine" in getattr(item, "fixturenames", ())
+        if needs_engine or item.path.is_relative_to(ENGINE_TESTS):
             item.add_marker(pytest.mark.engine)
 
 

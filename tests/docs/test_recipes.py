@@ -118,6 +118,7 @@ def test_a_recipe_followed_gives_what_it_shows(title: str, copy: Copy) -> None:
         assert copy.run(line) == output, line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", recipes())
 def test_without_the_recipe_the_tools_do_not_know_the_thing(title: str, copy: Copy) -> None:
     """What is shown comes from the change, and not from what is there already."""

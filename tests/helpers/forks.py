@@ -6,7 +6,7 @@ only saves the imports, which take most of a short run.
 
 from __future__ import annotations
 
-import array
+import atexit
 import contextlib
 import gc
 import json
@@ -18,13 +18,17 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 SERVER = "from helpers.forks import serve; serve({handle})"
 _USED = ("pyarrow.parquet", "pyarrow.csv", "pyarrow.ipc", "pyarrow.compute", "pandas", "rich.table",
          "matplotlib.figure", "matplotlib.backends.backend_agg", "importlib.metadata", "tomllib",
          "re2")  # fmt: skip
 """What the tools import when they need it."""
+
+STREAMS = ("stdin", "stdout", "stderr")
+FORKS_TAKE = {"cwd", *STREAMS}
+"""What a fork can be given; other arguments of `subprocess.run` it does not know."""
 
 _LARGEST = 1 << 20
 
@@ -45,6 +49,7 @@ class ForkServer:
             )
         self._socket = mine
         self._lock = threading.Lock()
+        atexit.register(self.close)
 
     def run(
         self,
@@ -55,37 +60,53 @@ class ForkServer:
         env: Mapping[str, str],
         timeout: float,
         cwd: str | Path | None = None,
+        **given: Any,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a tool to its end, as `subprocess.run` does. Raises `subprocess.TimeoutExpired`."""
+        """Run a tool to its end, as `subprocess.run` does, with pipes where no stream is `given`.
+
+        Raises `subprocess.TimeoutExpired`."""
         asked = {"name": name, "arguments": list(arguments), "env": dict(env),
                  "cwd": str(cwd or Path.cwd())}  # fmt: skip
         with self._lock:
-            stdin, feed = os.pipe()
-            out, stdout = os.pipe()
-            err, stderr = os.pipe()
-            theirs = array.array("i", [stdin, stdout, stderr])
-            socket.send_fds(self._socket, [json.dumps(asked).encode()], list(theirs))
+            said: dict[str, bytes] = {}
+            theirs, threads = [], []
+            for stream in STREAMS:
+                if stream in given:
+                    handle = given[stream]
+                    theirs.append(os.dup(handle if isinstance(handle, int) else handle.fileno()))
+                    continue
+                read, write = os.pipe()
+                theirs.append(read if stream == "stdin" else write)
+                work = (
+                    threading.Thread(target=_feed, args=(write, input))
+                    if stream == "stdin"
+                    else threading.Thread(target=_drain, args=(read, stream, said))
+                )
+                threads.append(work)
+            socket.send_fds(self._socket, [json.dumps(asked).encode()], theirs)
             for handle in theirs:
                 os.close(handle)
-            said: dict[int, bytes] = {}
-            threads = [
-                threading.Thread(target=_feed, args=(feed, input)),
-                *(threading.Thread(target=_drain, args=(one, said)) for one in (out, err)),
-            ]
             for thread in threads:
                 thread.start()
-            pid = json.loads(self._socket.recv(_LARGEST))
-            self._socket.settimeout(timeout)
-            try:
-                code = json.loads(self._socket.recv(_LARGEST))
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                self._socket.settimeout(None)
-                self._socket.recv(_LARGEST)
-                raise subprocess.TimeoutExpired([name, *arguments], timeout) from None
+            code = self._wait([name, *arguments], timeout)
             for thread in threads:
                 thread.join()
-            return subprocess.CompletedProcess([name, *arguments], code, said[out], said[err])
+            return subprocess.CompletedProcess(
+                [name, *arguments], code, said.get("stdout"), said.get("stderr")
+            )
+
+    def _wait(self, command: list[str], timeout: float) -> int:
+        pid = json.loads(self._socket.recv(_LARGEST))
+        self._socket.settimeout(timeout)
+        try:
+            return int(json.loads(self._socket.recv(_LARGEST)))
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            self._socket.settimeout(None)
+            self._socket.recv(_LARGEST)
+            raise subprocess.TimeoutExpired(command, timeout) from None
+        finally:
+            self._socket.settimeout(None)
 
     def close(self) -> None:
         """Let the server end."""
@@ -98,13 +119,13 @@ def _feed(handle: int, data: bytes) -> None:
         file.write(data)
 
 
-def _drain(handle: int, said: dict[int, bytes]) -> None:
+def _drain(handle: int, stream: str, said: dict[str, bytes]) -> None:
     with os.fdopen(handle, "rb") as file:
-        said[handle] = file.read()
+        said[stream] = file.read()
 
 
 def serve(handle: int) -> None:
-    """Fork for each request; return, in the fork alone, to end as a tool does."""
+    """Fork for each request, until the other end is closed."""
     from importlib import import_module
     from pkgutil import walk_packages
 
@@ -123,8 +144,7 @@ def serve(handle: int) -> None:
         pid = os.fork()
         if pid == 0:
             connection.close()
-            _become(json.loads(data), handles)
-            return
+            _leave(_become(json.loads(data), handles))
         for one in handles:
             os.close(one)
         connection.send(json.dumps(pid).encode())
@@ -134,8 +154,9 @@ def serve(handle: int) -> None:
             connection.send(json.dumps(code).encode())
 
 
-def _become(asked: Mapping[str, Any], handles: Sequence[int]) -> None:
-    """Be a tool: its descriptors, streams, environment, directory and arguments."""
+def _become(asked: Mapping[str, Any], handles: Sequence[int]) -> int:
+    """Be a tool, with its descriptors, streams, environment, directory and arguments; return its
+    exit code."""
     from importlib import import_module
 
     for number, one in enumerate(handles):
@@ -146,10 +167,30 @@ def _become(asked: Mapping[str, Any], handles: Sequence[int]) -> None:
     os.chdir(asked["cwd"])
     path = asked["env"].get("PYTHONPATH", "").split(os.pathsep)
     sys.path[1:1] = [entry for entry in path if entry and entry not in sys.path]
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
+    for number, name in enumerate(STREAMS):
         old = getattr(sys, name)
         mode, lines = ("w", 1 if number == 2 else -1) if number else ("r", -1)
         new = open(number, mode, lines, old.encoding, old.errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, new)
     sys.argv = [asked["name"], *asked["arguments"]]
-    import_module(f"dltools.cli.{asked['name'].removeprefix('dl-')}.command").main()
+    try:
+        import_module(f"dltools.cli.{asked['name'].removeprefix('dl-')}.command").main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _leave(code: int) -> NoReturn:
+    """End as Python does, but for freeing each object: that would copy the server's memory."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if not stream.closed:
+                stream.flush()
+    except OSError:
+        code = 120
+    os._exit(code)

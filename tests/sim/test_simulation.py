@@ -80,6 +80,7 @@ def test_shortest_first_is_best_for_the_mean() -> None:
     assert found == pytest.approx({"j2": 2, "j4": 6, "j8": 14}, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", ["exponential", "constant", "two kinds"])
 def test_the_mean_of_an_m_g_1_ps_queue(spread: str) -> None:
     # Poisson arrivals at 0.5/s, work of mean 1 on one CPU: E[T] = 1/(1 - 0.5) = 2, whatever the

@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from _pytest.mark import ParameterSet
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,11 @@ from dltools.sim.workload import HostSpec, Job, workload_of
 
 POLICIES = sorted(registry.policies([]))
 MODES = (None, *Mode)
+
+
+def slow(value: object) -> ParameterSet:
+    """A parameter that `make check` leaves out."""
+    return pytest.param(value, marks=pytest.mark.slow)
 
 
 def endless(name: str, threads: int = 2, spin: float = 1.0) -> Job:
@@ -51,7 +57,7 @@ def completion(
 TWO = (endless("cnn"), endless("gru"))
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value if mode else "auto")
+@pytest.mark.parametrize("mode", [None, *map(slow, Mode)], ids=lambda mode: mode or "auto")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_short_job_beside_two_endless_ones(policy: str, mode: Mode | None) -> None:
     alone = completion("noop", None, short(), TWO)
@@ -62,7 +68,7 @@ SILENT = {"reports each epoch": 30, "reports three times": 3, "reports at its en
 
 
 @pytest.mark.parametrize("epochs", SILENT.values(), ids=SILENT)
-@pytest.mark.parametrize("others", [1, 3])
+@pytest.mark.parametrize("others", [1, slow(3)])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs: int) -> None:
     beside = tuple(endless(f"endless-{number}") for number in range(others))
@@ -80,7 +86,7 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
         work=st.floats(3, 30),
     ),
 )  # fmt: skip
-@pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
+@pytest.mark.parametrize("mode", [None, slow(Mode.PRIORITY), slow(Mode.WEIGHT)])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_wait_is_bounded_whatever_runs_beside(
     policy: str, mode: Mode | None, others: list[int], cpus: float, spin: float, late: Job

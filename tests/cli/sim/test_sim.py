@@ -55,6 +55,7 @@ def test_a_row_per_job_in_csv(tool: Tools) -> None:
     assert found[1]["first"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_digits_on_one_core_and_on_all(tool: Tools) -> None:
     arguments = ("--generate", "poisson:100", "--repeat", "2", "-p", "noop", "-p", "las",
                  "-p", "flowcon")  # fmt: skip

@@ -36,6 +36,7 @@ def test_a_day_becomes_one_file_sorted_by_time(tmp_path: Path) -> None:
     assert compact(made).files_before == 0
 
 
+@pytest.mark.slow
 def test_large_row_groups_zstd_and_split_floats(tmp_path: Path) -> None:
     made = recording(tmp_path)
     for part in range(3):

@@ -63,6 +63,7 @@ def test_a_directory_whose_files_are_removed_all_the_time_is_an_error_to_try_aga
         made.read()
 
 
+@pytest.mark.slow
 def test_a_full_disk_harms_no_single_sample(small_disk: Path) -> None:
     made = recording(small_disk)
     made.add([to_table([node(NOON)])], "first")

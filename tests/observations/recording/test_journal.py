@@ -97,6 +97,7 @@ def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
     assert tree(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_harms_nothing(small_disk: Path) -> None:
     made = recording(small_disk)
     journal = Journal(made, 3600)
