@@ -69,7 +69,7 @@ class Screen:
         self._put(start + "\n".join(lines))
 
     def wait(self, seconds: float) -> bool:
-        """Wait, redrawing when the screen has changed; tell whether somebody wants to quit."""
+        """Wait, redrawing when the screen has changed; tell whether q was typed."""
         if self._terminal is None:
             time.sleep(max(0.0, seconds))
             return False

@@ -25,7 +25,7 @@ class Event(Enum):
     """What a wait ended with."""
 
     TIME = auto()
-    QUIT = auto()  # somebody typed q
+    QUIT = auto()  # q was typed
     CHANGED = auto()  # the screen has another size, or is ours again
 
 
@@ -33,8 +33,8 @@ class Terminal:
     """Reads keys without echo where standard input is a terminal, and this process in its
     foreground.
 
-    Whoever stops or kills the process finds the terminal as it was. `leave` is called before the
-    process stops, `enter` when it goes on; both must be safe at any moment.
+    A process that is stopped or killed leaves the terminal as it was. `leave` is called before it
+    stops, `enter` when it goes on; both must be safe at any moment.
     """
 
     def __init__(self, leave: Callable[[], None], enter: Callable[[], None]) -> None:

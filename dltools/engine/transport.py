@@ -88,7 +88,7 @@ _WHY = {
     "SSL": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
     "TLS": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
     "No such file": "no such socket; is dockerd running?",
-    "Connection refused": "nobody listens there; is dockerd running?",
+    "Connection refused": "nothing listens there; is dockerd running?",
     "No route to host": "no route to this host",
     "Network is unreachable": "no route to this host",
     "timed out": "no answer in time; is it the right host and port?",

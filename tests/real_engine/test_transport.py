@@ -90,9 +90,9 @@ def test_a_log_that_nobody_takes_stays_bounded(
         ("npipe:////./pipe/docker_engine", 78, "no address of a Docker engine"),
         ("/var/run/docker.sock", 78, "write unix:///PATH"),
         ("tcp://no-such-host.invalid:2375", 69, "no-such-host.invalid:2375: no such host"),
-        ("tcp://127.0.0.1:1", 69, "nobody listens there; is dockerd running?"),
+        ("tcp://127.0.0.1:1", 69, "nothing listens there; is dockerd running?"),
         ("unix:///nonexistent", 69, "unix:///nonexistent: no such socket; is dockerd running?"),
-        ("unix:///etc/passwd", 69, "nobody listens there"),
+        ("unix:///etc/passwd", 69, "nothing listens there"),
     ],
 )
 def test_an_address_that_leads_nowhere_is_told_why(

@@ -69,7 +69,7 @@ class FollowedFile:
 
 def _newest(timed: list[Timed]) -> list[Timed]:
     """Return the points of a file that already had some: those with a time, and those of the newest
-    record, since nobody knows when the older ones were written."""
+    record, since the times of the older ones are unknown."""
     last = next((point for seconds, point in reversed(timed) if seconds is None), None)
     newest = last and (last.step, last.epoch)
     return [
