@@ -5,6 +5,7 @@ Times are seconds since the epoch; NaN stands for what is unknown.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +55,7 @@ class ContainerSample(NamedTuple):
         """Return the cores that state, quota and CPU list allow, NaN where they are unknown."""
         if self.is_paused:
             return 0.0
-        listed = len(parse_cpus(self.cpuset))
+        listed = _count(self.cpuset)
         return min(self.cpu_limit, float(listed)) if listed else self.cpu_limit
 
 
@@ -143,6 +144,11 @@ class ContainerRecords:
         """Time of the last sample of all hosts, infinity where there is none."""
         times = [host.last_sampled for host in self.hosts if not math.isnan(host.last_sampled)]
         return max(times, default=math.inf)
+
+
+@functools.lru_cache(maxsize=256)
+def _count(cpuset: str) -> int:
+    return len(parse_cpus(cpuset))
 
 
 def _restarted(begin: ContainerSample, end: ContainerSample) -> bool:
