@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 _UNKNOWN = object()
 
 
-def clipped(name: str, width: int) -> str:
+def clip(name: str, width: int) -> str:
     """Return a name made printable, cut to a width."""
     text = printable(name)
     return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)) + "…"
 
 
-def widest_list(rows: Iterable[Mapping[str, Any]]) -> int:
+def listed_cpus(rows: Iterable[Mapping[str, Any]]) -> int:
     """Return how many CPUs the lists of containers hold together."""
     return len(parse_cpus(union_of_cpus(None, (row.get("cpuset") for row in rows)) or ""))
 
 
-def limited(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
+def limits(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
     """Return what holds a container: 0.5, weight 10, CPUs 0-1, paused; - for one that nothing
     holds. Its node has so many `cpus`, and its neighbours' lists hold so many."""
     quota, weight, cpuset = row["cpu_limit_cores"], row.get("cpu_weight"), row.get("cpuset")
@@ -45,7 +45,7 @@ def limited(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
     return ", ".join(words) or "-"
 
 
-def cores(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+def cpu_use(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
     """Return the cores that a row's subject has used since the row before, else since its start."""
     used, start = row["cpu_seconds"], row.get("started_at")
     if used is None:
@@ -61,7 +61,7 @@ def size(count: int | None) -> str:
     return "-" if count is None else format_bytes(count)
 
 
-def described(settings: Settings, named: Iterable[str] = (), *, whole: bool = True) -> str:
+def settings_in_words(settings: Settings, named: Iterable[str] = (), *, whole: bool = True) -> str:
     """Return settings as people say them: 1.5 cpus, weight 300, paused.
 
     Defaults are left out, but of those that are `named`; "no limit" is said where nothing else is
@@ -89,10 +89,10 @@ def described(settings: Settings, named: Iterable[str] = (), *, whole: bool = Tr
     return ", ".join(words) or "-"
 
 
-def changed(before: Settings, after: Settings) -> tuple[str, str]:
+def changes_in_words(before: Settings, after: Settings) -> tuple[str, str]:
     """Return what differs between settings before and after; where nothing does, all of them."""
     names = [name for name in {**before, **after}
              if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)]  # fmt: skip
     names = names or [*before]
     told = [{name: found[name] for name in names if name in found} for found in (before, after)]
-    return tuple(described(one, one, whole=False) for one in told)  # type: ignore[return-value]
+    return tuple(settings_in_words(one, one, whole=False) for one in told)  # type: ignore[return-value]

@@ -15,7 +15,7 @@ from dltools.cli.console import make_console
 from dltools.cli.probe.tables import containers_table, metrics_table
 from dltools.cli.runs_table import runs_table
 from dltools.cli.tables import FittedTable
-from dltools.cli.words import clipped, cores, size
+from dltools.cli.words import clip, cpu_use, size
 from dltools.plan.records import Result, Status
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -100,7 +100,7 @@ def test_wide_letters_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("a\x1b[31m", 9, "a?[31m"), ("深度学习", 5, "深度…")],
 )
 def test_a_name_is_clipped(name: str, width: int, expected: str) -> None:
-    assert clipped(name, width) == expected
+    assert clip(name, width) == expected
 
 
 def counter(second: float, used: float | None, began: float = -60) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def counter(second: float, used: float | None, began: float = -60) -> dict[str, 
     ],
 )
 def test_cores_are_never_less_than_none(before: Any, row: Any, expected: str) -> None:
-    assert cores(row, before) == expected
+    assert cpu_use(row, before) == expected
 
 
 def test_sizes_have_three_digits() -> None:

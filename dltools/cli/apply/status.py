@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.cli.console import make_console
 from dltools.cli.exits import print_message
-from dltools.cli.words import described
+from dltools.cli.words import settings_in_words
 
 if TYPE_CHECKING:
     from dltools.apply.status import ChangedContainer
@@ -80,7 +80,7 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
         if count := len(journal_entries(engine, directory)):
             line += f"; {count} in {directory}: use --state-dir {directory}"
     if unusual := unusual_settings(engine):
-        shown = [f"{name} ({described(settings)})" for name, settings in unusual.items()]
+        shown = [f"{name} ({settings_in_words(settings)})" for name, settings in unusual.items()]
         line += (f". Containers with other settings than the default: {listed(shown)}; "
                  "if dl-apply set them, give its state directory with --state-dir")  # fmt: skip
     return line

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from dltools.cli.tables import FittedTable
-from dltools.cli.words import changed, described
+from dltools.cli.words import changes_in_words, settings_in_words
 
 if TYPE_CHECKING:
     from dltools.apply.status import ChangedContainer
@@ -24,7 +24,7 @@ def results_table(results: Iterable[Result]) -> Table:
         ("NOTE", "wrap"),
     )  # fmt: skip
     for result in results:
-        before, after = changed(result.before, result.after)
+        before, after = changes_in_words(result.before, result.after)
         table.add_row(
             result.container_name,
             result.status.value,
@@ -44,13 +44,13 @@ def changed_table(rows: Iterable[ChangedContainer]) -> Table:
         ("BY", "wrap"),
     )  # fmt: skip
     for one in rows:
-        before, now = changed(
+        before, now = changes_in_words(
             one.original, {"state": "gone"} if one.current is None else one.current
         )
         run, ended = one.run, "" if one.run.is_alive else " (ended)"
         table.add_row(
             one.name,
-            described(one.original) if before == "-" else before,
+            settings_in_words(one.original) if before == "-" else before,
             now,
             f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-",
             f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",

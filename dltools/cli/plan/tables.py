@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from dltools.cli.tables import FittedTable
-from dltools.cli.words import described
+from dltools.cli.words import settings_in_words
 from dltools.plan.policy.base import Tone
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def decisions_table(
             decision.name,
             decision.job_class,
             "-" if share is None else f"{share:.0%}",
-            described(decision.present, wanted),
+            settings_in_words(decision.present, wanted),
             _then(decision.present, wanted) if wanted else "as now",
             *(more if wide else ()),
             decision.reason,
@@ -54,5 +54,5 @@ def decisions_table(
 
 def _then(present: Settings, wanted: Settings) -> str:
     """Return what is to be set; "no limit" only where nothing else holds the container then."""
-    whole = described(present | wanted)
-    return whole if whole == "no limit" else described(wanted, wanted, whole=False)
+    whole = settings_in_words(present | wanted)
+    return whole if whole == "no limit" else settings_in_words(wanted, wanted, whole=False)

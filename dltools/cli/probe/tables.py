@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from dltools.cli.tables import FittedTable
-from dltools.cli.words import clipped, cores, limited, size, widest_list
+from dltools.cli.words import clip, cpu_use, limits, listed_cpus, size
 from dltools.observations import metric_names
 
 
@@ -34,18 +34,18 @@ def containers_table(
             progress.setdefault(row["container_id"], {})[row["metric"]] = row["value"]
         elif row["kind"] == "node":
             nodes[row["host"]] = row
-    listed = widest_list(newest.values())
+    listed = listed_cpus(newest.values())
     for key, row in newest.items():
         before = earlier.get(key)
         shown = {**(before or {}).get("progress", {}), **progress.get(key, {})}
         table.add_row(
             row["container_name"],
             row["state"],
-            cores(row, before),
-            limited(row, (nodes.get(row["host"]) or {}).get("cpu_count"), listed),
+            cpu_use(row, before),
+            limits(row, (nodes.get(row["host"]) or {}).get("cpu_count"), listed),
             size(row["memory_working_set_bytes"]),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
-            " ".join(f"{clipped(name, 18)}={value:.4g}" for name, value in shown.items()) or "-",
+            " ".join(f"{clip(name, 18)}={value:.4g}" for name, value in shown.items()) or "-",
         )
         earlier[key] = {**row, "progress": shown}
     return table

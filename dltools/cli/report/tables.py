@@ -77,8 +77,8 @@ def _rows(runs: Sequence[Run], baseline: str, request: Request) -> Rows:
 
 
 def _limits(settings: Settings | None) -> str | None:
-    from dltools.cli.words import described
+    from dltools.cli.words import settings_in_words
 
     if settings is None:
         return None
-    return described(settings) if settings else "no limit"
+    return settings_in_words(settings) if settings else "no limit"

@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from dltools.cli.probe.live import LiveTable
+from dltools.cli.probe.live_view import live_view
+from dltools.cli.probe.observed import ObservedHost
 from dltools.cli.probe.sparklines import sparkline
 from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
@@ -47,13 +48,13 @@ def sample(second: int, names: list[str], **changes: object) -> list[Row]:
 
 def drawn(width: int, height: int, samples: list[list[Row]], encoding: str = "utf-8") -> list[str]:
     """The lines of the last drawing."""
-    live = LiveTable()
     out = io.TextIOWrapper(io.BytesIO(), encoding)
-    live._console = Console(file=out, width=width, height=height, color_system=None)
+    console = Console(file=out, width=width, height=height, color_system=None)
+    host = ObservedHost()
     for rows in samples:
-        present = live._take(to_table(rows).to_pylist())
-    with live._console.capture() as capture:
-        live._console.print(live._view(present))
+        host.take(to_table(rows).to_pylist())
+    with console.capture() as capture:
+        console.print(live_view(host, console))
     return [line.rstrip() for line in capture.get().splitlines()]
 
 

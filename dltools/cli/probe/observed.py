@@ -1,0 +1,85 @@
+"""What the samples of a live view have shown: the host, its containers and their metrics."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dltools.labels import METRIC, OBJECTIVE
+from dltools.observations import metric_names
+
+Row = Mapping[str, Any]
+
+_MOST_POINTS = 120
+"""Points of a metric that are kept for its sparkline."""
+
+
+@dataclass(slots=True)
+class ObservedContainer:
+    """A container: its newest row, the row before, its labels, its GPUs, and points by metric."""
+
+    row: Row = field(default_factory=dict)
+    before: Row | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    gpus: list[Row] = field(default_factory=list)
+    points: dict[str, deque[float]] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of its metrics, the one that judges it first."""
+        names = sorted(self.points, key=metric_names.evaluation_rank)
+        wanted = self.labels.get(METRIC)
+        if wanted in self.points:
+            names.remove(wanted)
+            names.insert(0, wanted)
+        return names
+
+    def objective(self, metric: str) -> str:
+        """Return "min" or "max", whichever is better for a metric."""
+        return self.labels.get(OBJECTIVE) or metric_names.objective(metric)
+
+
+class ObservedHost:
+    """A host as its samples show it, one after the other."""
+
+    def __init__(self) -> None:
+        """Nothing is known before the first sample."""
+        self.row: Row | None = None
+        self.before: Row | None = None
+        self.containers: list[ObservedContainer] = []
+        """The containers of the newest sample, by name."""
+        self.is_sampled = False
+        self._by_id: dict[str, ObservedContainer] = {}
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Take in a sample; containers that are not in it are forgotten."""
+        present: dict[str, ObservedContainer] = {}
+        gpus: dict[str, list[Row]] = {}
+        for row in rows:
+            key = row["container_id"]
+            if row["kind"] == "node":
+                self.before, self.row = self.row, row
+            elif row["kind"] == "container":
+                self._take_container(row, present)
+            elif row["kind"] == "progress":
+                points = self._by_id.setdefault(key, ObservedContainer()).points
+                points.setdefault(row["metric"], deque(maxlen=_MOST_POINTS)).append(row["value"])
+            elif row["kind"] == "gpu" and key:
+                gpus.setdefault(key, []).append(row)
+        for key, container in present.items():
+            container.gpus = gpus.get(key, [])
+        self._by_id = present
+        self.containers = sorted(present.values(), key=lambda one: str(one.row["container_name"]))
+        self.is_sampled = True
+
+    def _take_container(self, row: Row, present: dict[str, ObservedContainer]) -> None:
+        key = row["container_id"]
+        container = self._by_id.setdefault(key, ObservedContainer())
+        if key not in present:
+            container.before = container.row or None
+        container.row = row
+        container.labels = json.loads(row["labels"]) if row["labels"] else {}
+        present[key] = container
