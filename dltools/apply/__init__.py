@@ -1,1 +1,1 @@
-"""Acting: plans become settings of containers, checked, journalled and undone."""
+"""Applies the actions of plans to containers, and restores the containers."""

@@ -31,7 +31,7 @@ def _ignore(_: Result) -> None:
 
 
 class Actuator:
-    """Applies plans to the containers of one engine. A dry run does everything but write."""
+    """Applies plans to the containers of one engine. A dry run checks, and changes nothing."""
 
     def __init__(
         self, engine: Engine, journal: Journal, rotation: Rotation, *, dry_run: bool = False
@@ -91,7 +91,7 @@ class Actuator:
     def _apply_settings(
         self, action: Action, container: Container, found: Result, planned_at: datetime | None
     ) -> Result:
-        """Bring settings about."""
+        """Set a quota, a weight or a CPU list."""
         located = self._locator.locate(container)
         compared = compare(action, found, located, planned_at)
         if compared.status is not Status.PLANNED or self._dry_run:
@@ -123,7 +123,7 @@ class Actuator:
     def _apply_turn(
         self, action: Action, container: Container, found: Result, planned_at: datetime | None
     ) -> Result:
-        """Note a container's turn; the rotation begins when the plan has been applied."""
+        """Give a container a turn, which begins when the whole plan has been applied."""
         if refused := reasons.refusal(found, container, planned_at):
             return refused
         if QOE in container.labels:
@@ -140,7 +140,7 @@ class Actuator:
 
 
 def check_offline(plan: Plan, on_result: OnResult) -> None:
-    """Report what a dry run would if every container were as the plan expects it."""
+    """Report what a dry run would report if every container were as the plan expects."""
     for action in plan.actions:
         reason = out_of_bounds(action.set)
         on_result(

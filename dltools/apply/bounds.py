@@ -17,7 +17,7 @@ from dltools.plan.realisation.settings import Settings
 
 
 def out_of_bounds(wanted: Settings) -> str | None:
-    """Return why the kernel cannot have a quota or a weight, None where it can."""
+    """Return why the kernel cannot enforce a quota or a weight, None if it can."""
     cpus, weight = wanted.get("cpus"), wanted.get("cpu_weight", LEAST_SHARES)
     if cpus is not None and not (_is_number(cpus) and cpus >= LEAST_CPUS):
         return f"cpus {cpus!r} is not a number of at least {LEAST_CPUS:g} cores"
@@ -35,7 +35,7 @@ def _is_weight(value: float) -> bool:
 
 
 def unfit_cpu_list(located: LocatedContainer, wanted: Settings, present: Settings) -> str | None:
-    """Return why a CPU list cannot be set, None where it can: it is malformed, has CPUs that are
+    """Return why a CPU list cannot be set, None if it can: it is malformed, has CPUs that are
     not there, or fewer CPUs than the container has busy threads."""
     text = wanted.get("cpuset")
     if not text:

@@ -56,7 +56,7 @@ def equivalent_quota_fields(
     """Return the NanoCpus that have the effect of an original quota in other fields.
 
     A failed change may have left NanoCpus on the engine's record, and then the engine accepts no
-    CpuQuota. {} where that is not so.
+    CpuQuota. {} if that is not so.
     """
     if fields.get("NanoCpus") or (located.container.host_config.get("NanoCpus") or 0) <= 0:
         return {}

@@ -49,7 +49,7 @@ def _is_gpu(request: dict[str, object]) -> bool:
 
 
 def is_usable(engine: Engine, container: Container) -> bool | None:
-    """Tell whether a container can open its GPU, None where it cannot be asked."""
+    """Tell whether a container can open its GPU, None if it cannot be asked."""
     try:
         status = engine.run(container.id, _PROBE)
     except DltoolsError:

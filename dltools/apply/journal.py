@@ -26,7 +26,7 @@ class Entry:
     """One container as it was.
 
     `fields` are the engine's, `settings` those in force, `kernel` the texts of the kernel's files,
-    {} where these were not visible. `state` is running or paused, and None while dl-apply has
+    {} if these were not visible. `state` is running or paused, and None while dl-apply has
     changed only settings. `since` (RFC 3339) and `run` tell when and by which run the entry was
     made; both are empty in entries of earlier versions.
     """

@@ -1,4 +1,4 @@
-"""Unpausing the containers that a killed run has left paused."""
+"""Unpausing the containers that an earlier run has left paused."""
 
 from __future__ import annotations
 

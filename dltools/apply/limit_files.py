@@ -20,7 +20,7 @@ _V2_FILES = ("cpu.max", "cpu.weight")
 
 
 def read_files(located: LocatedContainer) -> dict[str, str]:
-    """Return the texts of the files that an action can change, {} where they are not visible."""
+    """Return the texts of the files that an action can change, {} if they are not visible."""
     found = located.controller("cpu")
     if found is None:
         return {}

@@ -21,12 +21,12 @@ class LocatedContainer:
     usable_cpu_list: str
 
     def controller(self, name: str) -> Directory | None:
-        """Return a controller's directory, None where it is not visible."""
+        """Return a controller's directory, None if it is not visible."""
         return self.cgroup.directory(name) if self.cgroup else None
 
     @property
     def cgroup_version(self) -> int:
-        """The cgroup version that holds the CPU settings, 1 where the cgroup is not visible."""
+        """The cgroup version that holds the CPU settings, 1 if the cgroup is not visible."""
         found = self.controller("cpu")
         return found.version if found else 1
 

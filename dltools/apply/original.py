@@ -62,7 +62,7 @@ def is_restored(located: LocatedContainer, entry: Entry) -> bool:
     """Tell whether a container is as its entry says: the kernel's files where they were visible,
     and the effect of the engine's record.
 
-    What was written to the kernel's files alone is gone once the container's processes are.
+    A restart of the container loses what was written to the kernel's files alone.
     """
     container = located.container
     if gpu.access(container) is Access.HOOK and not container.pid:
@@ -108,7 +108,7 @@ def _update(
 
 
 def _cpuset_fields(located: LocatedContainer, entry: Entry) -> Mapping[str, object]:
-    """Return the field that restores the CPU list, {} where that is as it was."""
+    """Return the field that restores the CPU list, {} if that is as it was."""
     if "cpuset" not in entry.settings:
         return {}
     original = entry.settings["cpuset"]
@@ -119,7 +119,7 @@ def _cpuset_fields(located: LocatedContainer, entry: Entry) -> Mapping[str, obje
 
 
 def _restore_files(located: LocatedContainer, entry: Entry) -> None:
-    """Write the files that the engine has left different, where we may."""
+    """Write the files that still differ after the engine's update, if permissions allow it."""
     current = limit_files.read_files(located)
     if not current or not entry.kernel or limit_files.are_same(current, entry.kernel):
         return

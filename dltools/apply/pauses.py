@@ -20,7 +20,7 @@ def set_state(engine: Engine, container_id: str, state: str) -> None:
 def unpause(engine: Engine, container_id: str) -> bool:
     """Unpause a container that may run, or may have ended, and tell whether it was paused.
 
-    Raises `RefusedError` where the engine leaves it paused.
+    Raises `RefusedError` if the engine leaves it paused.
     """
     try:
         engine.unpause(container_id)

@@ -23,7 +23,7 @@ def has_processes(container: Container) -> bool:
 
 
 def unsupported(action: Action, host: str) -> str | None:
-    """Return why this engine's dl-apply cannot carry out an action, None where it can."""
+    """Return why this engine's dl-apply cannot carry out an action, None if it can."""
     if action.host != host:
         return f"the action is for host {action.host}, and this engine is on host {host}"
     if action.op not in _OPS:
@@ -47,7 +47,7 @@ def missing(engine: Engine, action: Action) -> str:
 
 def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:
     """Return the result of an action on a protected container, or on one that has stopped or
-    restarted since the plan; None where the container may be changed."""
+    restarted since the plan; None if the container may be changed."""
     if is_true(container.labels.get(PROTECT)):
         return replace(found, status=Status.SKIPPED, error=f"protected by its label {PROTECT}")
     if not has_processes(container):

@@ -21,7 +21,7 @@ from dltools.plan.records import Result, Status
 
 
 class SettingsUpdate:
-    """Changes containers of one engine, after their entries are in the journal."""
+    """Changes settings of one engine's containers. The journal has their entries before."""
 
     def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
         """Nothing is changed yet."""

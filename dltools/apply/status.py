@@ -22,7 +22,7 @@ class ChangedContainer:
     """A container that dl-apply has changed.
 
     `original` settings it had, `current` ones it has (None: it is gone). It was changed `since`
-    (RFC 3339, "" where that is unknown), by `run`; `state_directory` says so.
+    (RFC 3339, "" if that is unknown), by `run`; `state_directory` says so.
     """
 
     container_id: str
@@ -58,7 +58,7 @@ def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[Chan
 
 
 def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
-    """Return what a state directory's journal says of an engine's containers, [] where it cannot be
+    """Return what a state directory's journal says of an engine's containers, [] if it cannot be
     read: it may be another user's."""
     try:
         return Journal(directory / "journal").entries(engine.id)

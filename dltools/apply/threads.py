@@ -18,7 +18,7 @@ _BETWEEN_S = 0.02
 
 
 def count_busy(group: Cgroup, root: Path = ROOT) -> int | None:
-    """Return the most threads that want a CPU at once within 0.1 s, None where they are not
+    """Return the most threads that want a CPU at once within 0.1 s, None if they are not
     visible."""
     found = group.directory("cpu") or group.directory("cpuset")
     if found is None:

@@ -2,7 +2,7 @@
 
 Only the engine pauses and unpauses. The kernel's freezer could unpause a container while no engine
 answers, but the engine would go on saying "paused" and refuse its own unpause from then on:
-"container not paused" (measured, Docker 20.10). So where no engine answers, an error says which
+"container not paused" (measured, Docker 20.10). So if no engine answers, an error says which
 containers are paused, and how to unpause them.
 """
 
@@ -46,7 +46,7 @@ class TurnPauser:
         return set(states)
 
     def paused_names(self, turns: Iterable[Turn]) -> list[str]:
-        """Return the names of those, and of leaving ones, that were paused when last seen."""
+        """Return the names of these and of leaving containers that were paused when last seen."""
         return [t.name for t in (*turns, *self._leaving) if t.container_id in self._paused]
 
     def pause(self, turn: Turn) -> None:
@@ -81,12 +81,12 @@ class TurnPauser:
         self._files.remove(turn.container_id)
 
     def leave(self, turns: Iterable[Turn], staying: Collection[str] = ()) -> None:
-        """Let containers leave the rotation, but those with the ids `staying`."""
+        """Let containers leave the rotation, except those with the ids `staying`."""
         leaving = (*self._leaving, *turns)
         self._leaving = [turn for turn in leaving if turn.container_id not in staying]
 
     def unpause_leaving(self) -> DltoolsError | None:
-        """Unpause the leaving containers; return why the first that stays paused does so."""
+        """Unpause the leaving containers. Return the first error, None if there was none."""
         left, reason = [], None
         for turn in self._leaving:
             try:

@@ -44,7 +44,7 @@ class Rotation:
         return bool(self._turns)
 
     def turn_of(self, container_id: str) -> Turn | None:
-        """Return a container's turn, None where it takes none."""
+        """Return a container's turn, None if it takes none."""
         return next((turn for turn in self._turns if turn.container_id == container_id), None)
 
     def paused_names(self) -> list[str]:
@@ -71,7 +71,7 @@ class Rotation:
             self._keep_turn_of(kept)
 
     def seconds_until_due(self) -> float | None:
-        """Return the seconds until `advance` has something to do, None where it never has."""
+        """Return the seconds until `advance` has something to do, None if it never has."""
         if not self._turns:
             return CHECK_S if self._pauser.has_leaving else None
         return max(0.0, min(self._turn_ends, self._next_check) - self._clock())

@@ -87,7 +87,7 @@ def _settings_to_restore(entry: Entry, found: Result) -> dict[str, object]:
 
 
 def _state_to_restore(container: Container, entry: Entry) -> str | None:
-    """Return the state that a container had, None where it has it, or no processes."""
+    """Return the state that a container had, None if it has it, or no processes."""
     if entry.state is None or not has_processes(container) or container.state == entry.state:
         return None
     return entry.state

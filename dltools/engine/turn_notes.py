@@ -75,7 +75,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def left_paused(names: Sequence[str]) -> str:
-    """Say that a run was killed and left containers paused, and how to unpause them."""
+    """Say that an earlier run has left containers paused, and how to unpause them."""
     return f"an earlier dl-apply has left {listed(names)} paused; {how_to_unpause(names)}"
 
 

@@ -37,7 +37,7 @@ class ApplyContext:
     def connect(self) -> Engine:
         """Connect to the engine.
 
-        Raises `UnavailableError` with the names of containers that a killed run has left paused.
+        Raises `UnavailableError` with the names of containers that an earlier run has left paused.
         """
         from dltools.engine import turn_notes
         from dltools.engine.connect import connect
@@ -68,7 +68,7 @@ class ApplyContext:
     def actuator(self, dry_run: bool) -> Iterator[Actuator]:
         """Connect, and lock the state until the block ends: no other dl-apply writes meanwhile.
 
-        Containers that a killed run has left paused are unpaused first.
+        Containers that an earlier run has left paused are unpaused first.
         """
         from dltools.apply.actuator import Actuator
         from dltools.apply.journal import Journal

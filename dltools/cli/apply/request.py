@@ -49,7 +49,7 @@ class Request:
 
 
 def choose_task(*, is_undo: bool, is_status: bool) -> Task:
-    """Return what the options ask for. Raises `BadParameter` where they contradict each other."""
+    """Return what the options ask for. Raises `BadParameter` if they contradict each other."""
     if is_undo and is_status:
         raise typer.BadParameter("give only one of --undo, --restore and --status")
     return Task.UNDO if is_undo else Task.SHOW_STATUS if is_status else Task.APPLY

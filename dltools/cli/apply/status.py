@@ -57,7 +57,7 @@ def _record(one: ChangedContainer) -> Mapping[str, Any]:
 
 
 def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
-    """Say which containers a killed run has left paused, "" where there are none."""
+    """Say which containers an earlier run has left paused, "" if there are none."""
     from dltools.engine import turn_notes
 
     noted = {key: note for key, note in turn_notes.read_notes(directories, engine.id).items()

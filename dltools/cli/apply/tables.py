@@ -1,4 +1,4 @@
-"""The tables that dl-apply prints: results, and what it holds."""
+"""The tables that dl-apply prints: results, and changed containers."""
 
 from __future__ import annotations
 
