@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from dltools.engine import cgroup_v1
@@ -29,9 +28,9 @@ def _cpu(cgroup: Cgroup) -> CpuUsage:
     cpu, cpuset, cpuacct = (cgroup.directory(name) for name in ("cpu", "cpuset", "cpuacct"))
     found = cpu.reader.cpu(cpu.path, read) if cpu else CpuUsage()
     if cpuset:
-        found = replace(found, cpuset=cpuset.cpuset(read))
+        found = found._replace(cpuset=cpuset.cpuset(read))
     if cpuacct and cpuacct.version == 1:
-        found = replace(found, seconds=cgroup_v1.cpu_seconds(cpuacct.path, read))
+        found = found._replace(seconds=cgroup_v1.cpu_seconds(cpuacct.path, read))
     return found
 
 

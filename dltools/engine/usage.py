@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class CpuUsage:
+class CpuUsage(NamedTuple):
     """CPU time in seconds, quota in cores, weight in Docker's shares. A field is None if its file
     is missing; `quota` is also None if there is none, see `is_quota_known`."""
 
@@ -23,8 +23,7 @@ class CpuUsage:
         return self.weight is not None
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUsage:
+class MemoryUsage(NamedTuple):
     """Memory in bytes. A field is None if its file is missing; `limit` is also None if there is
     none, see `is_limit_known`."""
 
@@ -41,20 +40,18 @@ class MemoryUsage:
         return self.used is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(NamedTuple):
     """Bytes in and out: read and written, or received and sent; None if they are not counted."""
 
     read: int | None = None
     written: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Counters and limits of one cgroup. `pressure` maps cpu, memory and io to seconds."""
 
-    cpu: CpuUsage = field(default_factory=CpuUsage)
-    memory: MemoryUsage = field(default_factory=MemoryUsage)
-    io: Transfer = field(default_factory=Transfer)
+    cpu: CpuUsage = CpuUsage()
+    memory: MemoryUsage = MemoryUsage()
+    io: Transfer = Transfer()
     threads: int | None = None
-    pressure: Mapping[str, float] = field(default_factory=dict)
+    pressure: Mapping[str, float] = MappingProxyType({})

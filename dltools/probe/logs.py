@@ -118,6 +118,8 @@ class LogSource(ProgressSource):
 
     def _points(self, entries: list[bytes]) -> list[TimedPoint]:
         found: list[TimedPoint] = []
+        if not entries:
+            return found
         patience = _PATIENCE_S + _PATIENCE_S_PER_BYTE * sum(map(len, entries))
         until = time.thread_time() + patience
         for number, entry in enumerate(entries):
