@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from dltools.cli.console import make_console
 from dltools.cli.probe.tables import containers_table, metrics_table
 from dltools.cli.runs_table import runs_table
 from dltools.cli.tables import FittedTable
-from dltools.cli.words import clip, cpu_use, size
 from dltools.plan.records import Result, Status
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -95,46 +94,12 @@ def test_wide_letters_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[-1].endswith("1234567.89 s")
 
 
-@pytest.mark.parametrize(
-    ("name", "width", "expected"),
-    [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("a\x1b[31m", 9, "a?[31m"), ("深度学习", 5, "深度…")],
-)
-def test_a_name_is_clipped(name: str, width: int, expected: str) -> None:
-    assert clip(name, width) == expected
-
-
-def counter(second: float, used: float | None, began: float = -60) -> dict[str, Any]:
-    return {"time": NOON + timedelta(seconds=second), "cpu_seconds": used,
-            "started_at": NOON + timedelta(seconds=began)}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("before", "row", "expected"),
-    [
-        (counter(0, 10), counter(2, 13), "1.50"),
-        (counter(0, 10), counter(2, 9.99), "0.00"),  # a counter that wavers
-        (counter(0, 10), counter(4, 3, began=2), "1.50"),  # another start: its own counter
-        (counter(0, None), counter(0, 30), "0.50"),
-        (None, counter(0, -0.001), "0.00"),
-        (counter(0, 10), counter(0, 10), "-"),
-        (None, counter(0, None), "-"),
-    ],
-)
-def test_cores_are_never_less_than_none(before: Any, row: Any, expected: str) -> None:
-    assert cpu_use(row, before) == expected
-
-
-def test_sizes_have_three_digits() -> None:
-    assert [size(n) for n in (None, 0, 999, 1000, 1 << 20)] == [
-        "-", "0 B", "999 B", "0.977 KiB", "1 MiB",
-    ]  # fmt: skip
-
-
 def test_a_long_metric_leaves_its_value_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     metric = "validation_accuracy_of_the_top_five_classes_weighted"
     row = {"kind": "container", "container_id": "i", "container_name": LONG, "state": "running",
            "host": "h", "cpu_limit_cores": None, "thread_count": 128,
-           "memory_working_set_bytes": 1 << 33, **counter(0, 1)}  # fmt: skip
+           "memory_working_set_bytes": 1 << 33, "cpu_seconds": 1.0, "time": NOON,
+           "started_at": NOON}  # fmt: skip
     point = {"kind": "progress", "container_id": "i", "metric": metric, "value": 0.123456,
              "container_name": LONG, "source": "keras"}  # fmt: skip
     for table in (containers_table([row, point], {}), metrics_table([point], wide=False)):

@@ -1,0 +1,61 @@
+"""What a live view remembers of its samples."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from dltools.cli.probe.observed import ObservedHost
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def container(second: int, name: str, **changes: Any) -> dict[str, Any]:
+    return {"kind": "container", "time": NOON + timedelta(seconds=second), "container_id": name,
+            "container_name": name, "labels": None} | changes  # fmt: skip
+
+
+def point(name: str, metric: str, value: float) -> dict[str, Any]:
+    return {"kind": "progress", "container_id": name, "metric": metric, "value": value}
+
+
+def test_nothing_is_observed_at_first() -> None:
+    host = ObservedHost()
+    assert (host.is_sampled, host.row, host.containers) == (False, None, [])
+
+
+def test_containers_are_in_order_and_have_their_row_before() -> None:
+    host = ObservedHost()
+    host.take([container(0, "b")])
+    host.take([container(1, "b"), container(1, "a")])
+    assert [one.row["container_name"] for one in host.containers] == ["a", "b"]
+    assert [one.before and one.before["time"] for one in host.containers] == [None, NOON]
+
+
+def test_points_add_up_and_go_with_their_container() -> None:
+    host = ObservedHost()
+    host.take([point("a", "loss", 3.0), container(0, "a")])
+    host.take([container(1, "a"), point("a", "loss", 2.0)])
+    assert list(host.containers[0].points["loss"]) == [3.0, 2.0]
+    host.take([])
+    host.take([container(3, "a")])
+    assert host.containers[0].points == {}
+
+
+def test_labels_choose_the_metric_and_its_objective() -> None:
+    host = ObservedHost()
+    labels = '{"dltools.metric": "reward", "dltools.objective": "max"}'
+    points = [point("a", "val_loss", 1.0), point("a", "reward", 1.0)]
+    host.take([container(0, "a", labels=labels), *points])
+    (one,) = host.containers
+    assert one.metrics == ["reward", "val_loss"]
+    assert one.objective("reward") == "max"
+
+
+def test_gpus_are_those_of_the_newest_sample() -> None:
+    host = ObservedHost()
+    gpu = {"kind": "gpu", "container_id": "a", "gpu_utilization_ratio": 0.5}
+    host.take([container(0, "a"), gpu, gpu | {"container_id": None}])
+    assert host.containers[0].gpus == [gpu]
+    host.take([container(1, "a")])
+    assert host.containers[0].gpus == []

@@ -1,0 +1,60 @@
+"""What dl-probe is asked for: options that contradict each other are refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import typer
+
+from dltools.cli.observation_formats import ObservationFormat
+from dltools.cli.probe.request import Request, Selection, parse_start
+
+
+def request(**changes: Any) -> Request:
+    given: dict[str, Any] = {
+        "selection": Selection((), (), (), None, 600.0), "interval_s": None, "count": None,
+        "duration_s": None, "window_s": 0.0, "logs": (), "logs_start": None,
+        "lists_metrics": False, "output": None, "rotate_s": 3600.0, "patience_s": 60.0,
+        "state_directory": None, "format": ObservationFormat.AUTO, "is_verbose": False,
+    }  # fmt: skip
+    return Request(**given | changes)
+
+
+def test_an_interval_makes_a_stream() -> None:
+    assert not request().is_stream
+    assert request(interval_s=1.0, count=3, duration_s=9.0).is_stream
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"count": 1}, "--count and --duration need --interval"),
+        ({"duration_s": 1.0}, "--count and --duration need --interval"),
+        ({"interval_s": 0.0}, "--interval must be more than 0"),
+        ({"interval_s": 1.0, "logs": ("x",)}, "--from-log and --interval exclude each other"),
+        ({"logs_start": datetime(2026, 1, 31, tzinfo=UTC)}, "--start needs --from-log"),
+        ({"lists_metrics": True, "interval_s": 1.0}, "--list-metrics excludes"),
+        ({"lists_metrics": True, "output": "x"}, "--list-metrics excludes"),
+    ],
+)
+def test_options_that_contradict_each_other_are_wrong_usage(
+    changes: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(typer.BadParameter, match=fault):
+        request(**changes)
+
+
+def test_a_start_without_a_zone_is_in_utc() -> None:
+    assert parse_start(None) is None
+    assert parse_start("2026-01-31T12:00") == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    found = parse_start("2026-01-31T12:00+02:00")
+    assert found is not None
+    assert (found, found.utcoffset()) == (datetime(2026, 1, 31, 10, tzinfo=UTC), timedelta(0))
+
+
+@pytest.mark.parametrize("text", ["soon", "", "2026-02-30"])
+def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="is not a time such as 2026-01-31T12:00Z"):
+        parse_start(text)

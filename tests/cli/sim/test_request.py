@@ -1,0 +1,93 @@
+"""What dl-sim is asked for: options that contradict each other are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from dltools.cli.formats import RowFormat
+from dltools.cli.sim.request import Request, Source
+from dltools.errors import ConfigError
+
+
+def source(**changes: Any) -> Source:
+    given: dict[str, Any] = {
+        "file": "-", "recording": "", "trace": "", "throughputs": None, "generate": "",
+        "mean_gap_s": 30.0, "host_list": None, "cpus": 2.0, "nodes": 1, "seed": 0, "repeat": 1,
+        "spin": None,
+    }  # fmt: skip
+    return Source(**given | changes)
+
+
+def request(**changes: Any) -> Request:
+    given: dict[str, Any] = {
+        "source": source(), "given_policies": (), "assignments": (), "mode": "auto",
+        "is_clairvoyant": False, "criterion": "", "recording": None, "sample_interval_s": 5.0,
+        "is_by_job": False, "format": RowFormat.AUTO,
+    }  # fmt: skip
+    return Request(**given | changes)
+
+
+def test_each_repeat_has_a_seed() -> None:
+    assert list(source(seed=7, repeat=3, generate="burst:2").seeds) == [7, 8, 9]
+
+
+def test_policies_are_compared_once_each_with_the_first() -> None:
+    assert request().policies[0] == "noop"
+    assert request(given_policies=("las", "noop", "las")).policies == ("las", "noop")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"recording": "x", "generate": "burst:2"},
+        {"file": "x", "trace": "philly:y"},
+        {"host_list": Path("x")},
+        {"throughputs": Path("x"), "trace": "philly:y"},
+        {"repeat": 2, "recording": "x"},
+    ],
+)
+def test_sources_that_contradict_each_other_are_wrong_usage(changes: dict[str, Any]) -> None:
+    with pytest.raises(typer.BadParameter):
+        source(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"repeat": 0}, "--repeat must be between 1 and 100000"),
+        ({"repeat": 100_001}, "--repeat must be between 1 and 100000"),
+        ({"spin": 1.1}, "--spin must be between 0 and 1"),
+        ({"spin": float("nan")}, "--spin must be between 0 and 1"),
+    ],
+)
+def test_a_number_out_of_range_is_refused(changes: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        source(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"given_policies": ("las",)},
+        {"assignments": ("alpha=1",)},
+        {"mode": "quota"},
+        {"recording": Path("x")},
+        {"is_by_job": True},
+    ],
+)
+def test_a_search_for_the_best_takes_no_settings(changes: dict[str, Any]) -> None:
+    with pytest.raises(typer.BadParameter, match="--best tries all policies and settings"):
+        request(criterion="makespan", **changes)
+
+
+def test_a_recording_is_of_a_single_run() -> None:
+    with pytest.raises(typer.BadParameter, match="--output needs a single --policy"):
+        request(recording=Path("x"))
+    with pytest.raises(typer.BadParameter, match="no --repeat"):
+        request(recording=Path("x"), given_policies=("las",), source=source(repeat=2))
+    with pytest.raises(ConfigError, match=r"--interval must be at least 0.01 s"):
+        request(recording=Path("x"), given_policies=("las",), sample_interval_s=0.0)

@@ -1,0 +1,50 @@
+"""The format of an output: from --format, the name of -o, and where it goes."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+import typer
+
+from dltools.cli.formats import RecordFormat, RowFormat, by_name, for_stdout
+
+SUFFIXES = {".csv": RowFormat.CSV, ".jsonl": RowFormat.JSONL}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_auto_is_a_table_on_a_terminal_else_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert for_stdout(RowFormat.AUTO) is RowFormat.JSONL
+    assert for_stdout(RowFormat.CSV) is RowFormat.CSV
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert for_stdout(RecordFormat.AUTO) is RecordFormat.TABLE
+    assert for_stdout(RecordFormat.JSONL) is RecordFormat.JSONL
+
+
+@pytest.mark.parametrize(
+    ("wanted", "output", "format_"),
+    [
+        (RowFormat.AUTO, "x.csv", RowFormat.CSV),
+        (RowFormat.AUTO, "x.CSV", RowFormat.CSV),
+        (RowFormat.AUTO, "x", RowFormat.AUTO),
+        (RowFormat.AUTO, None, RowFormat.AUTO),
+        (RowFormat.CSV, "x.csv", RowFormat.CSV),
+        (RowFormat.TABLE, "x.txt", RowFormat.TABLE),
+        (RowFormat.TABLE, "x.other", RowFormat.TABLE),
+    ],
+)
+def test_the_name_of_the_output_decides_where_nothing_was_asked_for(
+    wanted: RowFormat, output: str | None, format_: RowFormat
+) -> None:
+    assert by_name(wanted, output, SUFFIXES) is format_
+
+
+def test_a_contradiction_is_wrong_usage() -> None:
+    with pytest.raises(typer.BadParameter, match=r"x.csv: the suffix .csv contradicts --format js"):
+        by_name(RowFormat.JSONL, "x.csv", SUFFIXES)

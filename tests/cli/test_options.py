@@ -1,0 +1,26 @@
+"""How the values of common options are read."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from dltools.cli.options import duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30", 30), ("1.5s", 1.5), (" 10m ", 600), ("2 h", 7200), ("1d", 86400)]
+)
+def test_durations_have_units(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1", "1w", "1m30", "nan"])
+def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match=r"is not a duration such as 30, 1.5s, 10m or 2h"):
+        duration(text)
+
+
+def test_a_duration_has_an_end() -> None:
+    with pytest.raises(typer.BadParameter, match="longer than thirty years"):
+        duration("20000d")

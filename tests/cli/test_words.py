@@ -1,0 +1,103 @@
+"""Values in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dltools.cli.words import (
+    changes_in_words,
+    clip,
+    cpu_use,
+    limits,
+    listed_cpus,
+    settings_in_words,
+    size,
+)
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "expected"),
+    [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("a\x1b[31m", 9, "a?[31m"), ("深度学习", 5, "深度…")],
+)
+def test_a_name_is_clipped(name: str, width: int, expected: str) -> None:
+    assert clip(name, width) == expected
+
+
+def counter(second: float, used: float | None, began: float = -60) -> dict[str, Any]:
+    return {"time": NOON + timedelta(seconds=second), "cpu_seconds": used,
+            "started_at": NOON + timedelta(seconds=began)}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "row", "expected"),
+    [
+        (counter(0, 10), counter(2, 13), "1.50"),
+        (counter(0, 10), counter(2, 9.99), "0.00"),  # a counter that wavers
+        (counter(0, 10), counter(4, 3, began=2), "1.50"),  # another start: its own counter
+        (counter(0, None), counter(0, 30), "0.50"),
+        (None, counter(0, -0.001), "0.00"),
+        (counter(0, 10), counter(0, 10), "-"),
+        (None, counter(0, None), "-"),
+    ],
+)
+def test_cores_are_never_less_than_none(before: Any, row: Any, expected: str) -> None:
+    assert cpu_use(row, before) == expected
+
+
+def test_sizes_have_three_digits() -> None:
+    assert [size(n) for n in (None, 0, 999, 1000, 1 << 20)] == [
+        "-", "0 B", "999 B", "0.977 KiB", "1 MiB",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "-"),
+        ({"cpu_limit_cores": 4.0}, "-"),  # all CPUs of the host
+        ({"cpu_limit_cores": 0.5}, "0.5"),
+        ({"cpu_weight": 1024.0}, "-"),
+        ({"cpu_weight": 10.0, "cpuset": "0-1"}, "weight 10, CPUs 0-1"),
+        ({"cpuset": "0-3"}, "-"),
+        ({"state": "paused", "turn_seconds": 2.0}, "paused, turns 2 s"),
+    ],
+)
+def test_limits_are_what_holds_a_container(changes: dict[str, Any], words: str) -> None:
+    row = {"state": "running", "cpu_limit_cores": None} | changes
+    assert limits(row, 4.0, 0) == words
+
+
+def test_the_cpus_of_all_lists_are_counted_once() -> None:
+    assert listed_cpus([{"cpuset": "0-1"}, {"cpuset": "1,5"}, {"cpuset": None}, {}]) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "-"),
+        ({"cpus": None, "cpu_weight": 1024, "state": "running"}, "no limit"),
+        ({"cpus": 1.5, "cpu_weight": 300, "memory": 1 << 30}, "1.5 cpus, weight 300, 1 GiB"),
+        ({"state": "paused", "turn_s": 2.0, "group": 0}, "paused, turn 1, 2 s"),
+        ({"turn_s": 2.0, "cpuset": "0,2"}, "turns of 2 s, on CPUs 0,2"),
+    ],
+)
+def test_settings_are_said_without_their_defaults(settings: dict[str, Any], words: str) -> None:
+    assert settings_in_words(settings) == words
+
+
+def test_named_defaults_are_said() -> None:
+    settings = {"cpus": None, "cpu_weight": 1024, "cpuset": None}
+    assert settings_in_words(settings, settings, whole=False) == (
+        "weight 1024, no quota, on all CPUs"
+    )
+
+
+def test_changes_are_what_differs_or_everything() -> None:
+    before = {"cpus": None, "cpu_weight": 1024}
+    assert changes_in_words(before, {"cpus": 0.5, "cpu_weight": 1024}) == ("no quota", "0.5 cpus")
+    assert changes_in_words(before, before) == ("weight 1024, no quota", "weight 1024, no quota")
