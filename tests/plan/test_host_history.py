@@ -55,7 +55,9 @@ def test_jobs_have_progress_and_are_not_protected() -> None:
 
 
 def test_a_host_of_unknown_size_has_no_jobs() -> None:
-    assert host_history(job("a"), cpus=0.0).jobs() == ()
+    new = HostHistory("host", containers={"a": job("a")})
+    assert new.jobs() == ()
+    assert host_history(job("a"), cpus=0.5).jobs() != ()
 
 
 def test_policies_see_the_jobs_and_their_last_allocations() -> None:
@@ -175,16 +177,19 @@ def test_a_doubled_interval_keeps_more() -> None:
     assert kept_s(a) == ([70, 80, 90, 100], [60, 70, 80, 90, 100])
 
 
-def test_only_containers_in_no_round_are_forgotten_between_rounds() -> None:
-    required = Requirements(interval_s=100.0, windows=0)
-    in_round, outside = long_job("a"), history(samples=[(90, 1), (100, 2)], name="silent")
-    for windows, kept in ((1, 11), (0, 1)):  # without windows a job needs no history either
-        required = Requirements(interval_s=100.0, windows=windows)
-        host = host_history(in_round, outside, sampled_s=100)
-        host.start_round(required, target_met=False)
-        host.forget_bystanders(required)
-        assert len(kept_s(in_round)[0]) == kept
-    assert kept_s(outside)[1] == [100]
+@pytest.mark.parametrize(("windows", "of_job", "of_other"), [(1, 11, 3), (0, 1, 1)])
+def test_between_rounds_only_containers_in_no_round_are_forgotten(
+    windows: int, of_job: int, of_other: int
+) -> None:
+    # Without windows a job needs no history either.
+    required = Requirements(interval_s=10.0, windows=windows)
+    one = long_job("a")
+    other = history(samples=[(10.0 * n, n) for n in range(11)], name="silent")
+    host = host_history(one, other, sampled_s=100)
+    host.start_round(required, target_met=False)
+    host.forget_bystanders(required)
+    assert len(kept_s(one)[1]) == of_job
+    assert len(kept_s(other)[1]) == of_other
 
 
 # Waiting

@@ -145,5 +145,9 @@ def test_a_record_of_another_length_is_refused(field: str, value: Any) -> None:
 
 def test_the_state_of_an_early_plan_says_the_classes() -> None:
     assert list(classes(STATE)) == [("h", "job", "NL")]  # "early" has left
+    state = copy.deepcopy(STATE)
+    for allocation, found in (([0.5], []), ([0.5, "NL"], [("h", "job", "NL")]), (None, [])):
+        state["hosts"]["h"]["grants"] = {"c": allocation}
+        assert list(classes(state)) == found
     assert list(classes({})) == []
     assert list(classes({"hosts": {"h": {"tracks": None, "grants": None}}})) == []

@@ -68,6 +68,7 @@ def test_a_counter_that_stands_still_is_kept() -> None:
         ([5.0, NAN, 3.0], [(3, 3.0)]),
         ([3.0, 4.0, 5.0], [(1, 3.0), (2, 4.0), (3, 5.0)]),
         ([5.0, 6.0, 1.0], [(3, 1.0)]),
+        ([5.0, 6.0, 5.5], [(3, 5.5)]),
     ],
 )
 def test_several_samples_are_added_as_one_by_one(
@@ -77,6 +78,13 @@ def test_several_samples_are_added_as_one_by_one(
     job.add_sample(0, 4.0)
     job.add_samples([1, 2, 3], seconds)
     assert job.samples == kept
+
+
+def test_several_samples_that_go_back_in_time_start_the_record_anew() -> None:
+    job = history(samples=[])
+    job.add_sample(1, 4.0)
+    job.add_samples([1, 2], [5.0, 6.0])
+    assert job.samples == [(1, 5.0), (2, 6.0)]
 
 
 @given(
@@ -114,6 +122,8 @@ def test_a_learning_curve_has_the_new_finite_points_by_work() -> None:
     times = [12 * MICRO, 16 * MICRO, 18 * MICRO]
     job.add_points("loss", times, [2.0, 1.0, math.inf], [None] * 3, curves=True)
     assert (learning.works, learning.values) == ([2.0, 6.0, 8.0], [3.0, 2.0, 1.0])
+    job.add_points("loss", times[:2], [2.0, 1.0], [None] * 2, curves=True)  # nothing new
+    assert learning.values == [3.0, 2.0, 1.0]
 
 
 def test_without_curves_there_is_no_learning_history() -> None:

@@ -35,11 +35,17 @@ def test_a_value_is_on_the_line_through_the_history() -> None:
 def test_a_prediction_is_the_weighted_median_of_the_votes() -> None:
     assert lines((1.0, 1.0), (2.0, 1.0), (9.0, 1.0)).value_at(300.0) == 8.0
     assert lines((1.0, 1.0), (2.0, 1.0), (9.0, 3.0)).value_at(300.0) == 1.0
-    assert lines((1.0, 1.0), (2.0, 1.0), (9.0, 3.0)).soon(300.0) == 9.0  # the first fits best
+    assert lines((1.0, 1.0), (3.0, 1.0)).value_at(300.0) == 7.0  # the smaller of two equal votes
+
+
+def test_a_value_soon_is_by_the_shape_that_fits_best() -> None:
+    found = lines((1.0, 1.0), (2.0, 1.0), (9.0, 3.0))
+    assert [found.soon(work) for work in (100.0, 300.0, 400.0)] == [10.0, 9.0, 8.5]
 
 
 @pytest.mark.parametrize(
-    ("target", "work"), [(6.0, 0.0), (4.0, 100.0), (5.0, 50.0), (8.0, 0.0), (11.0, math.inf)]
+    ("target", "work"),
+    [(6.0, 0.0), (4.0, 100.0), (5.0, 50.0), (8.0, 0.0), (10.0, 0.0), (11.0, math.inf)],
 )
 def test_the_work_to_a_target_counts_from_the_last_point(target: float, work: float) -> None:
     found = lines((4.0, 1.0))

@@ -51,6 +51,9 @@ def test_the_peak_is_the_largest_finite_size_and_stays() -> None:
     assert made.peak == 4.0
     made.forget(4)
     assert (made.values, made.peak) == ([3.0], 4.0)
+    small = Series()
+    small.extend([1, 2], [0.5, -0.25], [None, None])
+    assert small.peak == 0.5
 
 
 def test_points_that_follow_are_all_new() -> None:
@@ -64,6 +67,12 @@ def test_of_points_that_overlap_the_new_ones_are_named() -> None:
     made = series((1, 1.0, None), (3, 3.0, None))
     assert made.extend([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], [None] * 4) == [1, 3]
     assert made.values == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize(("time", "new"), [(0, [0]), (1, []), (2, None)])
+def test_one_point_may_be_late_known_or_new(time: int, new: list[int] | None) -> None:
+    made = series((1, 1.0, None))
+    assert made.extend([time], [1.0], [None]) == new
 
 
 def test_two_equal_points_in_one_batch_are_one() -> None:
@@ -149,7 +158,7 @@ def test_a_history_stays_short_and_even(n: int) -> None:
     made = learned(n)
     assert made.seen == n
     assert len(made.values) < 256
-    assert made.values == [float(i) for i in range(0, n, made.stride)]
+    assert made.works == made.values == [float(i) for i in range(0, n, made.stride)]
 
 
 @given(st.integers(0, 1200), st.data())

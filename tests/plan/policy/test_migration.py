@@ -122,6 +122,17 @@ def test_a_converged_job_next_to_a_progressing_one_moves() -> None:
     assert found.why == "c to i saves 30 job seconds (predicted)"
 
 
+def test_a_migration_may_save_less_than_a_second() -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
+    found = choice(hosts, pause_s=49.5)
+    assert found.migration is not None and found.migration.saves == 0.5
+
+
+def test_a_job_more_on_the_target_may_leave_it_less_loaded_than_the_source_was() -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
+    assert migrated(choice(hosts, load="jobs")) == ("c", "h", "i")  # one job on each
+
+
 def test_the_converged_job_that_grows_least_moves() -> None:
     hosts: dict[str, dict[str, str]] = {
         "h": {"a": PROGRESSING, "b": CONVERGED, "c": CONVERGED, "d": CONVERGED}, "i": {},
@@ -196,6 +207,16 @@ def test_what_a_job_still_needs_is_predicted_where_that_is_possible() -> None:
     for epoch, saves in ((5.0, 50.0), (8.0, 12.5)):
         one.epoch = epoch
         assert saved_seconds(one, source, target, 0.0) == saves
+
+
+def test_the_learning_curve_predicts_what_a_job_needs_to_its_target() -> None:
+    # The loss falls from 10 by 1 every CPU second; at 50 CPU s it would be -40. Half a core.
+    labels = {"dltools.metric": "loss", "dltools.target": "-60"}
+    points = {"loss": [(s, 10 - s / 2) for s in range(1, 101)]}
+    one = history(points, [(0, 0), (NOW_S, 50)], labels, name="c")
+    source, target = host("h", [job("a"), one]), host("i", [])
+    # 20 CPU s left: it saves 20 - 10 s, and its neighbour 10 s.
+    assert saved_seconds(one, source, target, 0.0) == pytest.approx(20.0, rel=0.1)
 
 
 def test_a_known_job_is_loaded_by_name_or_from_a_list_of_an_early_state() -> None:

@@ -79,6 +79,8 @@ def test_in_proportion_raises_to_the_floor_and_takes_it_from_the_others() -> Non
     assert in_proportion({"a": 1, "b": 3}, 0.1, 0.2) == {"a": 0.05, "b": 0.05}
     assert in_proportion({"a": 0, "b": 0}, 1.0, 0.0) == {"a": 0.5, "b": 0.5}
     assert in_proportion({}, 1.0, 0.2) == {}
+    # Weights whose sum is no number any more.
+    assert in_proportion({"a": 1e308, "b": 1e308}, 1.0, 0.1) == {"a": 0.5, "b": 0.5}
 
 
 def test_in_proportion_raises_jobs_that_fall_below_the_floor_later() -> None:

@@ -26,6 +26,8 @@ def test_two_tiers_of_a_metric() -> None:
         "accuracy", "max", first=0.9, final=0.95
     )
     assert of(metric="accuracy", target="0.9", objective="MIN").objective == "min"
+    for metric in ("loss", "accuracy"):  # the final target may be the first
+        assert of(metric=metric, target="0.5", target_final="0.5").final == 0.5
 
 
 def test_epochs_and_steps_say_how_long_a_job_trains() -> None:
