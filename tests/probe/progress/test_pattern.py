@@ -1,0 +1,147 @@
+"""Progress by a user's regular expression."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from helpers.examples import examples
+from helpers.log_text import line_text
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.errors import ConfigError
+from dltools.probe.progress import Pattern
+
+
+@pytest.mark.parametrize(
+    ("expression", "line", "expected"),
+    [
+        (r"(?P<loss>[\d.]+)", "0.5", [("loss", 0.5, None, None)]),
+        (r"L=(?P<loss>\S+)", "L=0.5 L=0.4", [("loss", 0.5, None, None), ("loss", 0.4, None, None)]),
+        (
+            r"(?P<step>\d+)/\d+ L (?P<loss>\S+) A (?P<accuracy>\S+)",
+            "40/500 L 0.5 A 0.9",
+            [("loss", 0.5, 40, None), ("accuracy", 0.9, 40, None)],
+        ),
+        (r"e(?P<epoch>\S+) (?P<loss>\S+)", "e1.5 0.5", [("loss", 0.5, None, 1.5)]),
+        (
+            r"(?P<metric>\w+)=(?P<value>\S+)",
+            "wer=0.1 cer=0.05",
+            [("wer", 0.1, None, None), ("cer", 0.05, None, None)],
+        ),
+        (r"(?P<loss>\S+)", "1,234.5", [("loss", 1234.5, None, None)]),
+        (r"(?P<loss>\S+)", "1e-3", [("loss", 0.001, None, None)]),
+        (r"(?P<loss>\S+)", "inf", [("loss", math.inf, None, None)]),
+        (r"<(?P<loss>[^>]*)>", "< 0.5 >", [("loss", 0.5, None, None)]),
+        (r"<(?P<loss>[^>]*)>", "<low> <> <0.5>", [("loss", 0.5, None, None)]),
+        (r"(?P<loss>\d+)(?: s(?P<step>\S+))?", "5", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>\d+) s(?P<step>\S+)", "5 sten", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>\d+) s(?P<step>\S+)", "5 snan", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>\d+) s(?P<step>\S+)", "5 sinf", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>\d+) s(?P<step>\S+)", "5 s1e300", [("loss", 5.0, None, None)]),
+        (r"(?P<loss>a)?(?P<accuracy>\d)?", "7", [("accuracy", 7.0, None, None)]),
+        (r"(?P<metric>\w*)=(?P<value>\d+)", "=5", []),
+        (r"(?P<loss>\d+)", "none", []),
+        (r"(?P<loss>\d*)", "", []),
+    ],
+)
+def test_a_pattern_finds_what_its_groups_name(
+    expression: str, line: str, expected: list[tuple[Any, ...]]
+) -> None:
+    found = Pattern(expression).points(line)
+    assert [(p.metric, p.value, p.step, p.epoch) for p in found] == expected
+    assert all(point.source == "pattern" for point in found)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["(", "(?P<loss>", "[", "*", "(?P<a b>x)", "(?P<loss>a)(?P<loss>b)", r"(?P<loss>\1)(?(9)a)",
+     "(?P<loss>[z-a])", "\\", r"(?P<loss>\N{nothing})", "(?P<loss>a)\udcff"],
+)  # fmt: skip
+def test_a_pattern_that_does_not_compile_is_refused(expression: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Pattern(expression)
+    assert str(refused.value).startswith(f"pattern {expression!r}: ")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param("(?P<loss>a{9999})", id="a huge repetition"),
+        pytest.param("(?P<loss>((a{99}){9}){9})", id="repetitions of repetitions"),
+        pytest.param("(?P<loss>a)" + "b?" * 3000, id="6000 characters"),
+        pytest.param("(" * 5000 + "(?P<loss>a)" + ")" * 5000, id="5000 groups deep"),
+    ],
+)
+def test_a_pattern_that_the_compiler_chokes_on_is_refused(expression: str) -> None:
+    with pytest.raises(ConfigError):
+        Pattern(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [r"(?<!\w)loss (?P<loss>\d+)", r"(?<=loss )(?P<loss>\d+)", r"(?P<loss>\d+)(?= s)",
+     r"(?P<loss>\d+)(?! s)", r"(?P<a>\d)(?P=a)", r"(?P<a>\d)\1", r"(?>x)(?P<loss>\d)",
+     r"(?P<loss>\d++)"],
+)  # fmt: skip
+def test_what_takes_more_than_linear_time_is_refused_with_a_way_out(expression: str) -> None:
+    with pytest.raises(ConfigError, match="not supported: write the context plainly"):
+        Pattern(expression)
+
+
+HOSTILE = [
+    (r"(?P<loss>(a+)+)$", "a" * 16_383 + "!"),
+    (r"(?P<loss>(a|aa)+)$", "a" * 16_383 + "!"),
+    (r"^(?P<loss>(.*)*)x$", "a" * 16_384),
+    (r"(?P<loss>a)|(?P<accuracy>a.*y)", "a" * 16_384),
+    (r"(?P<loss>.*?.*?.*?.*?.*?.*?=)", "a" * 16_384),
+]
+
+
+@pytest.mark.parametrize(("expression", "line"), HOSTILE)
+def test_no_pattern_takes_longer_than_a_line_is_long(expression: str, line: str) -> None:
+    """With a backtracking engine these take from minutes to for ever."""
+    assert Pattern(expression).points(line) == []
+
+
+def test_of_a_line_with_endless_matches_the_first_count() -> None:
+    assert len(Pattern(r"(?P<loss>\d)").points("1" * 16_384)) == 100
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["", "loss", r"loss (\d+)", r"(?P<step>\d+)", r"(?P<epoch>\d+)", r"(?P<metric>\w+)",
+     r"(?P<value>\d+)", r"(?P<step>\d+) (?P<value>\d+)"],
+)  # fmt: skip
+def test_a_pattern_that_names_no_metric_is_refused(expression: str) -> None:
+    with pytest.raises(ConfigError, match="has no named group such as"):
+        Pattern(expression)
+
+
+PATTERNS = [
+    r"(?P<loss>.*)",
+    r"(?P<loss>\S+) (?P<step>\S+) (?P<epoch>\S+)",
+    r"(?P<metric>\S*) (?P<value>\S*)(?: (?P<step>\S+))?",
+]
+
+
+@pytest.mark.parametrize("expression", PATTERNS)
+@examples(150)
+@given(line=line_text)
+def test_no_text_makes_a_pattern_raise(expression: str, line: str) -> None:
+    for point in Pattern(expression).points(line):
+        assert isinstance(point.value, float)
+        assert point.metric
+        assert point.step is None or -(2**63) <= point.step < 2**63
+
+
+@pytest.mark.filterwarnings("ignore:Possible:FutureWarning")
+@examples(150)
+@given(expression=st.text("(?P<loss>)[]{}*+|\\^$.a1,-", max_size=20))
+def test_any_pattern_is_taken_or_refused(expression: str) -> None:
+    try:
+        Pattern(f"(?P<loss>1){expression}").points("1")
+    except ConfigError as error:
+        assert len(str(error).splitlines()) == 1
