@@ -1,4 +1,4 @@
-"""The panel of completion times: the share of the jobs that were done within a time."""
+"""The panel of completion times: the fraction of the jobs that were done within a time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def panel(runs: Sequence[Run]) -> Panel | None:
         last = max(one.times[-1] for one in found if one.times)
         for number, one in enumerate(found):
             one.draw(ax, last, number)
-        ax.set_ylabel("share of the jobs")
+        ax.set_ylabel("fraction of the jobs")
         ax.set_ylim(0, 1.02)
         clock(ax, last)
         ax.set_xlabel(f"completion time, {ax.get_xlabel()}")

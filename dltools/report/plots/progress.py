@@ -1,4 +1,4 @@
-"""The panel of progress: each job's metric as a share of its largest value."""
+"""The panel of progress: each job's metric as a fraction of its largest value."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Lines:
                     linewidth=1.4, label=safe(line.label), **line_style(number))  # fmt: skip
         for line in self.lost:
             ax.plot([], [], " ", label=safe(line.label))
-        ax.set_ylabel("share of its largest value")
+        ax.set_ylabel("fraction of its largest value")
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
         clock(ax, self.span_s)
         legend(ax, handlelength=3)
