@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 from dltools.engine import transport
+from dltools.engine.local_streams import Streams
 from dltools.engine.transport import (
     NO_PARAMS,
     Flow,
@@ -26,12 +25,6 @@ from dltools.engine.transport import (
 
 _VERSION = (1, 44)
 """The API version to use if the engine has it: the oldest that Docker 29 serves."""
-
-_DRAIN_S = 0.4
-_CATCH_UP_S = 0.002
-_LONGEST_TAKE_S = 0.2
-_MUCH = 1 << 13
-"""Bytes: a local socket holds some 280 writes, and the engine writes line by line (measured)."""
 
 _LARGEST_HEAD = 1 << 16
 
@@ -49,7 +42,7 @@ class Local:
         """Ask the engine for its versions. Raises the errors of the methods."""
         self._path = path
         self._where = f"unix://{path}"
-        self._streams = _Streams()
+        self._streams = Streams()
         self._prefix = ""
         version = self.json("GET", "/version")
         self._prefix = (
@@ -139,89 +132,6 @@ class _Answer:
                 raise ConnectionError("the answer was cut off")
         finally:
             self.connection.close()
-
-
-class _Streams:
-    """Drains all streams from one thread a few times a second: to wake up for each line of each
-    container would cost more than the rest of a sample (measured: 20 us a line)."""
-
-    def __init__(self) -> None:
-        self._watched: set[_LocalFlow] = set()
-        self._thread: threading.Thread | None = None
-
-    def watch(self, connection: socket.socket, body: bytes) -> Flow:
-        connection.setblocking(False)
-        made = _LocalFlow(connection, body, self._watched.discard)
-        self._watched.add(made)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, daemon=True)
-            self._thread.start()
-        return made
-
-    def _run(self) -> None:
-        busy = False
-        while True:
-            time.sleep(_CATCH_UP_S if busy else _DRAIN_S)
-            busy = max((one.drain() for one in tuple(self._watched)), default=False)
-
-
-class _LocalFlow:
-    def __init__(
-        self, connection: socket.socket, body: bytes, forget: Callable[[_LocalFlow], None]
-    ) -> None:
-        self._connection = connection
-        self._received = bytearray(body)
-        self._forget = forget
-        self._lock = threading.Lock()
-        self.ended = False
-
-    def drain(self) -> bool:
-        """Take what has come into the socket; beyond `LARGEST` it stays there: the engine waits.
-
-        Return whether it was so much that there may be more at once.
-        """
-        with self._lock:
-            before = len(self._received)
-            while (
-                not self.ended
-                and before < transport.LARGEST
-                and len(self._received) < transport.LARGEST
-            ):
-                try:
-                    data = self._connection.recv(1 << 18)
-                except BlockingIOError:
-                    break
-                except OSError:
-                    data = b""
-                self._received += data
-                if not data:
-                    self._end()
-            return len(self._received) - before >= _MUCH
-
-    def take(self) -> bytes:
-        until = time.monotonic() + _LONGEST_TAKE_S
-        while self.drain() and time.monotonic() < until:
-            time.sleep(0.001)  # a burst: the engine has more than the socket holds
-        with self._lock:
-            came = bytes(self._received)
-            self._received.clear()
-        return came
-
-    def wait(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while not self.ended and time.monotonic() < until:
-            self.drain()
-            if not self.ended:
-                time.sleep(0.01)
-
-    def close(self) -> None:
-        with self._lock:
-            self._end()
-
-    def _end(self) -> None:
-        self.ended = True
-        self._connection.close()
-        self._forget(self)
 
 
 def _agreed_version(newest: str | None, oldest: str | None) -> str:
