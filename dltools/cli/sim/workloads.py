@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import typer
 
     from dltools.cli.sim.request import Source
-    from dltools.sim.workload import HostSpec, Workload
+    from dltools.sim.workload import HostSpec, Job, Workload
 
 
 def load_workloads(source: Source, context: typer.Context) -> list[Workload]:
@@ -74,10 +74,6 @@ def _generated(source: Source) -> list[Workload]:
 
 def _traced(source: Source) -> Workload:
     from dltools.sim.traces import KINDS
-    from dltools.sim.traces.alibaba import alibaba_jobs
-    from dltools.sim.traces.gavel import gavel_jobs
-    from dltools.sim.traces.philly import philly_jobs
-    from dltools.sim.traces.pollux import pollux_jobs
     from dltools.sim.workload import workload_of
 
     hosts = _hosts(source)
@@ -85,16 +81,24 @@ def _traced(source: Source) -> Workload:
     if kind not in KINDS or not name:
         raise ConfigError(f"--trace must be KIND:FILE, where KIND is one of "
                           f"{', '.join(KINDS)}, not {source.trace}")  # fmt: skip
+    return workload_of(_trace_jobs(kind, name, source), hosts, name)
+
+
+def _trace_jobs(kind: str, name: str, source: Source) -> list[Job]:
+    from dltools.sim.traces.alibaba import alibaba_jobs
+    from dltools.sim.traces.gavel import gavel_jobs
+    from dltools.sim.traces.philly import philly_jobs
+    from dltools.sim.traces.pollux import pollux_jobs
+
+    if kind == "gavel":
+        throughputs = _throughputs(source.throughputs)
+        return gavel_jobs(inputs.read_text(Path(name), DataError), throughputs, name)
     text = inputs.read_text(Path(name), DataError)
     if kind == "alibaba":
-        jobs = alibaba_jobs(text, name)
-    elif kind == "pollux":
-        jobs = pollux_jobs(text, name)
-    elif kind == "philly":
-        jobs = philly_jobs(text, name, source.mean_gap_s, source.seed)
-    else:
-        jobs = gavel_jobs(text, _throughputs(source.throughputs), name)
-    return workload_of(jobs, hosts, name)
+        return alibaba_jobs(text, name)
+    if kind == "pollux":
+        return pollux_jobs(text, name)
+    return philly_jobs(text, name, source.mean_gap_s, source.seed)
 
 
 def _throughputs(file: Path | None) -> Mapping[str, Any]:

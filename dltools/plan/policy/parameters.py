@@ -85,13 +85,13 @@ def _type(field: dataclasses.Field[Any]) -> str:
 def _convert(field: dataclasses.Field[Any], value: object) -> Value:
     if choices := field.metadata["choices"]:
         if value not in choices:
-            raise ConfigError(f"{field.name} is {' or '.join(choices)}, not {value!r}")
+            raise ConfigError(f"{field.name} must be {' or '.join(choices)}, not {value!r}")
         return str(value)
     if isinstance(field.default, bool):
         words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
         word = str(value).lower()
         if word not in words:
-            raise ConfigError(f"{field.name} is true or false, not {value!r}")
+            raise ConfigError(f"{field.name} must be true or false, not {value!r}")
         return words[word]
     low, high = field.metadata["low"], field.metadata["high"]
     try:
@@ -99,5 +99,5 @@ def _convert(field: dataclasses.Field[Any], value: object) -> Value:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if isinstance(value, bool) or not low <= number <= high or math.isinf(number):
-        raise ConfigError(f"{field.name} is a number from {low:g} to {high:g}, not {value!r}")
+        raise ConfigError(f"{field.name} must be between {low:g} and {high:g}, not {value!r}")
     return number

@@ -145,7 +145,7 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
         (("-p", "noop", "-o", "x", "-i", "0"), WORKLOAD, 78, "--interval must be at least"),
         (("-p", "nobody"), WORKLOAD, 78, "unknown policy"),
         (("--set", "nothing=1"), WORKLOAD, 78, "none of these policies has this parameter"),
-        (("--set", "alpha=7"), WORKLOAD, 78, "alpha is a number from 0 to 1"),
+        (("--set", "alpha=7"), WORKLOAD, 78, "alpha must be between 0 and 1"),
         (("--realize", "magic"), WORKLOAD, 78, "unknown mode"),
         (("--best", "beauty"), WORKLOAD, 78, "must be one of mean_completion"),
         (("--best", "satisfied"), WORKLOAD, 65, "no job of this workload has it"),

@@ -67,18 +67,18 @@ def test_a_number_may_be_text(given_: object, expected: float) -> None:
 def test_what_is_no_number_in_range_is_refused(value: object) -> None:
     with pytest.raises(ConfigError) as refused:
         build(Sample, {"alpha": value})
-    assert str(refused.value) == f"alpha is a number from 0 to 1, not {value!r}"
+    assert str(refused.value) == f"alpha must be between 0 and 1, not {value!r}"
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["huge", "very negative"])
 def test_an_integer_that_no_real_holds_is_refused(value: int) -> None:
-    with pytest.raises(ConfigError, match="alpha is a number from 0 to 1"):
+    with pytest.raises(ConfigError, match="alpha must be between 0 and 1"):
         build(Sample, {"alpha": value})
 
 
 @pytest.mark.parametrize("value", [math.inf, "inf", "1e999"])
 def test_infinity_is_refused_even_where_there_is_no_upper_end(value: object) -> None:
-    with pytest.raises(ConfigError, match="itval is a number from 1 to inf"):
+    with pytest.raises(ConfigError, match="itval must be between 1 and inf"):
         build(Sample, {"itval": value})
 
 
@@ -115,7 +115,7 @@ def test_a_truth_may_be_text(value: object, expected: bool) -> None:
 def test_what_is_no_truth_is_refused(value: object) -> None:
     with pytest.raises(ConfigError) as refused:
         build(Sample, {"strict": value})
-    assert str(refused.value) == f"strict is true or false, not {value!r}"
+    assert str(refused.value) == f"strict must be true or false, not {value!r}"
 
 
 @pytest.mark.parametrize("name", ["alhpa", "", "Alpha", "alpha ", "__class__"])
