@@ -27,6 +27,7 @@ def test_microseconds_are_counted_from_1970() -> None:
 def test_a_time_is_written_in_utc_with_all_its_digits() -> None:
     noon = datetime(2026, 1, 31, 12, tzinfo=timezone(timedelta(hours=2)))
     assert format_time(noon) == "2026-01-31T10:00:00.000000Z"
+    assert format_time(datetime(1, 1, 1, tzinfo=UTC)) == "0001-01-01T00:00:00.000000Z"
 
 
 def test_a_time_without_a_zone_needs_one() -> None:

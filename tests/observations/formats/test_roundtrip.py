@@ -13,12 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.encoding import EPOCH, READABLE, as_arrow_file, canonical, decode, encode, losses
 from helpers.examples import examples
-from helpers.strategies import rows, tables
+from helpers.strategies import tables
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.notation.times import format_time
-from dltools.observations.conforming import conform
 from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.csv import FORMAT as CSV
@@ -113,14 +111,6 @@ def test_times_of_another_zone_are_the_same_moments(format_: Format) -> None:
     assert decode(encode(format_, table)).column("time").to_pylist() == [EPOCH]
 
 
-def test_times_are_written_with_microseconds_and_zone() -> None:
-    assert format_time(datetime(2026, 1, 31, 12, tzinfo=UTC)) == "2026-01-31T12:00:00.000000Z"
-
-
-def test_times_are_written_with_a_year_of_four_digits() -> None:
-    assert format_time(datetime(1, 1, 1, tzinfo=UTC)) == "0001-01-01T00:00:00.000000Z"
-
-
 @pytest.mark.parametrize("format_", READABLE)
 def test_rows_of_one_time_keep_their_order(format_: Format) -> None:
     table = to_table(
@@ -128,23 +118,6 @@ def test_rows_of_one_time_keep_their_order(format_: Format) -> None:
     )
     hosts = decode(encode(format_, table)).column("host").to_pylist()
     assert hosts == ["h3", "h1", "h2", "h1", "h5", "h4", "h0"]
-
-
-@examples(30)
-@given(unsorted=st.lists(rows(), max_size=6))
-def test_a_table_of_rows_is_sorted_and_stable(unsorted: list[dict]) -> None:
-    table = to_table(unsorted)
-    ordered = sorted(unsorted, key=lambda row: row["time"])
-    assert [row["time"] for row in canonical(table)] == [row["time"] for row in ordered]
-    assert table.column("host").to_pylist() == [row["host"] for row in ordered]
-
-
-@examples(20)
-@given(table=tables())
-def test_a_table_in_the_schema_conforms_to_itself(table: pa.Table) -> None:
-    same = conform(table, "input")
-    assert same.schema.equals(table.schema, check_metadata=True)
-    assert canonical(same) == canonical(table)
 
 
 @pytest.mark.parametrize("format_", BINARY)
