@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.probe.endpoints.text import parse, quantile
-from dltools.probe.endpoints.where import candidates
+from dltools.probe.endpoints.text import parse
 from dltools.probe.endpoints.window import window
 
 
@@ -108,75 +105,10 @@ def test_other_metrics_are_no_response_times() -> None:
     assert points("process_cpu_seconds_total 5\n", "process_cpu_seconds_total 9\n") == {}
 
 
-def test_broken_lines_harm_no_others() -> None:
-    text = "garbage {{{\n" + TRITON.format(a=1, b=1, us=1) + 'x{y="} 3\n\0\n'
-    assert parse(text).values["nv_inference_request_success"] == 2
-
-
-def test_a_label_may_hold_a_dict() -> None:
-    text = "tgi_x{method=\"{'method': 'prefill'}\"} 3\n"
-    assert parse(text).values == {"tgi_x": 3.0}
-
-
-def test_nan_quantiles_are_left_out() -> None:
-    assert parse('a{quantile="0.5"} NaN\na_sum 1\n').values == {"a_sum": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("share", "before", "after", "expected"),
-    [
-        (0.5, {}, {1.0: 10, math.inf: 10}, 0.5),
-        (0.5, {}, {1.0: 0, 2.0: 10, math.inf: 10}, 1.5),
-        (0.99, {}, {1.0: 5, math.inf: 10}, 1.0),
-        (0.5, {1.0: 10, math.inf: 10}, {1.0: 10, math.inf: 10}, None),
-        (0.5, {}, {}, None),
-        (0.5, {}, {math.inf: 10}, None),
-    ],
-)
-def test_quantiles_are_linear_within_a_bucket(
-    share: float, before: dict[float, float], after: dict[float, float], expected: float | None
-) -> None:
-    rises = {bound: count - before.get(bound, 0) for bound, count in after.items()}
-    assert quantile(share, rises) == expected
-
-
 @given(st.text(), st.text())
 def test_no_text_makes_it_fail(before: str, after: str) -> None:
     for found in window(parse(before), parse(after), 1.0):
         assert isinstance(found.value, float)
-
-
-def inspected(**changes: object) -> dict[str, object]:
-    networks = {"bridge": {"IPAddress": "172.17.0.5"}}
-    return {"Config": {"ExposedPorts": {"8000/tcp": {}, "22/tcp": {}, "8002/udp": {}}},
-            "NetworkSettings": {"Networks": networks, "Ports": {"8000/tcp": [{"HostPort": "18000"}]}},
-            "HostConfig": {}} | changes  # fmt: skip
-
-
-def test_only_exposed_ports_of_serving_programs_are_tried() -> None:
-    assert list(candidates(inspected(), None)) == [
-        "http://172.17.0.5:8000/metrics", "http://127.0.0.1:18000/metrics"]  # fmt: skip
-    assert list(candidates(inspected(Config={}), None)) == []
-    assert list(candidates({}, None)) == []
-
-
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [
-        ("9000", ["http://172.17.0.5:9000/metrics"]),
-        ("9000/stats?x=1", ["http://172.17.0.5:9000/stats?x=1"]),
-        ("http://10.0.0.9:1/m", ["http://10.0.0.9:1/m"]),
-        ("file:///etc/passwd", []),
-        ("nonsense", []),
-    ],
-)
-def test_a_label_names_the_endpoint(label: str, expected: list[str]) -> None:
-    assert list(candidates(inspected(), label)) == expected
-
-
-def test_a_container_on_the_hosts_network_is_local() -> None:
-    raw = inspected(HostConfig={"NetworkMode": "host"})
-    assert "http://127.0.0.1:8000/metrics" in list(candidates(raw, None))
 
 
 def test_a_model_that_is_unloaded_takes_no_requests_from_the_others() -> None:
@@ -224,34 +156,3 @@ def test_requests_in_progress_are_no_queue() -> None:
     name = "bentoml_service_request_duration_seconds"
     text = f"{name}_sum 1\n{name}_count 1\nbentoml_service_request_in_progress 3\n"
     assert points(text, text) == {"request_rate": 0.0}
-
-
-def test_infinity_is_no_count() -> None:
-    assert parse("ts_inference_requests_total +Inf\n").values == {}
-
-
-def test_a_histogram_without_its_last_bucket_has_no_quantile() -> None:
-    assert quantile(0.99, {1.0: 5, 2.0: 10}) is None
-
-
-@pytest.mark.parametrize("label", ["²", "http://[::1", "99999", "0", "https://10.0.0.9/m", " "])
-def test_a_label_without_sense_harms_nothing(label: str) -> None:
-    assert list(candidates(inspected(), label)) == []
-
-
-@pytest.mark.parametrize(
-    ("ip", "expected"),
-    [
-        ("", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "127.0.0.1"),
-        ("192.0.2.7", "192.0.2.7"), ("fd00::7", "[fd00::7]"),
-    ],
-)  # fmt: skip
-def test_a_published_port_is_reached_where_it_is_bound(ip: str, expected: str) -> None:
-    bound = {"8000/tcp": [{"HostIp": ip, "HostPort": "18000"}]}
-    raw = inspected(NetworkSettings={"Networks": {}, "Ports": bound})
-    assert list(candidates(raw, None)) == [f"http://{expected}:18000/metrics"]
-
-
-@given(st.text())
-def test_no_label_makes_it_fail(label: str) -> None:
-    assert all(url.startswith("http") for url in candidates(inspected(), label))

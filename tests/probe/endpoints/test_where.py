@@ -1,0 +1,65 @@
+"""Where a container may serve metrics: its ports, its addresses, its label."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.probe.endpoints.where import candidates
+
+
+def inspected(**changes: object) -> dict[str, object]:
+    networks = {"bridge": {"IPAddress": "172.17.0.5"}}
+    return {"Config": {"ExposedPorts": {"8000/tcp": {}, "22/tcp": {}, "8002/udp": {}}},
+            "NetworkSettings": {"Networks": networks, "Ports": {"8000/tcp": [{"HostPort": "18000"}]}},
+            "HostConfig": {}} | changes  # fmt: skip
+
+
+def test_only_exposed_ports_of_serving_programs_are_tried() -> None:
+    assert list(candidates(inspected(), None)) == [
+        "http://172.17.0.5:8000/metrics", "http://127.0.0.1:18000/metrics"]  # fmt: skip
+    assert list(candidates(inspected(Config={}), None)) == []
+    assert list(candidates({}, None)) == []
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("9000", ["http://172.17.0.5:9000/metrics"]),
+        ("9000/stats?x=1", ["http://172.17.0.5:9000/stats?x=1"]),
+        ("http://10.0.0.9:1/m", ["http://10.0.0.9:1/m"]),
+        ("file:///etc/passwd", []),
+        ("nonsense", []),
+    ],
+)
+def test_a_label_names_the_endpoint(label: str, expected: list[str]) -> None:
+    assert list(candidates(inspected(), label)) == expected
+
+
+def test_a_container_on_the_hosts_network_is_local() -> None:
+    raw = inspected(HostConfig={"NetworkMode": "host"})
+    assert "http://127.0.0.1:8000/metrics" in list(candidates(raw, None))
+
+
+@pytest.mark.parametrize("label", ["²", "http://[::1", "99999", "0", "https://10.0.0.9/m", " "])
+def test_a_label_without_sense_harms_nothing(label: str) -> None:
+    assert list(candidates(inspected(), label)) == []
+
+
+@pytest.mark.parametrize(
+    ("ip", "expected"),
+    [
+        ("", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "127.0.0.1"),
+        ("192.0.2.7", "192.0.2.7"), ("fd00::7", "[fd00::7]"),
+    ],
+)  # fmt: skip
+def test_a_published_port_is_reached_where_it_is_bound(ip: str, expected: str) -> None:
+    bound = {"8000/tcp": [{"HostIp": ip, "HostPort": "18000"}]}
+    raw = inspected(NetworkSettings={"Networks": {}, "Ports": bound})
+    assert list(candidates(raw, None)) == [f"http://{expected}:18000/metrics"]
+
+
+@given(st.text())
+def test_no_label_makes_it_fail(label: str) -> None:
+    assert all(url.startswith("http") for url in candidates(inspected(), label))
