@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import importlib
 import re
-import sys
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 
 import pytest
 import typer
+from helpers.structure import this_package
 from helpers.tools import TOOLS
 
 from dltools.cli.exits import Exit
@@ -128,12 +128,7 @@ def test_the_folders_are_those_of_the_package() -> None:
 
 
 def test_the_folders_import_no_more_than_the_table_says() -> None:
-    spec = importlib.util.spec_from_file_location("structure", ROOT / "tests/bench/structure.py")
-    assert spec is not None
-    assert spec.loader is not None
-    structure = sys.modules["structure"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(structure)
-    graph = structure.measure(ROOT).unit_graph
+    graph = this_package().unit_graph
     shown = folders()
     for folder, allowed in shown.items():
         real = {unit.partition(".")[2] for unit in graph[f"dltools.{folder}"]}

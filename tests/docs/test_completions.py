@@ -56,7 +56,9 @@ def _output(shell: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-SHELLS = pytest.mark.parametrize("shell", [bash, zsh, fish])
+SHELLS = pytest.mark.parametrize(
+    "shell", [bash, *(pytest.param(shell, marks=pytest.mark.slow) for shell in (zsh, fish))]
+)
 
 
 def parameters(*policies: str) -> dict[str, list[str]]:
