@@ -1,4 +1,4 @@
-"""A policy of one's own: the newest job goes first, so that debugging runs start fast."""
+"""A policy of your own: the newest job goes first, so that debugging runs start fast."""
 
 from dataclasses import dataclass
 
