@@ -55,3 +55,22 @@ def test_cpu_sets_are_disjoint_and_hold_the_threads(
             assert len(own) >= (one.threads or 0)
             assert not own & seen
             seen |= own
+
+
+def test_threads_that_just_fit_are_pinned() -> None:
+    found = host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5})
+    assert settings_of(Mode.CORES, found) == {"a": {"cpuset": "0"}, "b": {"cpuset": "1"}}
+
+
+def test_one_job_alone_has_all_cpus() -> None:
+    found = host(job("a"), shares={"a": 0.5})
+    assert settings_of(Mode.CORES, found) == {"a": {"cpuset": None}}
+
+
+def test_a_spare_cpu_goes_to_the_job_with_the_largest_share_for_each_of_its_cpus() -> None:
+    # 4 of 8 CPUs are spare. Shares for each CPU: a 0.3, b 0.7/3 = 0.233; then a 0.15, b 0.233; then
+    # a 0.15, b 0.175; then a 0.15, b 0.14: a, b, b, a.
+    found = host(job("a", 1), job("b", 3), cpus=8.0, shares={"a": 0.3, "b": 0.7})
+    counts = {key: len(parse_cpus(one["cpuset"]))
+              for key, one in settings_of(Mode.CORES, found, "0-7").items()}  # fmt: skip
+    assert counts == {"a": 3, "b": 5}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.shared_hosts import host, job
 
-from dltools.plan.realisation.mode import Mode, RealisationOptions, choose_mode
+from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions, choose_mode
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,8 @@ def test_the_default_looks_at_threads_and_cores(
 def test_beside_serving_containers_the_default_is_weight() -> None:
     jobs = [job("a", 4), job("b", 4), job("s", 4, dltools_qoe="0.1")]
     assert choose_mode(RealisationOptions(), host(*jobs)).mode is Mode.WEIGHT
+
+
+def test_a_mode_that_is_asked_for_is_taken() -> None:
+    options = RealisationOptions(Mode.ROTATE, quantum_s=3.0)
+    assert choose_mode(options, host(job("a"))) == ModeChoice(Mode.ROTATE, "as asked", 3.0)

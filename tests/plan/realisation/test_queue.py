@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.queue import TURN_S, Queue, patience_s
+from dltools.plan.realisation.queue import TURN_S, Queue, QueuePosition, patience_s
 from dltools.plan.realisation.realise import realise
 from dltools.plan.state import load_queue, save_queue
 
@@ -34,6 +34,30 @@ def test_equal_jobs_are_sorted_by_their_turns() -> None:
     queue = queue.moved("b", "ac", (), "b", 3, TURN)
     after = sorted("abc", key=lambda run_id: queue.turn(run_id, 2 * TURN))
     assert after == ["c", "a", "b"]  # c has waited since 0, a since one turn, b has had it
+
+
+def test_new_jobs_go_first_then_jobs_in_a_turn_waiting_jobs_and_jobs_that_had_a_turn() -> None:
+    positions = {
+        "in its turn": QueuePosition(True, 98 * S), "waits": QueuePosition(False, 50 * S),
+        "waits longest": QueuePosition(False, 20 * S), "had a turn": QueuePosition(True, 90 * S),
+        "had one long ago": QueuePosition(True, 80 * S),
+    }  # fmt: skip
+    queue = Queue(positions)
+    mixed = ["had a turn", "waits", "new", "had one long ago", "waits longest", "in its turn"]
+    order = ["new", "in its turn", "waits longest", "waits", "had a turn", "had one long ago"]
+    assert sorted(mixed, key=lambda run_id: queue.turn(run_id, 100 * S)) == order
+
+
+def test_a_turn_ends_after_5_s_less_a_twentieth() -> None:
+    queue = Queue({"a": QueuePosition(True, 0), "b": QueuePosition(False, 0)})
+    end = round(4.75 * S)
+    for now, order in ((end - 1, ["a", "b"]), (end, ["b", "a"])):
+        assert sorted("ab", key=lambda run_id, now=now: queue.turn(run_id, now)) == order
+
+
+def test_a_queue_is_due_at_its_time_and_not_before() -> None:
+    assert [Queue(due=10).is_due(now) for now in (9, 10, 11)] == [False, True, True]
+    assert not Queue().is_due(10**15)
 
 
 @pytest.mark.parametrize(("seconds", "urgent"), [(56.9, []), (57.0, ["b", "c"])])

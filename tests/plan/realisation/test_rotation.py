@@ -28,3 +28,10 @@ def test_no_turn_is_shorter_than_a_tenth_of_the_quantum() -> None:
 
 def test_no_job_takes_turns_where_all_fit() -> None:
     assert settings_of(Mode.ROTATE, host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5})) == {}
+
+
+def test_turns_are_in_proportion_to_the_shares_of_those_that_take_turns() -> None:
+    # 0.4 of 0.5 of two turns of 2 s.
+    jobs = [job("a", 2), job("b", 2)]
+    found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.4, "b": 0.1}))
+    assert [found[name]["turn_s"] for name in "ab"] == [3.2, 0.8]
