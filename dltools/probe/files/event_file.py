@@ -58,11 +58,6 @@ class EventFile:
         return found
 
 
-def read(data: bytes) -> Iterator[Scalar]:
-    """Yield the scalars of an event file's whole records."""
-    yield from EventFile().feed(data)
-
-
 def _scalars(event: bytes) -> list[Scalar]:
     try:
         wall_time, step, summary = 0.0, 0, b""
