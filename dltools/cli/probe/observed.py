@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dltools.labels import METRIC, OBJECTIVE
+from dltools.labels import METRIC, OBJECTIVE, parse_labels
 from dltools.observations import metric_names
 
 Row = Mapping[str, Any]
@@ -81,5 +80,5 @@ class ObservedHost:
         if key not in present:
             container.before = container.row or None
         container.row = row
-        container.labels = json.loads(row["labels"]) if row["labels"] else {}
+        container.labels = parse_labels(row["labels"])
         present[key] = container
