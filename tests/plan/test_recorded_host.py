@@ -122,6 +122,39 @@ def test_samples_recorded_at_once_are_those_recorded_one_by_one() -> None:
     assert fast.history == slow.history
 
 
+def test_each_container_has_its_own_limits_and_its_newest_name() -> None:
+    rows = [node(2), container(2, "a", 1.0, cpu_limit_cores=0.5),
+            container(2, "b", 1.0, cpu_limit_cores=1.0, container_name=None),
+            node(4), container(4, "a", 2.0, cpu_limit_cores=0.75, container_name="new"),
+            container(4, "b", 2.0, cpu_limit_cores=1.0, container_name=None)]  # fmt: skip
+    host = begin(new(), *rows)
+    read(host, 1)
+    containers = host.history.containers
+    assert [(one.name, one.cpus) for one in containers.values()] == [("a", 0.5), (B[:12], 1.0)]
+    read(host, 1)
+    assert [(one.name, one.cpus) for one in containers.values()] == [("new", 0.75), (B[:12], 1.0)]
+
+
+def test_samples_reached_are_recorded_before_other_containers_run_and_at_the_end() -> None:
+    rows = [*sample(2, "a"), *sample(4, "a", "b"), *sample(6, "a", "b")]
+    host = begin(new(Requirements(interval_s=10.0)), *rows, point(1, "a", 1.0), point(5, "a", 0.5))
+    for _ in range(3):
+        host.next_sample(labels_of)
+    a = host.history.containers[A]
+    assert [time for time, _ in a.samples] == [micros(2)]
+    host.end(all_complete=True)
+    assert losses(a)[-1] == 0.5
+    assert a.samples[-1] == (micros(6), 3.0)
+
+
+def test_at_the_end_of_a_table_containers_in_no_round_keep_their_newest_sample() -> None:
+    host = begin(new(), *sample(2, "a"), *sample(4, "a"), *sample(6, "a"))
+    read(host, 3)
+    assert len(host.history.containers[A].samples) == 3
+    host.end(all_complete=True)
+    assert host.history.containers[A].samples == [(micros(6), 3.0)]
+
+
 # Containers that come, leave and restart
 
 
@@ -168,6 +201,29 @@ def test_the_first_progress_of_a_job_is_an_event() -> None:
         uneventful.append(host.is_next_uneventful())
         read(host, 1)
     assert uneventful == [False, True, False, True]
+
+
+def test_the_first_progress_is_an_event_at_its_very_time_and_in_a_later_table() -> None:
+    host = begin(new(), *sample(2, "a", started_at=at(2)), *sample(4, "a", started_at=at(2)))
+    read(host, 1)
+    host.end(all_complete=False)
+    begin(host, *sample(6, "a", started_at=at(2)), *sample(8, "a", started_at=at(2)),
+          point(1, "a", 9.0), point(6, "a", 1.0))  # fmt: skip
+    uneventful = []
+    for _ in range(3):
+        uneventful.append(host.is_next_uneventful())
+        read(host, 1)
+    assert uneventful == [True, False, True]  # the point at 1 s is of an earlier run
+    assert losses(host.history.containers[A]) == [1.0]
+
+
+def test_a_point_at_the_start_of_a_container_is_its_own() -> None:
+    rows = [*sample(2, "a", started_at=at(3)), *sample(4, "a", started_at=at(3))]
+    host = begin(new(), *rows, point(3, "a", 1.0))
+    read(host, 1)
+    assert not host.is_next_uneventful()
+    read(host, 1)
+    assert losses(host.history.containers[A]) == [1.0]
 
 
 @pytest.mark.parametrize("looks_at_targets", [True, False])
