@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dltools.sim.workload import Job, Workload
 
 
-def completions(workload: Workload, works: Sequence[float] | None = None) -> float:
+def mean_completion(workload: Workload, works: Sequence[float] | None = None) -> float:
     """Return the least mean of completion times (s) of a workload's trainings; `works` instead of
     their own, such as those to a target."""
     jobs = [job for job in workload.jobs if not job.serves]
@@ -25,13 +25,15 @@ def completions(workload: Workload, works: Sequence[float] | None = None) -> flo
         [(job.arrival, work) for job, work in zip(jobs, asked, strict=True)],
         math.fsum(host.cpus for host in workload.hosts),
     )
-    alone = [_alone(job, workload, work) for job, work in zip(jobs, asked, strict=True)]
+    alone = [
+        _full_speed_seconds(job, workload, work) for job, work in zip(jobs, asked, strict=True)
+    ]
     return max(pooled, math.fsum(alone) / len(jobs))
 
 
-def alone(job: Job, workload: Workload) -> float:
+def seconds_alone(job: Job, workload: Workload) -> float:
     """Return the seconds that a training takes alone on the largest host."""
-    return job.startup + _alone(job, workload, job.work)
+    return job.startup + _full_speed_seconds(job, workload, job.work)
 
 
 def makespan(workload: Workload) -> float:
@@ -43,11 +45,11 @@ def makespan(workload: Workload) -> float:
     end, clock = 0.0, 0.0
     for job in trainings:
         clock = max(clock, job.arrival) + job.work / speed
-        end = max(end, clock, job.arrival + alone(job, workload))
+        end = max(end, clock, job.arrival + seconds_alone(job, workload))
     return end - trainings[0].arrival
 
 
-def _alone(job: Job, workload: Workload, work: float) -> float:
+def _full_speed_seconds(job: Job, workload: Workload, work: float) -> float:
     return work / min(float(job.threads), max(host.cpus for host in workload.hosts))
 
 

@@ -76,7 +76,7 @@ class Simulation:
         for host in self._hosts.values() if self._observer else ():
             self._agenda.add(0.0, Observation(host))
         while (time := self._agenda.next_time) is not None and time <= until:
-            self._happen(*self._agenda.pop())
+            self._handle(*self._agenda.pop())
         return [
             self._results.get(job.name) or JobResult(job.name, "", job.arrival)
             for job in self._jobs
@@ -84,7 +84,7 @@ class Simulation:
 
     # Events
 
-    def _happen(self, now: float, event: Event) -> None:
+    def _handle(self, now: float, event: Event) -> None:
         if isinstance(event, Wake) and event.version != event.host.version:
             return  # something has happened there since
         self.events += 1

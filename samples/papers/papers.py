@@ -94,19 +94,19 @@ def _first(workload: Workload, base: Results) -> float:
             if job.first is None or (job.reported(epoch) <= job.first) == falling
         )  # fmt: skip
         works.append(job.work * next(epochs, job.epochs) / job.epochs)
-    return lower_bound.completions(workload, works) / summarise(base).time_to_first
+    return lower_bound.mean_completion(workload, works) / summarise(base).time_to_first
 
 
 MEASURES = {
     one.name: one
     for one in (
         Measure("best single job", _single,
-                lambda w, base: min(lower_bound.alone(job, w) / (r.completion or 1.0)
+                lambda w, base: min(lower_bound.seconds_alone(job, w) / (r.completion or 1.0)
                                     for job, r in zip(w.jobs, base, strict=True))),
         Measure("makespan", _ratio("makespan"),
                 lambda w, base: lower_bound.makespan(w) / summarise(base).makespan),
         Measure("mean completion", _ratio("mean_completion"),
-                lambda w, base: lower_bound.completions(w) / summarise(base).mean_completion),
+                lambda w, base: lower_bound.mean_completion(w) / summarise(base).mean_completion),
         Measure("mean time to first target", _ratio("time_to_first"), _first),
         Measure("satisfied models", _ratio("satisfied"),
                 lambda w, base: len(w.jobs) / summarise(base).satisfied, more=True),

@@ -25,20 +25,20 @@ def test_shortest_remaining_time_first_by_hand() -> None:
     # a of 5 from 0; b of 1 from 1 goes before it: b ends at 2, a at 6. c of 2 from 10 ends at 12.
     jobs = [Job("a", work=5.0), Job("b", 1.0, work=1.0), Job("c", 10.0, work=2.0)]
     found = workload_of(jobs, ONE, "x")
-    assert lower_bound.completions(found) == pytest.approx((6 + 1 + 2) / 3)
+    assert lower_bound.mean_completion(found) == pytest.approx((6 + 1 + 2) / 3)
     assert lower_bound.makespan(found) == pytest.approx(12.0)
 
 
 def test_no_job_is_faster_than_its_threads() -> None:
     found = workload_of([Job("a", work=8.0), Job("b", work=8.0)], (HostSpec("n", 8.0),), "x")
-    assert lower_bound.completions(found) == pytest.approx(8.0)
+    assert lower_bound.mean_completion(found) == pytest.approx(8.0)
     assert lower_bound.makespan(found) == pytest.approx(8.0)
-    assert lower_bound.alone(found.jobs[0], found) == pytest.approx(8.0)
+    assert lower_bound.seconds_alone(found.jobs[0], found) == pytest.approx(8.0)
 
 
 def test_without_trainings_there_is_nothing_to_bound() -> None:
     found = workload_of([Job("s", request=0.1, duration=10.0)], ONE, "x")
-    assert math.isnan(lower_bound.completions(found))
+    assert math.isnan(lower_bound.mean_completion(found))
     assert math.isnan(lower_bound.makespan(found))
 
 
@@ -58,9 +58,9 @@ def test_nobody_beats_the_bounds(name: str, mode: Mode, seed: int, nodes: int) -
     )
     results = made.run()
     summary = summarise(results)
-    assert summary.mean_completion >= lower_bound.completions(found) * (1 - 1e-9)
+    assert summary.mean_completion >= lower_bound.mean_completion(found) * (1 - 1e-9)
     assert summary.makespan >= lower_bound.makespan(found) * (1 - 1e-9)
     by_name = {job.name: job for job in found.jobs}
     for one in results:
         assert one.completion is not None
-        assert one.completion >= lower_bound.alone(by_name[one.name], found) * (1 - 1e-9)
+        assert one.completion >= lower_bound.seconds_alone(by_name[one.name], found) * (1 - 1e-9)
