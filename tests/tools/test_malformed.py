@@ -58,11 +58,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("dl-sim empty.toml", DATA, "empty.toml: no jobs"),
         ("dl-sim node.toml", DATA, "node.toml: node a: cpus is missing"),
-        ("dl-sim work.toml", DATA, "work.toml: job j: work is a finite number of reason"),
-        ("dl-sim epochs.toml", DATA, "epochs.toml: job j: epochs is at most 1,000,000"),
-        ("dl-sim digits.toml", DATA, "digits.toml: job j: work is a finite number of reason"),
+        ("dl-sim work.toml", DATA, "work.toml: job j: work must be a finite number"),
+        ("dl-sim epochs.toml", DATA, "epochs.toml: job j: epochs must be at most 1000000"),
+        ("dl-sim digits.toml", DATA, "digits.toml: job j: work must be a finite number"),
         ("dl-sim more-digits.toml", DATA, "more-digits.toml: Exceeds the limit"),
-        ("dl-sim --generate fixed:9999999", CONFIG, "N from 1 to 1,000,000"),
+        ("dl-sim --generate fixed:9999999", CONFIG, "N is between 1 and 1000000"),
         (f"dl-sim {ZERO}", DATA, f"{ZERO}: more than 64 MiB: is it the right input?"),
         (f"dl-sim --trace philly:{ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
         (f"dl-sim --from {ZERO}", DATA, f"{ZERO}: not dltools observations"),
@@ -98,8 +98,8 @@ def test_one_line_says_what_is_wrong(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("dl-sim --generate fixed:3 work.toml", "instead of a FILE"),
-        ("dl-sim --from rec work.toml", "instead of a FILE"),
+        ("dl-sim --generate fixed:3 work.toml", "replace FILE: give only one of them"),
+        ("dl-sim --from rec work.toml", "replace FILE: give only one of them"),
         ("dl-sim --generate fixed:3 --gap 99999999999999d", "longer than thirty years"),
         ("dl-probe -i 99999999999999d", "longer than thirty years"),
         ("dl-probe --from-log a.log --start 0001-01-01T00:00+14:00", "end of the calendar"),
@@ -135,14 +135,14 @@ def test_a_number_of_cpus_that_is_none_is_told_once(tool: Tools, count: float) -
 
 
 @pytest.mark.parametrize("id_", ["a/b", "../containers/json", "", ".", "..", "a?b", "a b"])
-def test_an_id_that_is_none_is_gone(tool: Tools, engine: object, id_: str) -> None:
+def test_an_id_of_no_container_is_gone(tool: Tools, engine: object, id_: str) -> None:
     del engine
     records = [json.loads(line) for line in fake_engine.plan({"cpus": 0.5}).splitlines()]
     records[1] |= {"container": {"id": id_, "name": "x"}, "host": host(tool)}
     plan = b"\n".join(json.dumps(record).encode() for record in records)
     done = tool("dl-apply", input=plan)
     assert (done.returncode, done.stderr) == (Exit.RETRY, b"")
-    assert json.loads(done.stdout)["error"] == "gone"
+    assert json.loads(done.stdout)["error"] == "the container no longer exists"
 
 
 def host(tool: Tools) -> str:
