@@ -60,7 +60,7 @@ def _value(value: Any, type_: str, where: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(f"{where} must be a number, not {value!r}")
     if not abs(value) < _LARGEST_NUMBER:
-        raise DataError(f"{where} must be a finite number, not {str(value)[:20]}")
+        raise DataError(f"{where} must be between -1e300 and 1e300, not {str(value)[:20]}")
     if type_ != "int":
         return float(value)
     if value != int(value):

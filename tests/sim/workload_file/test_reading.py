@@ -33,7 +33,7 @@ from dltools.sim.workload_file.reading import read_workload
         ("[[job]]\nspin = 2", "f: job 1: spin must be between 0 and 1"),
         ("[[job]]\nrequest = 1", "f: job 1: a serving job needs a duration in seconds"),
         ("[[job]]\nwork = 'x'", "f: job 1: work must be a number, not 'x'"),
-        ("[[job]]\nwork = inf", "f: job 1: work must be a finite number, not inf"),
+        ("[[job]]\nwork = inf", "f: job 1: work must be between -1e300 and 1e300, not inf"),
         ("[[job]]\nthreads = 1.5", "f: job 1: threads must be a whole number, not 1.5"),
         ("[[job]]\nname = ''", "f: job : name must be text, not ''"),
         ("[[job]]\ncurve = 3", "f: job 1: curve must be a table"),
