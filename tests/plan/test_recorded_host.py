@@ -2,63 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from helpers.observed_rows import BEGUN, at, container, job_id, node, point
+from helpers.observed_rows import BEGUN, at, container, node, point
+from helpers.recorded_hosts import A, B, begin, labels_of, losses, micros, new, read, sample
 
-from dltools.labels import parse_labels
-from dltools.observations.samples_by_host import samples_by_host, table_chunks
-from dltools.observations.table import Row, to_table
-from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Allocation, Requirements
-from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.queue import Queue
-from dltools.plan.recorded_host import RecordedHost
 
-A, B = job_id("a"), job_id("b")
 TARGETS = '{"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.final": "0.1"}'
-
-
-def micros(seconds: float) -> int:
-    return round((at(seconds).timestamp()) * 1e6)
-
-
-def labels_of(name: str, text: str | None) -> dict[str, str]:  # noqa: ARG001
-    return parse_labels(text)
-
-
-def new(required: Requirements | None = None) -> RecordedHost:
-    return RecordedHost(HostHistory("node"), required or Requirements())
-
-
-def begin(host: RecordedHost, *rows: Row) -> RecordedHost:
-    """Give a host the samples of a table, behind what earlier tables have left."""
-    (table,) = table_chunks(to_table(sorted(rows, key=lambda row: row["time"])))
-    history = host.history
-    found = samples_by_host(
-        table, {history.name: host.remainder}, {history.name: history.sampled_at}
-    )
-    host.begin(found["node"])
-    return host
-
-
-def read(host: RecordedHost, count: int) -> bool:
-    """Read samples and record each; tell whether a target was met at one of them."""
-    met = False
-    for _ in range(count):
-        host.next_sample(labels_of)
-        met |= host.record()
-    return met
-
-
-def sample(seconds: float, *names: str, **more: Any) -> list[Row]:
-    """A sample of jobs that have used half a core."""
-    return [node(seconds)] + [container(seconds, name, seconds / 2, **more) for name in names]
-
-
-def losses(one: ContainerHistory) -> list[float]:
-    return one.metrics["loss"].values if "loss" in one.metrics else []
 
 
 # Filling the history

@@ -1,0 +1,58 @@
+"""Hosts that are read from observations, sample by sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helpers.observed_rows import at, container, job_id, node
+
+from dltools.labels import parse_labels
+from dltools.observations.samples_by_host import samples_by_host, table_chunks
+from dltools.observations.table import Row, to_table
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.base import Requirements
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.recorded_host import RecordedHost
+
+A, B = job_id("a"), job_id("b")
+
+
+def micros(seconds: float) -> int:
+    return round((at(seconds).timestamp()) * 1e6)
+
+
+def labels_of(name: str, text: str | None) -> dict[str, str]:  # noqa: ARG001
+    return parse_labels(text)
+
+
+def new(required: Requirements | None = None) -> RecordedHost:
+    return RecordedHost(HostHistory("node"), required or Requirements())
+
+
+def begin(host: RecordedHost, *rows: Row) -> RecordedHost:
+    """Give a host the samples of a table, behind what earlier tables have left."""
+    (table,) = table_chunks(to_table(sorted(rows, key=lambda row: row["time"])))
+    history = host.history
+    found = samples_by_host(
+        table, {history.name: host.remainder}, {history.name: history.sampled_at}
+    )
+    host.begin(found["node"])
+    return host
+
+
+def read(host: RecordedHost, count: int) -> bool:
+    """Read samples and record each; tell whether a target was met at one of them."""
+    met = False
+    for _ in range(count):
+        host.next_sample(labels_of)
+        met |= host.record()
+    return met
+
+
+def sample(seconds: float, *names: str, **more: Any) -> list[Row]:
+    """A sample of jobs that have used half a core."""
+    return [node(seconds)] + [container(seconds, name, seconds / 2, **more) for name in names]
+
+
+def losses(one: ContainerHistory) -> list[float]:
+    return one.metrics["loss"].values if "loss" in one.metrics else []
