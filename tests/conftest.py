@@ -16,6 +16,7 @@ from helpers.tools import QUICK, Tools
 
 from dltools.engine.containers import Engine
 from dltools.errors import DltoolsError
+from dltools.observations.formats.base import Format
 
 ENGINE_TESTS = Path(__file__).parent / "real_engine"
 
@@ -46,6 +47,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         needs_engine = "engine" in getattr(item, "fixturenames", ())
         if needs_engine or item.path.is_relative_to(ENGINE_TESTS):
             item.add_marker(pytest.mark.engine)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Call formats of observations by their names."""
+    return val.name if isinstance(val, Format) else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

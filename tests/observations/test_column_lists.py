@@ -6,6 +6,7 @@ import math
 
 import pyarrow as pa
 import pytest
+from helpers.examples import examples
 from helpers.strategies import tables
 from hypothesis import given
 
@@ -17,6 +18,7 @@ NAMES = {
 }
 
 
+@examples(20)
 @given(table=tables(max_rows=8))
 def test_every_column_is_as_arrow_converts_it(table: pa.Table) -> None:
     for part in (table, table.slice(1), pa.concat_tables([table, table]).unify_dictionaries()):
