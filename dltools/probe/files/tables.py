@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from dltools.inputs import LineSplitter
 from dltools.probe.progress.base import Point, report
-from dltools.probe.progress.jsonlines import Log as JsonLog
+from dltools.probe.progress.families.jsonlines import Log as JsonLog
 
 
 class Timed(NamedTuple):

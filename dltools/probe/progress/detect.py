@@ -13,8 +13,7 @@ FAMILIES: tuple[str, ...] = (
     "mxnet", "caffe", "boosting", "espnet", "speechbrain", "kaldi", "baselines", "chainer", "cntk",
     "tqdm", "jsonlines", "logfmt", "latency",
 )  # fmt: skip
-"""Modules of this package, each with one class `Log`; among those that claim a line the first
-counts."""
+"""Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""
 
 _ENOUGH = 20
 """Lines with points after which the families seen so far are kept."""
@@ -80,5 +79,5 @@ class Automatic:
 
 
 def _make(name: str) -> Family:
-    made: Family = import_module(f"dltools.probe.progress.{name}").Log()
+    made: Family = import_module(f"dltools.probe.progress.families.{name}").Log()
     return made

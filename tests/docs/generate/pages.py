@@ -103,7 +103,7 @@ def _policies(policies: Iterable[Policy]) -> str:
 
 def _family(name: str) -> str:
     """Return what the docstring of a family says, up to its first sentence or example."""
-    text = import_module(f"dltools.probe.progress.{name}").__doc__ or ""
+    text = import_module(f"dltools.probe.progress.families.{name}").__doc__ or ""
     return f".It {name}\n{escaped(re.split(r': `|[.](?: |$)', text, maxsplit=1, flags=re.M)[0])}"
 
 

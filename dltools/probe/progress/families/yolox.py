@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report
-from dltools.probe.progress.detectron import summary
+from dltools.probe.progress.families.detectron import summary
 
 _HEAD = Regex(r"\bepoch: (\d{1,9})/\d+, iter: (\d{1,18})/\d+, ")
 _PAIR = Regex(rf"\b(\w+): ({PLAIN_NUMBER})(?=,|$)")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dltools.probe.progress import tqdm
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, number, report
+from dltools.probe.progress.families import tqdm
 
 _REACHED = Regex(
     rf"Epoch (\d+), global step (\d+): '?([\w/.-]+?)'? reached ({PLAIN_NUMBER}) \(best"

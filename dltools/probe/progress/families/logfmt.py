@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report, whole
-from dltools.probe.progress.jsonlines import is_known
+from dltools.probe.progress.families.jsonlines import is_known
 
 _PAIR = Regex(rf'(?:^|(?<=\s))([A-Za-z_][\w./-]*)=(?:"({PLAIN_NUMBER})"|({PLAIN_NUMBER})(?=\s|$)|)')
 _VALUE = r'(?>"[^"]*"(?=\s|$)|\S*)'  # atomic: a quoted value can be read one way only

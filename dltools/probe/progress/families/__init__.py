@@ -1,0 +1,1 @@
+"""Families of log formats, one file each. A family is a module with a class `Log`."""
