@@ -1,4 +1,4 @@
-"""Tables that fit the screen: names give way, numbers never."""
+"""Tables that fit the screen: names are shortened, numbers never."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dltools.text import printable
 _NAME, _SHORT_NAME = 12, 6
 """Columns to which names shrink: before values go onto two lines, and after."""
 _TEXT = 24
-"""Columns that a text for reading keeps as long as names and values can give way."""
+"""Columns that sentences keep as long as names and values can be narrower."""
 _LONGEST_WORD = 30
 
 _BREAKS = {"left": r"(?<=,) ", "right": r"(?<=,) | (?=\(\d+\.)", "wrap": r" "}
-"""Where a cell may go on in its next line: between settings, before a ratio, between words."""
+"""Where a line of a cell may end, by look: between settings, before a ratio, between words."""
 
 
 @dataclass(slots=True)
@@ -34,8 +34,8 @@ class _Column:
         return max(map(cell_len, (self.header, *self.cells)))
 
     def least(self, look: str, width: int = 0) -> int:
-        """Return how narrow it can be if the columns of a look give way, to `width` or what their
-        pieces need."""
+        """Return the least width when the columns of a look are narrowed: `width`, or that of their
+        longest piece."""
         if self.look != look:
             return self.natural
         pieces = [self.header] if look != "name" else []
@@ -49,15 +49,15 @@ class _Column:
 
 _STEPS = ((3, "wrap", _TEXT), (3, "name", _NAME), (2, "", 0), (2, "right", 0), (2, "left", 0),
           (2, "name", _SHORT_NAME), (2, "wrap", 0))  # fmt: skip
-"""What gives way in which order: the gap between columns, then a look and how far."""
+"""The order in which a table is narrowed: the gap between columns, a look, and its least width."""
 
 
 class FittedTable(Table):
-    """A table of texts with columns of a header and a look: "name" and the first one give way;
-    "right" are numbers, and "left" are words and settings, which are never cut but may go on in a
-    next line between two of them; "wrap" are sentences.
+    """A table of texts that is as narrow as the screen; each column has a header and a look.
 
-    What does not fit beside each other even so goes into further tables below the first.
+    Looks: "name" (as the first column) is shortened; "right", numbers, and "left", words and
+    settings, are never shortened, but a line may end between two of them; "wrap" are sentences.
+    Columns that still do not fit beside each other go into further tables below the first.
     """
 
     def __init__(self, *columns: tuple[str, str]) -> None:
@@ -68,7 +68,7 @@ class FittedTable(Table):
             self.add_column(header)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the table, or tables, for the width there is."""
+        """Yield the table or tables that fit the width."""
         del console
         columns = [
             _Column(str(column.header), look, [printable(str(cell)) for cell in column.cells])
@@ -96,7 +96,7 @@ class FittedTable(Table):
 
 
 def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
-    """Yield columns that fit beside each other; those that say what a row is about come again."""
+    """Yield columns that fit beside each other; the columns that name a row are repeated."""
     if _fits(columns, width):
         yield list(columns)
         return
@@ -126,7 +126,7 @@ def _sum(widths: Sequence[int], gap: int) -> int:
 
 
 def _widths(columns: Sequence[_Column], width: int) -> tuple[list[int], int]:
-    """Return how wide columns are and the gap between them; the least where nothing fits."""
+    """Return the widths of columns and the gap between them; the least where nothing fits."""
     widths, gap = [column.natural for column in columns], _STEPS[0][0]
     for gap, look, least in _STEPS:
         floors = [column.least(look, least) for column in columns]
@@ -139,7 +139,7 @@ def _widths(columns: Sequence[_Column], width: int) -> tuple[list[int], int]:
 
 
 def _broken(column: _Column, width: int) -> list[str]:
-    """Return the cells of a column with line ends where its values may be parted."""
+    """Return the cells of a column with line ends that fit a width."""
     if column.look not in ("left", "right"):
         return column.cells
     return [_lines(re.split(_BREAKS[column.look], cell), width) for cell in column.cells]

@@ -19,19 +19,19 @@ _UNKNOWN = object()
 
 
 def clip(name: str, width: int) -> str:
-    """Return a name made printable, cut to a width."""
+    """Return a name made printable and cut to a width."""
     text = printable(name)
     return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)) + "…"
 
 
 def listed_cpus(rows: Iterable[Mapping[str, Any]]) -> int:
-    """Return how many CPUs the lists of containers hold together."""
+    """Return how many CPUs are in the CPU lists of containers."""
     return len(parse_cpus(union_of_cpus(None, (row.get("cpuset") for row in rows)) or ""))
 
 
 def limits(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
-    """Return what holds a container: 0.5, weight 10, CPUs 0-1, paused; - for one that nothing
-    holds. Its node has so many `cpus`, and its neighbours' lists hold so many."""
+    """Return the limits of a container, such as "0.5", "weight 10, CPUs 0-1" or "paused"; "-" for
+    none. Its host has `cpus`, of which `listed` are in the CPU lists of its containers."""
     quota, weight, cpuset = row["cpu_limit_cores"], row.get("cpu_weight"), row.get("cpuset")
     words = ["paused"] if row["state"] == "paused" else []
     if row.get("turn_seconds"):
@@ -46,7 +46,8 @@ def limits(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
 
 
 def cpu_use(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
-    """Return the cores that a row's subject has used since the row before, else since its start."""
+    """Return the cores that a container or host has used since the row before, else since its
+    start."""
     used, start = row["cpu_seconds"], row.get("started_at")
     if used is None:
         return "-"
@@ -62,10 +63,10 @@ def size(count: int | None) -> str:
 
 
 def settings_in_words(settings: Settings, named: Iterable[str] = (), *, whole: bool = True) -> str:
-    """Return settings as people say them: 1.5 cpus, weight 300, paused.
+    """Return settings in words: "1.5 cpus, weight 300, paused".
 
-    Defaults are left out, but of those that are `named`; "no limit" is said where nothing else is
-    to be said of the `whole` of a container's settings.
+    Defaults are left out, except those of settings that are `named`. `whole`: these are all
+    settings of a container, so "no limit" stands for defaults only.
     """
     words = [str(settings["state"])] if settings.get("state", "running") != "running" else []
     if settings.get("turn_s"):
