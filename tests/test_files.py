@@ -246,7 +246,7 @@ def test_a_child_does_not_inherit_a_lock(tmp_path: Path) -> None:
         child.communicate()
 
 
-def test_locks_of_different_files_do_not_meet(tmp_path: Path) -> None:
+def test_locks_of_different_files_are_independent(tmp_path: Path) -> None:
     with locked(tmp_path / "a", "test"):
         assert not is_free(tmp_path / "a")
         assert is_free(tmp_path / "b")

@@ -38,7 +38,7 @@ def test_a_container_s_labels_are_told_once() -> None:
     assert [said[:2] for said in made.of_labels(joined)] == ["c:", "d:"]
 
 
-def test_names_that_match_nobody_are_told_once_and_only_where_somebody_was_seen() -> None:
+def test_patterns_that_match_no_container_are_told_once_after_one_was_seen() -> None:
     made = InputWarnings(["mlp-*", "cn", "job-1"])
     assert made.of_targets() == []
     made.of_labels(to_table(rows(0, "mlp-1", "cnn")))

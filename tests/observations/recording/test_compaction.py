@@ -56,7 +56,7 @@ def test_large_row_groups_zstd_and_split_floats(tmp_path: Path) -> None:
     assert "BYTE_STREAM_SPLIT" in column.encodings
 
 
-def test_a_foreign_file_stops_it_before_anything_is_removed(tmp_path: Path) -> None:
+def test_a_foreign_file_is_an_error_before_anything_is_removed(tmp_path: Path) -> None:
     made = recording(tmp_path)
     for _ in range(2):
         made.add([to_table([node(NOON)])], new_stem())
@@ -67,7 +67,7 @@ def test_a_foreign_file_stops_it_before_anything_is_removed(tmp_path: Path) -> N
     assert len(made.files()) == 3
 
 
-def test_two_compactions_do_not_meet(tmp_path: Path) -> None:
+def test_a_second_compaction_is_an_error_to_try_again(tmp_path: Path) -> None:
     made = recording(tmp_path)
     with locked(made.staging / "compaction.lock", "compaction"), pytest.raises(RetryError):
         compact(made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def test_a_name_sorts_by_time_and_is_unique() -> None:
     assert max(names[:2]) < names[2]
 
 
-def test_half_written_files_of_the_dead_are_removed(tmp_path: Path) -> None:
+def test_unfinished_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     made = recording(tmp_path)
     old, new = made.staging / "old.tmp", made.staging / "new.tmp"
     for file in (old, new):
@@ -107,7 +106,7 @@ def test_pandas_reads_it(tmp_path: Path) -> None:
     assert sorted(set(table["host"])) == ["h", "h0", "h1"]
 
 
-def test_nothing_of_staging_is_read_by_others(tmp_path: Path) -> None:
+def test_other_readers_do_not_read_the_staging_folder(tmp_path: Path) -> None:
     made = recorded(tmp_path)
     journal = Journal(made, 3600)
     journal.write(to_table([node(NOON)]))
@@ -115,9 +114,8 @@ def test_nothing_of_staging_is_read_by_others(tmp_path: Path) -> None:
     assert made.read().num_rows == 9
 
 
-def test_the_disk_is_not_littered(tmp_path: Path) -> None:
+def test_a_recorder_leaves_one_file(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "new", rotate_s=None, since_s=60)
     recorder.write(to_table([node(NOON)]))
     recorder.close()
     assert len(tree(tmp_path)) == 1
-    shutil.rmtree(tmp_path / "new")

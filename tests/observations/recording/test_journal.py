@@ -42,7 +42,7 @@ def test_a_journal_becomes_a_file_when_it_is_old(tmp_path: Path) -> None:
     assert made.read().num_rows == 3
 
 
-def test_a_living_recorders_journal_is_left_to_it(tmp_path: Path) -> None:
+def test_the_journal_of_a_running_recorder_is_not_touched(tmp_path: Path) -> None:
     made = recording(tmp_path)
     journal = Journal(made, 3600)
     journal.write(to_table([node(NOON)]))
@@ -98,7 +98,7 @@ def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_told_and_harms_nothing(small_disk: Path) -> None:
+def test_a_full_disk_is_an_error_and_harms_nothing(small_disk: Path) -> None:
     made = recording(small_disk)
     journal = Journal(made, 3600)
     written = 0
