@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dltools.cli.console import make_console
-from dltools.cli.data import for_screen
 from dltools.cli.formats import RecordFormat
+from dltools.cli.printable_output import printable_on_terminal
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import OnResult
@@ -31,7 +31,7 @@ class ResultsPrinter:
 
             shown.append(result)
             if not self._is_table:
-                sys.stdout.write(for_screen(dump_result(result)))
+                sys.stdout.write(printable_on_terminal(dump_result(result)))
                 sys.stdout.flush()
 
         try:

@@ -7,12 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.console import make_console
-from dltools.cli.data import for_screen
 from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.plan import settings
 from dltools.cli.plan.samples import Account, Samples, with_warnings
 from dltools.cli.plan.state_file import blaming_state, load_state, save_state
+from dltools.cli.printable_output import printable_on_terminal
 from dltools.cli.recordings import open_recording
 from dltools.observations.assumed_shares import assume_equal_shares
 from dltools.plan.policy.base import classes_of
@@ -107,7 +107,7 @@ class _Session:
         may_be_last = is_last or (self._samples.is_live and not self._request.plans_every_sample)
         has_state = self._request.prints_state and may_be_last and not sys.stdout.isatty()
         plan = self._planner.plan(self._account.to_json(), pending=pending, state=has_state)
-        sys.stdout.write(for_screen(dump_plan(plan)))
+        sys.stdout.write(printable_on_terminal(dump_plan(plan)))
         sys.stdout.flush()
 
     def _print_table(self, *, pending: bool) -> None:

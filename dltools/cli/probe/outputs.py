@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING
 
 from dltools.cli import destinations
 from dltools.cli.console import make_console
-from dltools.cli.data import on_screen
 from dltools.cli.exits import print_message
 from dltools.cli.observation_formats import ObservationFormat
+from dltools.cli.printable_output import printable_file
 from dltools.cli.probe.formats import is_directory
 from dltools.observations.formats.registry import get_format
 
@@ -78,7 +78,7 @@ def _is_live() -> bool:
 def _writer(format_: ObservationFormat, out: IO[bytes]) -> Writer:
     if format_ is ObservationFormat.TABLE:
         return _TableWriter(out)
-    return get_format(format_).writer(on_screen(out))  # type: ignore[arg-type]
+    return get_format(format_).writer(printable_file(out))  # type: ignore[arg-type]
 
 
 def _to_stdout(format_: ObservationFormat) -> Iterator[Writer]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools.cli import destinations
-from dltools.cli.data import on_screen
+from dltools.cli.printable_output import printable_file
 from dltools.cli.report import pages, tables
 from dltools.cli.report.formats import ReportFormat
 from dltools.cli.report.inputs import load_runs
@@ -53,5 +53,5 @@ def _write(data: bytes, format_: ReportFormat, output: Path | None) -> None:
     stdout = nullcontext(sys.stdout.buffer)
     with stdout if output is None else destinations.output_file(output) as out:
         # A table has colours, and its texts have been made printable already.
-        (out if format_ is ReportFormat.TABLE else on_screen(out)).write(data)
+        (out if format_ is ReportFormat.TABLE else printable_file(out)).write(data)
         out.flush()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.console import make_console
-from dltools.cli.records import records
+from dltools.cli.row_formats import to_csv, to_jsonl
 
 if TYPE_CHECKING:
     from dltools.cli.report.request import Request
@@ -36,12 +36,12 @@ def markdown(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
 
 def csv(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     """Return CSV."""
-    return records(_rows(runs, baseline, request), as_csv=True).encode()
+    return to_csv(_rows(runs, baseline, request)).encode()
 
 
 def jsonl(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     """Return JSON Lines."""
-    return records(_rows(runs, baseline, request), as_csv=False).encode()
+    return to_jsonl(_rows(runs, baseline, request)).encode()
 
 
 def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.cli import destinations, formats
 from dltools.cli.console import make_console
-from dltools.cli.data import for_screen
 from dltools.cli.formats import RowFormat
 from dltools.cli.observation_formats import WHOLE, ObservationFormat, suffixes
-from dltools.cli.records import records
+from dltools.cli.printable_output import printable_on_terminal
+from dltools.cli.row_formats import to_csv, to_jsonl
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
 from dltools.errors import ConfigError, DataError
@@ -100,7 +100,8 @@ def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any
 
 def _print(rows: Sequence[Mapping[str, Any]], format_: RowFormat) -> None:
     if format_ is not RowFormat.TABLE:
-        sys.stdout.write(for_screen(records(rows, as_csv=format_ is RowFormat.CSV)))
+        text = to_csv(rows) if format_ is RowFormat.CSV else to_jsonl(rows)
+        sys.stdout.write(printable_on_terminal(text))
         return
     from dltools.cli.runs_table import runs_table
 

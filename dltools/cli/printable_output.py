@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
 
-def for_screen(text: str) -> str:
+def printable_on_terminal(text: str) -> str:
     """Return data for standard output; on a terminal, with control characters made printable."""
     return printable_lines(text) if sys.stdout.isatty() else text
 
 
-def on_screen(file: IO[bytes]) -> IO[bytes]:
+def printable_file(file: IO[bytes]) -> IO[bytes]:
     """Return a file to write data to; one on a terminal makes control characters printable."""
     return _Printable(file) if file.isatty() else file  # type: ignore[return-value]
 
