@@ -1,7 +1,7 @@
 """Name and value pairs: `Loss: 0.52 Time: 12.1`, `val_acc=0.9`, `step 400: train loss 3.32`.
 
-The first is the line that FlowCon's authors have their jobs print. This is the last resort, for
-logs of no known family: only names that are well known count.
+The jobs of FlowCon's authors print the first of these lines. This extractor is the last resort, for
+logs of no known family: only well-known names count.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EPOCH = Regex(rf"(?<![\w-])epoch{_COUNT}(\d+(?:\.\d+)?)", re.IGNORECASE)
 
 _HINTS = ("loss", "acc", "err", "ppl", "perp", "rew", "map", "mse", "mae", "f1", "auc", "bleu",
           "iou", "wer")  # fmt: skip
-"""Without one of these no name can be there: found in a tenth of the expression's time."""
+"""A line without any of these has no such name; to look for them takes a tenth of the time."""
 
 _PLAIN = {"average": "", "avg": "", "mean": ""}
 
@@ -42,7 +42,7 @@ class Named:
     partial = False
 
     def points(self, line: str) -> list[Point]:
-        """Return one point a name; of a name that comes twice, the first."""
+        """Return one point for each name; if a name comes twice, the first one."""
         lower = line.lower()
         for hint in _HINTS:
             if hint in lower:

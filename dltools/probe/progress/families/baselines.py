@@ -1,6 +1,6 @@
 """Reinforcement learning: Stable-Baselines3's boxes, CleanRL's lines.
 
-A box is a record: its metrics are given at its closing line.
+A box is a record: its closing line gives its metrics.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Log:
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Outside of a box."""
+        """No box is open."""
         self._box: dict[str, float] = {}
 
     def points(self, line: str) -> list[Point]:

@@ -1,7 +1,7 @@
 """Caffe: `Iteration 100, loss = 7.39`, `Train net output #0: loss = 87.3365 (...)`.
 
-`loss` is Caffe's smoothed loss; the nets' outputs are `train_` and `test_`, with the iteration of
-the line above. 87.3365, which is -log of the smallest float, is how Caffe prints divergence.
+`loss` is Caffe's smoothed loss. The outputs of the nets are `train_` and `test_`, with the
+iteration of the line above. Caffe prints divergence as 87.3365: -log of the smallest float.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _OUTPUT = Regex(rf"\]\s+(Train|Test) net output #\d+: ([\w/.-]+) = ({N})")
 
 
 class Log:
-    """A Caffe log. Time elapsed: the seconds since the last display, summed, in versions that
+    """A Caffe log. Time elapsed: the sum of the seconds since the last display, in versions that
     print them."""
 
     name: ClassVar[str] = "caffe"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first iteration."""
+        """No iteration has come yet."""
         self._step: int | None = None
         self._elapsed = 0.0
 

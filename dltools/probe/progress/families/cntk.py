@@ -20,13 +20,13 @@ _BATCH = Regex(
 
 
 class Log:
-    """A CNTK log. Time elapsed: the epochs', summed."""
+    """A CNTK log. Time elapsed: the sum of the epochs."""
 
     name: ClassVar[str] = "cntk"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first epoch."""
+        """No epoch has come yet."""
         self._elapsed = 0.0
         self._epoch = 1.0
 

@@ -14,13 +14,13 @@ _MAP = Regex(rf"mean average precision \(mAP@([\d.]+)\) = ({N})")
 
 
 class Log:
-    """A Darknet log: `loss` is the batch's, `avg_loss` the running mean. Time: the sum."""
+    """A Darknet log: `loss` is of the batch, `avg_loss` the running mean. Time: the sum."""
 
     name: ClassVar[str] = "darknet"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first batch."""
+        """No batch has come yet."""
         self._elapsed = 0.0
         self._step: int | None = None
 

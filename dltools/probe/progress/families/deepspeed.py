@@ -1,6 +1,6 @@
 """DeepSpeed and DeepSpeed-Chat: `steps: 10 loss: 0.69 iter time (s): ...`, PPO lines, evaluations.
 
-`Epoch 1/16 with loss 0.57` is an epoch's mean; `ppl: 2.01` an evaluation between epochs.
+`Epoch 1/16 with loss 0.57` is the mean of an epoch, `ppl: 2.01` an evaluation between epochs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Log:
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first epoch."""
+        """No epoch has come yet."""
         self._epoch: float | None = None
 
     def points(self, line: str) -> list[Point]:

@@ -1,8 +1,8 @@
 """Detectron2, maskrcnn-benchmark, COCO's summary; MetricLogger of torchvision, DETR and DeiT.
 
 `eta: 0:14:15  iter: 19  total_loss: 3.505  loss_cls: 1.285`; `loss: 1.27 (1.46)` is the value and,
-in parentheses, the mean so far; `Epoch: [0]  [ 0/65]  eta: ...  loss: 7.6 (7.6)`. COCO's summary,
-0 to 1; Detectron2's `copypaste` says the same again in percent, and counts where that is missing.
+in parentheses, the mean so far; `Epoch: [0]  [ 0/65]  eta: ...  loss: 7.6 (7.6)`. COCO's summary is
+from 0 to 1; Detectron2's `copypaste` repeats it in percent, and counts if the summary is missing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEPT = ("loss", "acc", "error", "grad_norm")
 def summary(line: str) -> list[tuple[str, str]]:
     """Return the main lines of COCO's summary as (name, value), 0 to 1; [] for any other line.
 
-    -1 says that there was nothing to find: no value.
+    -1 means that there was nothing to find: it is no value.
     """
     match = _COCO.search(line)
     if match is None or match[1] == "Recall" or match[2] == "0.75" or match[4].startswith("-"):
@@ -41,7 +41,7 @@ class Log:
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first iteration."""
+        """No iteration has come yet."""
         self._epoch: float | None = None
         self._step: int | None = None
         self._columns: list[str] = []

@@ -1,7 +1,7 @@
 """fairseq: simple lines, bars, JSON, hydra.
 
 It prints `| epoch 004 | loss 4.640 | ...`, and JSON after `train_inner`, `train` or `valid`.
-A subset of validation gives its own name in place of `valid` (`dev_other`), before each metric too.
+A subset of the validation has its own name (`dev_other`) instead of `valid`, also before metrics.
 """
 
 from __future__ import annotations

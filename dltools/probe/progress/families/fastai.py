@@ -14,7 +14,7 @@ class Log:
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the header."""
+        """No header has come yet."""
         self._names: list[str] = []
         self._elapsed = 0.0
 

@@ -1,7 +1,7 @@
 """Hugging Face Trainer and TRL: `{'loss': 1.56, 'grad_norm': 1.2, ...}` between redrawn bars.
 
-The step is that of the bar drawn last. The dict at the end of a run (`train_runtime`) repeats the
-mean of all: it gives no point.
+The step is that of the newest bar. The dict at the end of a run (`train_runtime`) repeats the mean
+of all: it gives no point.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Log:
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first bar."""
+        """No bar has come yet."""
         self._step: int | None = None
         self._spent: float | None = None
 

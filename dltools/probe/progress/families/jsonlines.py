@@ -1,7 +1,7 @@
 """JSON objects, one per line, with a well-known metric.
 
 Many scripts and loggers print `{"epoch": 1, "step": 10, "train_loss": 0.5}`. There may be one level
-of nesting (`{"val": {"loss": 0.4}}`) and a prefix before the object. An object counts where one
+of nesting (`{"val": {"loss": 0.4}}`) and a prefix before the object. An object counts if one
 of its names is a well-known metric.
 """
 

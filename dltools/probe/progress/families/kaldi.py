@@ -1,6 +1,6 @@
 """Kaldi: `Average objective function for 'output' for minibatches 40-49 is -35.0 over ... frames`.
 
-The objective function is better when larger; `objective` is the metric.
+The metric is `objective`; larger is better.
 """
 
 from __future__ import annotations

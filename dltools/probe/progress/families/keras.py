@@ -2,7 +2,8 @@
 
 It prints `Epoch 3/10`, then bars `100/500 [====>....] - ETA: 1s - loss: 0.25 - acc: 0.9`.
 
-Also one line an epoch (verbose=2), and evaluations after training, whose metrics get `test_`.
+With verbose=2 it prints one line for each epoch. The metrics of evaluations after training get
+`test_`.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0}
 
 
 class Log:
-    """A Keras log. Time elapsed: the epochs' own, within them what the ETA implies."""
+    """A Keras log. Time elapsed: the sum of the epochs; within an epoch what the ETA implies."""
 
     name: ClassVar[str] = "keras"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first epoch."""
+        """No epoch has come yet."""
         self._epoch: float | None = None
         self._past = self._latest = 0.0  # seconds of the epochs before; until now
         self._trained = False  # the epoch's last bar has been drawn

@@ -20,7 +20,7 @@ class Log(tqdm.Log):
     name: ClassVar[str] = "lightning"
 
     def __init__(self) -> None:
-        """Before the first bar."""
+        """No bar has come yet."""
         super().__init__()
         self._phase = ""
 

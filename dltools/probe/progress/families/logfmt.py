@@ -1,6 +1,6 @@
 """logfmt lines with a well-known metric: `level=info step=10 loss=0.5 msg="..."`.
 
-A line has two pairs at least.
+A line has at least two pairs.
 """
 
 from __future__ import annotations

@@ -14,13 +14,13 @@ _VALUE = Regex(rf"\|\s*(\w[\w ]{{0,99}}?) (value|PPL):\s*({PLAIN_NUMBER})")
 
 
 class Log:
-    """A Megatron log. Time elapsed: the iterations' sum."""
+    """A Megatron log. Time elapsed: the sum of the iterations."""
 
     name: ClassVar[str] = "megatron"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first iteration."""
+        """No iteration has come yet."""
         self._elapsed = 0.0
         self._step = 0
 

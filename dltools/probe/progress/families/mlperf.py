@@ -2,7 +2,7 @@
 
 An example: `:::MLL 1558421081.652 eval_accuracy: {"value": 0.29, "metadata": {...}}`.
 
-Also `:::MLLOG {...}` and v0.5's `:::MLPv0.5.0 ...`. They come beside the framework's own lines.
+There are also `:::MLLOG {...}` and `:::MLPv0.5.0 ...` of v0.5.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Log:
 
 
 def _is_result(key: str) -> bool:
-    """Tell whether a key is of something measured, not of a setting or a target."""
+    """Tell whether a key names something measured, not a setting or a target."""
     return bool(_KEYS.search(key)) and not _SETTINGS.search(key)
 
 
@@ -80,5 +80,5 @@ def _parsed(line: str) -> tuple[str | None, Any, dict[str, Any]]:
 
 
 def _is_number(value: object) -> bool:
-    """Some marks give their numbers as strings."""
+    """Tell whether a value is a number; some marks give theirs as strings."""
     return isinstance(value, (int, float, str)) and not isinstance(value, bool)

@@ -32,7 +32,8 @@ _KEPT = (
 
 
 def _wanted(name: str, value: str) -> bool:
-    """COCO's -1 says that there was nothing to find, `copypaste` lists many values."""
+    """Tell whether a value counts: COCO's -1 means that there was nothing to find, and `copypaste`
+    lists many values."""
     if "scale" in name or "copypaste" in name or not any(word in name for word in _KEPT):
         return False
     return not (value.startswith("-1") and float(value) == -1 and ("AP" in name or "AR" in name))

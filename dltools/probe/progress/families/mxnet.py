@@ -1,7 +1,7 @@
 """MXNet: Module.fit, Gluon's examples, GluonCV and GluonNLP.
 
-`Node[0] Epoch[2] Batch [20-40]  Speed: 11228.82 samples/sec  accuracy=0.219712`. A Gluon example's
-`Batch 300: Loss: 212.8` is the running sum of the epoch: it is called `loss_sum`.
+`Node[0] Epoch[2] Batch [20-40]  Speed: 11228.82 samples/sec  accuracy=0.219712`. The number in
+`Batch 300: Loss: 212.8` of a Gluon example is the running sum of the epoch: `loss_sum`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _AFTER = Regex(rf"^Epoch (\d{{1,9}}), ({N}) test_accuracy after ({N}) seconds")
 
 
 class Log:
-    """An MXNet log. Time elapsed: the epochs' cost, summed."""
+    """An MXNet log. Time elapsed: the sum of the epochs' cost."""
 
     name: ClassVar[str] = "mxnet"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first epoch."""
+        """No epoch has come yet."""
         self._elapsed = 0.0
         self._epoch: float | None = None
 
@@ -90,6 +90,6 @@ class Log:
 
 
 def _phase_alone(name: str) -> str:
-    """Return what GluonCV means where it prints a phase for a metric."""
+    """Return the metric that GluonCV means if it prints only a phase."""
     return {"train": "train_accuracy", "training": "train_accuracy", "val": "val_accuracy",
             "validation": "val_accuracy"}.get(name, name)  # fmt: skip

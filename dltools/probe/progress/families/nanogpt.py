@@ -24,13 +24,13 @@ _NAMES = {"trl": "train_loss", "tel": "val_loss", "eval": "val_hellaswag"}
 
 
 class Log:
-    """A log of one of them. Time elapsed: train_time, or the iterations' sum."""
+    """A log of one of them. Time elapsed: train_time, or the sum of the iterations."""
 
     name: ClassVar[str] = "nanogpt"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first iteration."""
+        """No iteration has come yet."""
         self._elapsed = 0.0
         self._iter: int | None = None
 

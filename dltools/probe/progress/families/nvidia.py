@@ -1,7 +1,7 @@
 """NVIDIA's PyTorch examples: GNMT, SSD, and DLLogger.
 
-SSD's `Average Loss` starts at zero and rises: it is not taken for a loss. What DLLogger is told
-with the step PARAMETER are settings.
+SSD's `Average Loss` starts at zero and rises: it is no loss. Values that DLLogger gets with the step
+PARAMETER are settings.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Log:
 
 def _place(at: object) -> tuple[float | None, int | None]:
     """Return the epoch and the step that DLLogger was given: a step, or (epoch, step, step of the
-    validation), of which the last count."""
+    validation), where the last one counts."""
     if isinstance(at, int):
         return None, at if abs(at) < 2**63 else None
     if not isinstance(at, list) or not all(isinstance(part, int) for part in at):

@@ -35,7 +35,7 @@ class Log:
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first epoch."""
+        """No epoch has come yet."""
         self._epoch: float | None = None
 
     def points(self, line: str) -> list[Point]:

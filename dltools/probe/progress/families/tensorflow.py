@@ -1,6 +1,7 @@
 """TensorFlow 1: hooks, Estimator, benchmarks: `step = 101, loss = 2.00101 (2.943 sec)`.
 
-Slim prints `global step 100: loss = 1.23 (0.456 sec/step)`, the CIFAR-10 tutorial much the same.
+Slim prints `global step 100: loss = 1.23 (0.456 sec/step)`, the CIFAR-10 tutorial nearly the
+same.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _BENCH = Regex(
 
 
 class Log:
-    """A TensorFlow 1 log. Time elapsed: the seconds of the hook that prints the step, summed."""
+    """A TensorFlow 1 log. Time elapsed: the sum of the seconds of the hook that prints the step."""
 
     name: ClassVar[str] = "tensorflow"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first step."""
+        """No step has come yet."""
         self._elapsed = 0.0
         self._step: int | None = None
 

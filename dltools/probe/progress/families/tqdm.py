@@ -1,6 +1,6 @@
 """tqdm bars with metrics: `Epoch 1/1:  1%|  | 1/102 [01:10<1:58:03, 70.13s/it, loss=1.038]`.
 
-Metrics stand in the postfix or in the description; a bar without any, a download say, gives none.
+Metrics stand in the postfix or in the description; the bar of a download has none.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _SCALE = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 class Log:
-    """A log of tqdm bars. Time elapsed: the bars' own, one after the other."""
+    """A log of tqdm bars. Time elapsed: the sum of the bars' times."""
 
     name: ClassVar[str] = "tqdm"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first bar."""
+        """No bar has come yet."""
         self._past = self._bar = 0.0
         self._epoch: float | None = None
 

@@ -2,7 +2,7 @@
 
 `      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size`, then
 `      1/10      5.22G      1.721      3.791      5.175         30        640: 100% 9/9 [...]`.
-Of the validation's table only the row `all` counts.
+In the table of the validation only the row `all` counts.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _VALIDATION = ("precision", "recall", "mAP50", "mAP50-95")
 
 
 class Log:
-    """A YOLO log. Time elapsed: the epochs' bars, one after the other."""
+    """A YOLO log. Time elapsed: the sum of the times of the epochs' bars."""
 
     name: ClassVar[str] = "yolo"
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the header."""
+        """No header has come yet."""
         self._names: list[str] = []
         self._table = ""
         self._epoch: float | None = None
@@ -77,7 +77,7 @@ class Log:
                       elapsed_s=self._past + self._bar or None)  # fmt: skip
 
     def _elapsed(self, epoch: float, spent: float | None) -> float | None:
-        """Each epoch's bar begins at zero."""
+        """Return the time elapsed; the bar of each epoch begins at zero."""
         if epoch != self._epoch or (spent is not None and spent < self._bar):
             self._past += self._bar
             self._bar = 0.0

@@ -21,7 +21,7 @@ class Log:
     partial: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        """Before the first iteration."""
+        """No iteration has come yet."""
         self._step: int | None = None
         self._epoch: float | None = None
 
