@@ -1,7 +1,7 @@
 """NVIDIA's PyTorch examples: GNMT, SSD, and DLLogger.
 
-SSD's `Average Loss` starts at zero and rises: it is no loss. Values that DLLogger gets with the step
-PARAMETER are settings.
+SSD's `Average Loss` starts at zero and rises: it is no loss. Values that DLLogger gets with the
+step PARAMETER are settings.
 """
 
 from __future__ import annotations
