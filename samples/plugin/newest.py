@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.shares import in_line
+from dltools.plan.policy.shares import queue_shares
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Newest:
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         host = cluster.host
         order = sorted(host.jobs, key=lambda job: (-job.arrived, job.name))
-        shares = in_line(order, host.cpus, parameters.floor / max(1, len(order)))
+        shares = queue_shares(order, host.cpus, parameters.floor / max(1, len(order)))
         return Decision({job.id: Allocation(shares[job.id], "-", "newest first") for job in order})
 
 

@@ -19,7 +19,7 @@ from dltools.plan.policy.base import (
     State,
 )
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.shares import in_line
+from dltools.plan.policy.shares import queue_shares
 
 _MOST_QUEUES = 20
 
@@ -67,7 +67,7 @@ class Las:
         host = cluster.host
         queues = {job.id: queue(job.attained, parameters) for job in host.jobs}
         order = sorted(host.jobs, key=lambda j: (queues[j.id], j.attained, j.arrived, j.name, j.id))
-        shares = in_line(order, host.cpus, parameters.floor / max(1, len(order)))
+        shares = queue_shares(order, host.cpus, parameters.floor / max(1, len(order)))
         allocations = {}
         for number, job in enumerate(order, 1):
             signal = f"{job.attained:.3g} CPU s attained"

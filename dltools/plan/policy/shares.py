@@ -17,7 +17,7 @@ def cap(job: ContainerHistory, cpus: float) -> float:
     return min(1.0, job.threads / cpus)
 
 
-def in_line(order: Sequence[ContainerHistory], cpus: float, floor: float) -> dict[str, float]:
+def queue_shares(order: Sequence[ContainerHistory], cpus: float, floor: float) -> dict[str, float]:
     """Return shares that sum to at most 1: `floor` to each, then to each in order as much as it
     can use."""
     floor = min(floor, 1 / max(1, len(order)))

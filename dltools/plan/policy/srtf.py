@@ -22,7 +22,7 @@ from dltools.plan.policy.base import (
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.prediction import Remaining, refit, remaining
-from dltools.plan.policy.shares import cap, in_line
+from dltools.plan.policy.shares import cap, queue_shares
 
 NEW, KNOWN, GUESSED, ENDLESS = "new", "known", "guessed", "endless"
 CLASSES = (
@@ -77,7 +77,7 @@ class Srtf:
             ranks[leader] = (1, ranks[leader][1] * (1 - parameters.hysteresis))
         order = sorted(host.jobs, key=lambda j: (*ranks[j.id], j.arrived, j.name, j.id))
         known = [job for job in order if ranks[job.id][0] > 0]
-        shares = in_line(known, host.cpus, parameters.floor / max(1, len(order)))
+        shares = queue_shares(known, host.cpus, parameters.floor / max(1, len(order)))
         allocations = {}
         for number, job in enumerate(order, 1):
             note = found[job.id].note

@@ -30,10 +30,12 @@ def priorities(case: Case) -> Realisation:
     for number, group in enumerate(groups):
         for job in group:
             settings[job.id] = {"cpu_weight": LEVELS[min(number, len(LEVELS) - 1)]}
-            notes[job.id] = f"{number + 1}. of {len(groups)} in line" if len(groups) > 1 else ""
+            notes[job.id] = (
+                f"{number + 1}. of {len(groups)} in the queue" if len(groups) > 1 else ""
+            )
     first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
     notes |= {job.id: TURN_NOTE for job in first if job.run_id in urgent}
-    note = f"work-conserving; the first of {len(groups)} in line run almost alone"
+    note = f"work-conserving; the first of {len(groups)} groups in the queue runs almost alone"
     if waiting:
         note += f", equals in turn; no job waits much longer than {patience_s(many):g} s"
     contested = {found[job.id] for job in waiting}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.shares import beta_floor, cap, in_line, in_proportion, with_leftover
+from dltools.plan.policy.shares import beta_floor, cap, in_proportion, queue_shares, with_leftover
 
 
 def job(name: str, threads: int | None = None) -> ContainerHistory:
@@ -29,17 +29,19 @@ def test_a_job_can_use_its_threads_part_of_a_host(
 def test_in_line_gives_in_order_what_threads_can_use() -> None:
     # Four CPUs: floors of 0.05; a can use 1/4 of the host, b 1/2, c the rest of it.
     order = [job("a", 1), job("b", 2), job("c", 4)]
-    assert in_line(order, 4.0, 0.05) == pytest.approx({"a": 0.25, "b": 0.5, "c": 0.25})
-    assert in_line([job("a"), job("b")], 4.0, 0.05) == pytest.approx({"a": 0.95, "b": 0.05})
+    assert queue_shares(order, 4.0, 0.05) == pytest.approx({"a": 0.25, "b": 0.5, "c": 0.25})
+    assert queue_shares([job("a"), job("b")], 4.0, 0.05) == pytest.approx({"a": 0.95, "b": 0.05})
 
 
 def test_jobs_that_all_have_what_they_can_use_are_not_limited() -> None:
-    assert in_line([job("a", 1), job("b", 1)], 4.0, 0.05) == pytest.approx({"a": 0.75, "b": 0.75})
+    assert queue_shares([job("a", 1), job("b", 1)], 4.0, 0.05) == pytest.approx(
+        {"a": 0.75, "b": 0.75}
+    )
 
 
 def test_a_floor_above_an_equal_share_is_an_equal_share() -> None:
-    assert in_line([job("a"), job("b")], 4.0, 0.9) == {"a": 0.5, "b": 0.5}
-    assert in_line([], 4.0, 0.9) == {}
+    assert queue_shares([job("a"), job("b")], 4.0, 0.9) == {"a": 0.5, "b": 0.5}
+    assert queue_shares([], 4.0, 0.9) == {}
 
 
 _threads = st.lists(st.none() | st.integers(1, 8), min_size=1, max_size=8)
@@ -50,7 +52,7 @@ def test_in_line_gives_all_of_a_host_in_order(
     threads: list[int | None], cpus: int, floor: float
 ) -> None:
     order = [job(str(number), count) for number, count in enumerate(threads)]
-    found = in_line(order, cpus, floor)
+    found = queue_shares(order, cpus, floor)
     shares = [found[one.id] for one in order]
     least = min(floor, 1 / len(order))
     most = [max(least, cap(one, cpus)) for one in order]
