@@ -55,8 +55,9 @@ def test_counters_alone_have_no_progress() -> None:
     assert values(found.sample()) == [("loss", 0.5)]
 
 
-def test_a_stream_gives_each_point_once_over_stop_and_start() -> None:
-    engine = ScriptedEngine()
+@pytest.mark.parametrize("is_local", [True, False])
+def test_a_stream_gives_each_point_once_over_stop_and_start(is_local: bool) -> None:
+    engine = ScriptedEngine(is_local=is_local)
     id_ = engine.start("job")
     engine.log(id_, 1, "step 1 loss: 0.5")
     found = sampler(engine)
@@ -79,10 +80,11 @@ def test_a_stream_gives_each_point_once_over_stop_and_start() -> None:
     engine.raw_events.put(None)
 
 
+@pytest.mark.parametrize("is_local", [True, False])
 def test_what_was_read_before_an_error_is_in_the_next_sample(
-    monkeypatch: pytest.MonkeyPatch,
+    is_local: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = ScriptedEngine()
+    engine = ScriptedEngine(is_local=is_local)
     one = engine.start("one")
     found = sampler(engine)
     found.follow()
