@@ -87,12 +87,12 @@ def whole_process() -> None:
     print(f"{len(ids)} containers, whole process, median")
     print(f"  docker stats --no-stream     {stats * 1e3:8.1f} ms")
     print(f"  dl-probe                     {once * 1e3:8.1f} ms  {stats / once:6.1f} times faster")
-    tick = busy_time(len(ids))
-    print(f"  a tick of dl-probe -i        {tick * 1e3:8.1f} ms  {stats / tick:6.1f} times faster")
+    one = busy_time(len(ids))
+    print(f"  a sample of dl-probe -i      {one * 1e3:8.1f} ms  {stats / one:6.1f} times faster")
 
 
 def busy_time(count: int) -> float:
-    """Return what a tick of a running probe takes, in process, rows and Arrow batch included."""
+    """Return what a sample of a running probe takes, in process, rows and Arrow batch included."""
     from dltools.engine.containers import Engine
     from dltools.observations.formats.arrow import FORMAT as ARROW
     from dltools.observations.table import to_table
@@ -187,20 +187,20 @@ def cpu_seconds(pid: int) -> float:
 
 
 def growth(counts: list[int], whole: int) -> None:
-    """Time of a tick as the number of containers grows, each printing a line a second."""
-    print("a tick by number of containers, each printing a line a second")
+    """Time of a sample as the number of containers grows, each printing a line a second."""
+    print("a sample by number of containers, each printing a line a second")
     before: tuple[int, float, float] | None = None
     for count in counts:
         start(count - len(running()), 1)
         time.sleep(2)
-        tick, bare = busy_time(count), file_reads()
+        sample, bare = busy_time(count), file_reads()
         slope = ""
         if before is not None:
             more = count - before[0]
-            slope = (f"  {(tick - before[1]) / more * 1e3:.3f} ms a container more, "
+            slope = (f"  {(sample - before[1]) / more * 1e3:.3f} ms a container more, "
                      f"file reads {(bare - before[2]) / more * 1e3:.3f}")  # fmt: skip
-        print(f"  {count:4}                         {tick * 1e3:8.1f} ms{slope}")
-        before = (count, tick, bare)
+        print(f"  {count:4}                         {sample * 1e3:8.1f} ms{slope}")
+        before = (count, sample, bare)
         if count == whole:
             whole_process()
 
