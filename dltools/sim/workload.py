@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dltools.errors import DataError
 from dltools.sim.curve import LearningCurve
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSpec:
+    """How to start a job as a real container. The simulator does not use it."""
+
+    image: str = ""
+    command: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +29,7 @@ class Job:
     after the other, `think` seconds apart, to be answered in `qoe` seconds.
     `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the fraction of the
     measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
-    `seed` gives its curve another noise.
+    `seed` gives its curve another noise. `container` is for those who start real containers.
     """
 
     name: str
@@ -41,6 +50,7 @@ class Job:
     checkpoint: float = 18.0
     spin: float = 1.0
     seed: int = 0
+    container: ContainerSpec = field(default_factory=ContainerSpec)
 
     @property
     def serves(self) -> bool:

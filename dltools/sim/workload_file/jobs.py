@@ -8,6 +8,8 @@ from typing import Any
 
 from dltools.sim.generate import TRAININGS
 from dltools.sim.workload import Job
+from dltools.sim.workload_file import container_specs
+from dltools.sim.workload_file.container_specs import read_container
 from dltools.sim.workload_file.curves import Loader, curve_table, read_curve
 from dltools.sim.workload_file.values import MOST, Table
 
@@ -57,7 +59,8 @@ def _model(table: Table, kinds: Kinds, number: int) -> Job:
 
 def _job(table: Table, model: Job, load: Loader) -> Job:
     curve = curve_table(table.data, table.where)
-    found = table.without("curve", "kind").fields(Job)
+    found = table.without("curve", "kind", *container_specs.KEYS).fields(Job)
+    found["container"] = read_container(table, model.container)
     if curve.data:
         found["curve"] = read_curve(curve, load)
     job = dataclasses.replace(model, **found)

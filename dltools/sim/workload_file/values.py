@@ -10,7 +10,7 @@ from dltools.errors import DataError
 
 MOST = 1_000_000
 _LARGEST_NUMBER = 1e300
-_NOT_FOR_FILES = ("curve", "table", "seed")
+_NOT_FOR_FILES = ("curve", "table", "seed", "container")
 """Fields of the classes that no file sets."""
 
 
