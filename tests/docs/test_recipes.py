@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ def blocks(recipe: str) -> Iterator[Block]:
     end = 0
     file = ""
     for match in _BLOCK.finditer(recipe):
-        named = re.findall(r"`(dltools/[\w/]+\.py)`", recipe[end : match.start()])
+        named = re.findall(r"`((?:dltools|man)/[\w/-]+\.\w+)`", recipe[end : match.start()])
         file, end = named[-1] if named else file, match.end()
         yield Block(match[2], textwrap.dedent(match[3]), file)
 
@@ -88,6 +89,7 @@ class Copy:
 def copy(tmp_path: Path) -> Copy:
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "dltools", tmp_path / "dltools", ignore=ignored)
+    shutil.copytree(ROOT / "man", tmp_path / "man")
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     (tmp_path / "bin").mkdir()
     for name in TOOLS:
@@ -116,6 +118,32 @@ def test_a_recipe_followed_gives_what_it_shows(title: str, copy: Copy) -> None:
     assert shown
     for line, output in shown:
         assert copy.run(line) == output, line
+
+
+@pytest.mark.parametrize(
+    ("title", "document", "said"),
+    [
+        ("Add a policy", "man/dl-plan.1", ".It Cm oldest"),
+        ("Add a policy", "dltools/completions/dl-plan.fish", "oldest"),
+        (
+            "Add a policy",
+            "man/dltools-policies.7",
+            "oldest\n.Bl -tag -width mmmmm -compact\n.It Va floor No = 0.1\n",
+        ),
+        ("Add a family of logs", "man/dl-probe.1", ".It acme\nAcme"),
+        ("Add a column", "man/dltools-observations.5", ".It Va elapsed_seconds"),
+        ("Add an output format", "man/dl-probe.1", "ltsv"),
+        ("Add an output format", "dltools/completions/dl-probe.bash", "ltsv"),
+    ],
+)
+def test_make_docs_tells_of_it(title: str, document: str, said: str, copy: Copy) -> None:
+    for folder in ("tests/docs", "tests/helpers"):
+        shutil.copytree(ROOT / folder, copy.root / folder)
+    shutil.copy(ROOT / "README.md", copy.root)
+    assert said not in (copy.root / document).read_text()
+    copy.follow(recipes()[title])
+    copy.run(f"PYTHONPATH=tests:. {shlex.quote(sys.executable)} -m docs.generate")
+    assert said in (copy.root / document).read_text()
 
 
 @pytest.mark.slow
