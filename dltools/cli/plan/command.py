@@ -77,7 +77,10 @@ def plan(
     ] = False,
     format_: RecordFormatOption = RecordFormat.AUTO,
     policies: Annotated[
-        bool, typer.Option("--policies", help="List the policies and their parameters, and exit.")
+        bool,
+        typer.Option(
+            "--policies", help="List the policies with their parameters and classes, and exit."
+        ),
     ] = False,
     verbose: Verbose = False,
     version: Version = False,  # noqa: ARG001

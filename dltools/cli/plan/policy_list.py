@@ -1,18 +1,20 @@
-"""The list of policies and their parameters."""
+"""The list of policies, with their parameters and classes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from dltools.cli.policies import allowed_plugins, warn_of_broken_plugins
 from dltools.plan.policy import registry
+from dltools.plan.policy.base import classes_of
 from dltools.plan.policy.parameters import describe
 
 
 def print_policies() -> None:
-    """Print each policy with its parameters, their defaults, ranges and sources."""
+    """Print each policy with its parameters (default, range, source) and its classes."""
     warn_of_broken_plugins()
     for name, policy in sorted(registry.policies(allowed_plugins()).items()):
         print(f"{name}: {policy.help}")
@@ -20,6 +22,16 @@ def print_policies() -> None:
             default = json.dumps(parameter["default"])
             print(f"    {parameter['name']}={default}{_bounds(parameter)}: {parameter['help']} "
                   f"[{parameter['source']}]")  # fmt: skip
+        for meaning, group in groupby(classes_of(policy), lambda one: one.meaning):
+            classes = list(group)
+            names = _span([one.name for one in classes])
+            words = _span([one.word for one in classes])
+            print(f"    class {names}, {words}: {meaning}")
+
+
+def _span(words: Sequence[str]) -> str:
+    """Return the first and last of words that belong together."""
+    return words[0] if len(words) == 1 else f"{words[0]} to {words[-1]}"
 
 
 def _bounds(parameter: Mapping[str, Any]) -> str:
