@@ -1,4 +1,4 @@
-"""Drawing in place: a picture on a terminal that each drawing replaces, and what comes between."""
+"""Drawing in place on a terminal: each drawing replaces the one before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Screen:
         self._console = console
         self._view = view
         self._terminal: Terminal | None = None
-        self._rows = 0  # of the newest drawing; 0: none, or it is left where it stands
+        self._rows = 0  # of the newest drawing; 0: the next one begins at the cursor
         self._size: tuple[int, int] | None = None
         self._stderr: TextIO | None = None
 
@@ -79,7 +79,7 @@ class Screen:
         return event is Event.QUIT
 
     def erasure(self) -> str:
-        """Return what erases the newest drawing, and leaves the cursor where it began."""
+        """Return the codes that erase the newest drawing and put the cursor where it began."""
         up = f"\x1b[{self._rows - 1}A" if self._rows > 1 else ""
         return f"{up}\r{_ERASE}" if self._rows else ""
 
@@ -91,7 +91,7 @@ class Screen:
         self._console.file.write(text)
         self._console.file.flush()
 
-    # These two may be called at any moment, in the midst of a drawing too: they use no buffer.
+    # Signal handlers call these two, also while a drawing is written: they use no buffer.
 
     def _leave(self) -> None:
         """Show the cursor, below the drawing."""

@@ -1,4 +1,4 @@
-"""A terminal while something is drawn on it again and again: its keys, and the signals it sends."""
+"""A terminal with a live drawing on it: its keys, and the signals that concern it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from enum import Enum, auto
 from typing import Any
 
 _ECHO = 3
-"""Where the flags of echo and of whole lines stand in what termios returns."""
+"""Index of the flags for echo and for whole lines in the list of termios."""
 
 _SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|O.|.)", re.DOTALL)
-"""What a key such as an arrow sends, or one with Alt."""
+"""The bytes of a key such as an arrow, or of one with Alt."""
 
 
 class Event(Enum):
-    """What a wait ended with."""
+    """The end of a wait."""
 
     TIME = auto()
     QUIT = auto()  # q was typed
-    CHANGED = auto()  # the screen has another size, or is ours again
+    CHANGED = auto()  # the screen has another size, or the process is in the foreground again
 
 
 class Terminal:
@@ -50,7 +50,7 @@ class Terminal:
             (signal.SIGTSTP, self._stopped), (signal.SIGHUP, self._killed),
             (signal.SIGQUIT, self._killed),
         ):  # fmt: skip
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, say
+            if signal.getsignal(number) is not signal.SIG_IGN:  # for example under nohup
                 self._handlers[number] = signal.signal(number, handler)
         self._take()
 
@@ -64,7 +64,7 @@ class Terminal:
 
     @property
     def is_away(self) -> bool:
-        """Tell whether the shell has put the process into the background, and the screen is its."""
+        """Tell whether the process is in the background, so that the screen is the shell's."""
         return self._found is not None and not self._in_foreground()
 
     def wait(self, seconds: float) -> Event:
@@ -116,7 +116,7 @@ class Terminal:
             return
         with contextlib.suppress(termios.error):
             termios.tcsetattr(self._keys, termios.TCSANOW, self._found)
-            termios.tcflush(self._keys, termios.TCIFLUSH)  # what was typed is not for the shell
+            termios.tcflush(self._keys, termios.TCIFLUSH)  # keys typed here are not for the shell
 
     # Signals
 

@@ -65,7 +65,7 @@ class _Session:
 
     def decide_on_recording(self) -> None:
         """Print the plan for the last sample, or one for every sample."""
-        gc.disable()  # a short life without cycles: looking for them takes a tenth of it
+        gc.disable()  # collecting takes a tenth of the time, and finds nothing
         for sample in self._samples:
             self._account.add(sample.table, sample.sha256)
             table = _with_equal_shares(sample.table)

@@ -34,7 +34,7 @@ class Account:
         if table.num_rows == 0:
             return
         self.rows += table.num_rows
-        # As integers: Arrow imports pandas, where there is one, for a time.
+        # As integers: for datetimes Arrow imports pandas where it is installed.
         times = table.column("time").cast("int64")
         first, last = (format_time(from_micros(times[i].as_py())) for i in (0, -1))
         self._from = min(self._from or first, first)

@@ -21,7 +21,7 @@ _RETRY_S = 0.5
 
 def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
     """Write a sample, with --window after an earlier one of the counters."""
-    gc.disable()  # the process ends before there is anything to collect
+    gc.disable()  # the process ends before there is garbage
     earlier: list[Row] = []
     if request.window_s > 0:
         earlier = sampler.counters()
