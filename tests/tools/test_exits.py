@@ -419,11 +419,12 @@ def patched(world: World, name: str, first: str, *arguments: str, **changes: str
 def as_nobody(event: str, name: str = "") -> str:
     """Return Python that gives root's rights up just before something is opened or connected to.
 
-    No earlier, since nobody may not be allowed to read Python's own files.
+    No earlier, since nobody may not be allowed to read Python's own files; what dl-probe imports in
+    a thread meanwhile is imported first.
     """
     matches = f"event == {event!r} and (not {name!r} or str(args[0]) == {name!r})"
     return (
-        "import os; sys.addaudithook(lambda event, args:"
+        "import os, pyarrow.parquet; sys.addaudithook(lambda event, args:"
         f" {matches} and os.geteuid() == 0 and os.seteuid(65534))"
     )
 
