@@ -143,10 +143,15 @@ class Job:
             loss = self.train(images[cut:], labels[cut:])
             val_loss, accuracy = self.validate(images[:cut], labels[:cut])
             tail = "" if accuracy is None else f" val_accuracy {accuracy:.4f}"
-            print(f"epoch {self.epoch} loss {loss:.4f} val_loss {val_loss:.4f}{tail}", flush=True)
+            self.say(f"epoch {self.epoch} loss {loss:.4f} val_loss {val_loss:.4f}{tail}")
             done = self.epoch >= last or (options.until is not None and val_loss <= options.until)
         self.save()
-        print("done" if done else "stopped", flush=True)
+        self.say("done" if done else "stopped")
+
+    def say(self, line: str) -> None:
+        """Print a line, unless the job is to be silent."""
+        if not self.options.silent:
+            print(line, flush=True)
 
     def train(self, images: Tensor, labels: Tensor) -> float:
         """Train for an epoch and return its mean loss."""
@@ -154,14 +159,14 @@ class Job:
         # Each epoch has a seed of its own, so that a resumed job needs no generator's state.
         torch.manual_seed(self.options.seed * 1_000_003 + self.epoch)
         total = 0.0
-        order = torch.randperm(len(images))
-        for rows in order.split(self.model.batch):
+        order = torch.cat([torch.randperm(len(images)) for _ in range(self.options.passes)])
+        for rows in order.split(self.options.batch or self.model.batch):
             loss, _ = self.model.loss(images[rows], labels[rows])
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
             total += loss.item() * len(rows)
-        return total / len(images)
+        return total / len(order)
 
     @torch.no_grad()
     def validate(self, images: Tensor, labels: Tensor) -> tuple[float, float | None]:
@@ -197,6 +202,9 @@ def main() -> None:
     parser.add_argument("--model", choices=sorted(MODELS), default="gru")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--epochs", type=int, default=0, help="0: as many as suit the model")
+    parser.add_argument("--batch", type=int, default=0, help="0: as many as suit the model")
+    parser.add_argument("--passes", type=int, default=1, help="over the data, in an epoch")
+    parser.add_argument("--silent", action="store_true", help="print nothing")
     parser.add_argument("--until", type=float, help="stop when val_loss is this low")
     parser.add_argument("--checkpoint", type=Path, help="go on from here, and save here")
     parser.add_argument("--seed", type=int, default=0)
