@@ -1,0 +1,75 @@
+"""From times alone to jobs of the simulator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean, median
+from typing import Any
+
+from dltools.sim.curve import LearningCurve
+from dltools.sim.workload import Job
+from runner.measured import LiveJob
+from runner.runs import is_endless
+
+_ENDLESS_S = 900.0
+"""For how long a simulated endless job would train alone."""
+
+_POINTS = 200
+"""Points of a fitted curve."""
+
+
+def machine_factor(jobs: Sequence[Job], alone: Mapping[str, LiveJob]) -> float:
+    """Return how much longer requests take on this machine than the file says (median)."""
+    found = [fmean(value for _, value in alone[job.name].latencies) / job.request
+             for job in jobs if job.serves and alone[job.name].latencies]  # fmt: skip
+    return median(found) if found else 1.0
+
+
+def fitted(job: Job, alone: LiveJob, cpus: int) -> Job:
+    """Return a job with the work, start-up and curve that it showed alone."""
+    if job.serves:
+        seen = [value for _, value in alone.latencies]
+        return replace(job, request=fmean(seen)) if seen else job
+    cores = min(job.threads, cpus)
+    if len(alone.progress) < 2:
+        return _fitted_to_end(job, alone, cores)
+    (first, _), (last, _) = alone.progress[0], alone.progress[-1]
+    epoch = max(1e-3, (last - first) / (len(alone.progress) - 1))
+    epochs = max(len(alone.progress), round(_ENDLESS_S / epoch)) if is_endless(job) else job.epochs
+    startup = max(0.0, first - epoch)
+    seconds = (alone.completion or first + epoch * (epochs - 1)) - startup
+    step = max(1, len(alone.progress) // _POINTS)
+    table = tuple((number / epochs, value)
+                  for number, (_, value) in enumerate(alone.progress, 1))[::step]  # fmt: skip
+    metric = job.curve.metric
+    curve = LearningCurve(metric, "points", table=table)
+    return replace(job, work=seconds * cores, epochs=epochs, startup=startup, curve=curve)
+
+
+def _fitted_to_end(job: Job, alone: LiveJob, cores: int) -> Job:
+    """Return a job that reports too little to tell its start-up, which the file says then."""
+    if alone.completion is None:
+        return job
+    work = max(0.1, alone.completion - job.startup) * cores
+    return replace(job, work=work, epochs=max(1, min(job.epochs, len(alone.progress))))
+
+
+def as_toml(jobs: Sequence[Job], cpus: int) -> str:
+    """Return a workload file of the jobs."""
+    tables = [f"[[node]]\ncpus = {cpus}\n", *(_table(job) for job in jobs)]
+    return "\n".join(tables)
+
+
+def _table(job: Job) -> str:
+    keys = ("name", "arrival", "work", "threads", "epochs", "startup", "first", "final", "request",
+            "think", "duration", "qoe", "spin")  # fmt: skip
+    found: dict[str, Any] = {key: getattr(job, key) for key in keys}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in found.items() if value is not None]
+    curve = job.curve
+    points = json.dumps([list(pair) for pair in curve.table])
+    told = (f"start = {curve.start}, end = {curve.end}, rate = {curve.rate}"
+            if curve.kind != "points" else f"table = {points}")  # fmt: skip
+    lines.append(f'curve = {{ metric = "{curve.metric}", kind = "{curve.kind}", {told} }}')
+    return "[[job]]\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,103 @@
+"""What was measured of a list, as it is kept in a JSON file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Series = list[tuple[float, float]]
+"""Pairs of (seconds since the arrival, value)."""
+
+
+@dataclass(frozen=True)
+class LiveJob:
+    """One job of a run. Times are in seconds from its arrival; None is "never".
+
+    `exit_code`: None for a job that was still running. `progress`: a point for each report of the
+    metric to judge it by. `latencies`: response times of a job that serves. `to_first`: when it met
+    its first target.
+    """
+
+    name: str
+    arrival: float
+    completion: float | None
+    exit_code: int | None
+    progress: Series
+    latencies: Series
+    to_first: float | None
+
+    @property
+    def first_report(self) -> float | None:
+        """When it first reported."""
+        return self.progress[0][0] if self.progress else None
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """One run of all jobs under an arm. `makespan` (s): to the last end of a job that ends.
+    `lasted` (s): as long as our own processes ran, which used `own_cpu` seconds."""
+
+    arm: str
+    jobs: list[LiveJob]
+    makespan: float | None
+    lasted: float
+    own_cpu: float
+
+    @property
+    def completions(self) -> dict[str, float]:
+        """Completion times (s) of the jobs that ended."""
+        return {job.name: job.completion for job in self.jobs if job.completion is not None}
+
+
+@dataclass
+class Measured:
+    """All about a list. `alone`: each job on its own. `simulated`: completion times by arm and job.
+    `simulated_satisfied`: satisfied models by arm. `bound`: the clairvoyant mean (s)."""
+
+    name: str
+    cpus: int
+    when: str
+    serves: bool = False
+    has_targets: bool = False
+    targets: dict[str, float] = field(default_factory=dict)
+    alone: dict[str, LiveJob] = field(default_factory=dict)
+    runs: list[LiveRun] = field(default_factory=list)
+    spin: float | None = None
+    bound: float | None = None
+    simulated: dict[str, dict[str, float]] = field(default_factory=dict)
+    simulated_satisfied: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def arms(self) -> Sequence[str]:
+        """The arms, in the order in which they ran."""
+        return list(dict.fromkeys(run.arm for run in self.runs))
+
+    def of_arm(self, arm: str) -> list[LiveRun]:
+        """Return the repetitions of an arm."""
+        return [run for run in self.runs if run.arm == arm]
+
+
+def save(measured: Measured, path: Path) -> None:
+    """Write the file, whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(dataclasses.asdict(measured)) + "\n")
+    part.replace(path)
+
+
+def load(path: Path) -> Measured:
+    """Return what was saved."""
+    data = json.loads(path.read_text())
+    runs = [LiveRun(**{**run, "jobs": [_job(job) for job in run["jobs"]]}) for run in data["runs"]]
+    alone = {name: _job(job) for name, job in data["alone"].items()}
+    return Measured(**{**data, "runs": runs, "alone": alone})
+
+
+def _job(data: dict[str, Any]) -> LiveJob:
+    series = {
+        key: [(time, value) for time, value in data[key]] for key in ("progress", "latencies")
+    }
+    return LiveJob(**{**data, **series})

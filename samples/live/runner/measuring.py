@@ -1,0 +1,124 @@
+"""All measurements of a list: each job alone, each arm, the simulation, the results."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dltools.errors import DataError
+from dltools.sim.workload import Job
+from dltools.sim.workload_file.reading import read_workload
+from runner import fit, measured, simulated
+from runner.arms import NOOP, Arm, arms_for
+from runner.measured import LiveJob, LiveRun, Measured
+from runner.pipe import BIN
+from runner.results import results
+from runner.runs import Limits, live_run
+
+_ALONE_SERVING_S = 10.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A list of jobs, and the arms to run it under."""
+
+    name: str
+    jobs: tuple[Job, ...]
+    arms: Sequence[Arm]
+
+
+def read_list(path: Path, arms: str | None) -> Plan:
+    """Return what a workload file asks for. Raises `DataError`, and `KeyError` for an arm that is
+    unknown."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error
+    workload = read_workload(text, str(path))
+    for job in workload.jobs:
+        if not job.container.image:
+            raise DataError(f"{path}: job {job.name}: image is missing: say what to start")
+    return Plan(path.stem, workload.jobs, arms_for(workload, arms))
+
+
+def measure(plan: Plan, repeat: int, limits: Limits, output: Path, when: str) -> None:
+    """Measure a list, and write RESULTS.md anew after each step, with the other lists that were
+    measured before."""
+    folder = output / "runs" / plan.name
+    folder.mkdir(parents=True, exist_ok=True)
+    (output / "plots").mkdir(exist_ok=True)
+    found = Measured(plan.name, os.cpu_count() or 1, when)
+    found.serves = any(job.serves for job in plan.jobs)
+    found.has_targets = any(job.first is not None for job in plan.jobs)
+    found.alone = _alone(plan.jobs, folder, limits)
+    jobs = _scaled(plan.jobs, found)
+    found.targets = {job.name: job.qoe for job in jobs if job.qoe is not None}
+    for number in range(1, repeat + 1):
+        for arm in plan.arms:
+            run = live_run(jobs, arm, folder / f"{arm.name}-{number}", limits)
+            found.runs.append(run)
+            _say(plan.name, f"{arm.name} {number}", run)
+            measured.save(found, folder / "measured.json")
+    simulated.simulate(found, jobs, plan.arms, folder / "fitted.toml")
+    measured.save(found, folder / "measured.json")
+    _draw(plan, folder, output / "plots" / f"{plan.name}.svg")
+    write_results(output)
+
+
+def write_results(output: Path) -> None:
+    """Write RESULTS.md from all that was measured."""
+    files = sorted((output / "runs").glob("*/measured.json"), key=lambda path: path.stat().st_mtime)
+    text = results([measured.load(file) for file in files])
+    (output / "RESULTS.md").write_text(text)
+    print(text)
+
+
+def _alone(jobs: Sequence[Job], folder: Path, limits: Limits) -> dict[str, LiveJob]:
+    """Return each job as it runs alone; jobs that do the same run once. The first one runs twice,
+    so that none pays for a cold cache."""
+    done: dict[object, LiveJob] = {}
+    found = {}
+    for number, job in enumerate([jobs[0], *jobs]):
+        key = (job.container.image, job.container.command, job.first)
+        if number < 2 or key not in done:
+            one = replace(job, arrival=0.0)
+            if job.serves:
+                one = replace(one, duration=min(job.duration, _ALONE_SERVING_S))
+            run = live_run([one], NOOP, folder / f"alone-{job.name}", limits)
+            done[key] = run.jobs[0]
+            if run.jobs[0].exit_code:
+                raise DataError(f"job {job.name} ended with {run.jobs[0].exit_code}")
+            _say(folder.name, f"{job.name} alone", run)
+        found[job.name] = replace(done[key], name=job.name)
+    return found
+
+
+def _scaled(jobs: Sequence[Job], found: Measured) -> list[Job]:
+    """Return the jobs with response-time targets that ask of this machine what they ask of the one
+    for which the file gives the cost of a request."""
+    factor = fit.machine_factor(jobs, found.alone)
+    return [job if job.qoe is None else replace(job, qoe=round(job.qoe * factor, 4))
+            for job in jobs]  # fmt: skip
+
+
+def _draw(plan: Plan, folder: Path, picture: Path) -> None:
+    """Let dl-report draw the first repetition of all arms."""
+    files = [f"{arm.name}={folder / f'{arm.name}-1'}{kind}"
+             for arm in plan.arms for kind in (".arrow", ".plans.jsonl", ".results.jsonl")
+             if (folder / f"{arm.name}-1{kind}").exists()]  # fmt: skip
+    serves = any(job.serves for job in plan.jobs)
+    kinds = [word for kind in (("satisfied",) if serves else ("gantt", "progress"))
+             for word in ("--plot", kind)]  # fmt: skip
+    words = [str(BIN / "dl-report"), *kinds, "--output", str(picture), *files]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"no picture: {done.stderr.strip()}", file=sys.stderr)
+
+
+def _say(name: str, what: str, run: LiveRun) -> None:
+    ended = ", ".join(f"{job} {seconds:.1f} s" for job, seconds in run.completions.items())
+    print(f"{name}: {what}: {ended or 'served'}", file=sys.stderr, flush=True)

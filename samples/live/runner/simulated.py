@@ -1,0 +1,79 @@
+"""The same list in the simulator, by dl-sim."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from dltools.labels import EPOCHS
+from dltools.sim import lower_bound
+from dltools.sim.workload import HostSpec, Job, workload_of
+from runner import fit
+from runner.arms import NOOP, Arm
+from runner.measured import Measured
+from runner.pipe import BIN
+
+_HALVINGS = 10
+
+
+class SimulationError(Exception):
+    """dl-sim refused; the message is its own."""
+
+
+def simulate(measured: Measured, jobs: Sequence[Job], arms: Sequence[Arm], file: Path) -> None:
+    """Simulate the arms with jobs that are fitted to the times alone, and with spin that is fitted
+    to Docker alone; write the workload into a file, and what was found into `measured`."""
+    found = [fit.fitted(job, measured.alone[job.name], measured.cpus) for job in jobs]
+    file.write_text(fit.as_toml(found, measured.cpus))
+    if not measured.serves:
+        workload = workload_of(found, [HostSpec("node", float(measured.cpus))], measured.name)
+        ends = all(name in measured.alone and measured.alone[name].completion is not None
+                   for name in (job.name for job in found))  # fmt: skip
+        works = [job.work + job.startup for job in workload.jobs]
+        measured.bound = lower_bound.mean_completion(workload, works) if ends else None
+        measured.spin = _spin(measured, jobs, file)
+    for arm in arms:
+        rows = _rows(arm, jobs, file, measured.spin)
+        measured.simulated[arm.name] = _completions(rows)
+        if measured.serves:
+            measured.simulated_satisfied[arm.name] = _mean_satisfied(rows)
+
+
+def _spin(measured: Measured, jobs: Sequence[Job], file: Path) -> float | None:
+    """Return the spin with which the simulated Docker alone takes as long as the real one, in the
+    mean of the jobs that ended."""
+    runs = [run.completions for run in measured.of_arm(NOOP.name) if run.completions]
+    if not runs:
+        return None
+    live = fmean(fmean(run.values()) for run in runs)
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        found = _completions(_rows(NOOP, jobs, file, middle))
+        mean = fmean(found[name] for name in runs[0])
+        low, high = (middle, high) if mean < live else (low, middle)
+    return round((low + high) / 2, 4)
+
+
+def _rows(arm: Arm, jobs: Sequence[Job], file: Path, spin: float | None) -> list[dict[str, Any]]:
+    told = all(EPOCHS in job.container.labels for job in jobs)
+    more = [*(["--clairvoyant"] if told else []), *([] if spin is None else ["--spin", str(spin)])]
+    words = [str(BIN / "dl-sim"), *arm.simulated, *more, "--jobs", "--format", "jsonl", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SimulationError(done.stderr.strip())
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _completions(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    return {row["name"]: row["completion"] for row in rows if row["completion"] is not None}
+
+
+def _mean_satisfied(rows: Sequence[dict[str, Any]]) -> float:
+    """Return how many models kept their targets, in the mean over time."""
+    longest = max(row["served"] for row in rows)
+    return float(sum(row["satisfied"] for row in rows) / longest) if longest else 0.0
