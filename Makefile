@@ -5,7 +5,8 @@
 # make docs        write the generated parts of man pages, completions and README
 # make structure   print the package's folders, imports and sizes in figures, before and after
 # make bench       measure costs against docker stats, times and precision, and print them
-# make bench-live  compare policies on real trainings and serving containers; takes 15 minutes
+# make live        compare policies on real containers, and with dl-sim; takes 15 minutes
+# make live-full   all lists of samples/live under all arms, three times; takes a night
 # make papers      run the papers' experiments over twenty seeds: samples/papers/results.md
 # make test-v2     run the pipe in an emulated machine with cgroup v2; needs root, takes 10 minutes
 
@@ -20,7 +21,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: demo check test test-v2 lint bench bench-live papers structure docs clean
+.PHONY: demo check test test-v2 lint bench live live-full papers structure docs clean
 
 $(VENV)/bin/python:
 	@$(if $(MOVED),echo "$(VENV) was made in another place: setting it up again")
@@ -73,10 +74,17 @@ bench: $(VENV)/.test
 	@$(BIN)/python tests/bench/curves.py
 	@$(BIN)/python tests/bench/sim.py
 
-bench-live: $(VENV)/.test
-	@$(BIN)/python tests/bench/live.py 0 gru vae cnn
-	@$(BIN)/python tests/bench/serving.py
-	@$(BIN)/python tests/bench/reality.py
+live: $(VENV)/.plots
+	@samples/torch/build
+	@samples/serving/build
+	@$(BIN)/python samples/live/run --arms noop,flowcon,srtf,fair-rotate samples/live/three.toml
+	@$(BIN)/python samples/live/run --arms noop,dqoes-adaptive samples/live/dqoes.toml
+
+live-full: $(VENV)/.plots
+	@samples/torch/build
+	@samples/serving/build
+	@$(BIN)/python samples/live/run --repeat 3 $(addprefix samples/live/,$(addsuffix .toml, \
+	  three one-thread silent endless tradl dqoes five ten long-epochs))
 
 papers: $(VENV)/.run
 	@$(BIN)/python samples/papers/papers.py > samples/papers/results.md.part

@@ -99,15 +99,15 @@ def own_cpu(measured: Measured, run: LiveRun) -> float:
 
 
 def useful_work(measured: Measured, run: LiveRun, bins: int) -> tuple[float, list[float]]:
-    """Return the length of a bin (s), and for each bin the seconds of work alone that the jobs did
-    in it, as a share of it. The work of an epoch is spread over the time since the last report."""
+    """Return the length of a bin (s), and for each bin the useful work in it, as a share of what
+    the host can do. An epoch's work is spread over the time since the last report."""
     end = max((job.arrival + job.progress[-1][0] for job in run.jobs if job.progress), default=0.0)
     width = end / bins
     done = [0.0] * bins
     for job in run.jobs:
         epoch = _epoch_alone(measured.alone[job.name])
         for begin, finish in _epochs(job) if epoch else ():
-            share = epoch / (finish - begin)
+            share = epoch * measured.cores[job.name] / measured.cpus / (finish - begin)
             for number in range(int(begin / width), min(bins, math.ceil(finish / width))):
                 inside = min(finish, (number + 1) * width) - max(begin, number * width)
                 done[number] += share * max(0.0, inside) / width

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 from dltools.sim.curve import LearningCurve
 from dltools.sim.workload import Job
-from runner.measured import LiveJob
+from runner.measured import LiveJob, LiveRun
 from runner.runs import is_endless
 
 _ENDLESS_S = 900.0
@@ -20,18 +20,27 @@ _POINTS = 200
 """Points of a fitted curve."""
 
 
-def machine_factor(jobs: Sequence[Job], alone: Mapping[str, LiveJob]) -> float:
-    """Return how much longer requests take on this machine than the file says (median)."""
-    found = [fmean(value for _, value in alone[job.name].latencies) / job.request
-             for job in jobs if job.serves and alone[job.name].latencies]  # fmt: skip
-    return median(found) if found else 1.0
+def machine_factor(jobs: Sequence[Job], together: LiveRun, cpus: int) -> float:
+    """Return how much more CPU requests cost on this machine than the file says, from servers that
+    kept all CPUs busy together."""
+    cost = {job.name: job for job in jobs}
+    used = 0.0
+    for seen in together.jobs:
+        job, latencies = cost[seen.name], [value for _, value in seen.latencies]
+        if latencies:
+            used += job.request / (fmean(latencies) + job.think)
+    return cpus / used if used else 1.0
+
+
+def scaled(job: Job, factor: float) -> Job:
+    """Return a server whose requests cost `factor` times as much, and may take as much longer:
+    it asks the same share of a slower machine."""
+    qoe = None if job.qoe is None else round(job.qoe * factor, 4)
+    return replace(job, request=job.request * factor, qoe=qoe) if job.serves else job
 
 
 def fitted(job: Job, alone: LiveJob, cpus: int) -> Job:
-    """Return a job with the work, start-up and curve that it showed alone."""
-    if job.serves:
-        seen = [value for _, value in alone.latencies]
-        return replace(job, request=fmean(seen)) if seen else job
+    """Return a training with the work, start-up and curve that it showed alone."""
     cores = min(job.threads, cpus)
     if len(alone.progress) < 2:
         return _fitted_to_end(job, alone, cores)

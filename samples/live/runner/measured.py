@@ -55,7 +55,8 @@ class LiveRun:
 
 @dataclass
 class Measured:
-    """All about a list. `alone`: each job on its own. `simulated`: completion times by arm and job.
+    """All about a list. `alone`: each job on its own. `cores`: as many as it
+    can use. `simulated`: completion times by arm and job.
     `simulated_satisfied`: satisfied models by arm. `bound`: the clairvoyant mean (s)."""
 
     name: str
@@ -64,6 +65,7 @@ class Measured:
     serves: bool = False
     has_targets: bool = False
     targets: dict[str, float] = field(default_factory=dict)
+    cores: dict[str, float] = field(default_factory=dict)
     alone: dict[str, LiveJob] = field(default_factory=dict)
     runs: list[LiveRun] = field(default_factory=list)
     spin: float | None = None

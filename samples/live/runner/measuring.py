@@ -19,7 +19,7 @@ from runner.pipe import BIN
 from runner.results import results
 from runner.runs import Limits, live_run
 
-_ALONE_SERVING_S = 10.0
+_TOGETHER_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,9 @@ def measure(plan: Plan, repeat: int, limits: Limits, output: Path, when: str) ->
     found = Measured(plan.name, os.cpu_count() or 1, when)
     found.serves = any(job.serves for job in plan.jobs)
     found.has_targets = any(job.first is not None for job in plan.jobs)
-    found.alone = _alone(plan.jobs, folder, limits)
-    jobs = _scaled(plan.jobs, found)
+    found.cores = {job.name: min(job.threads, found.cpus) for job in plan.jobs}
+    found.alone = _alone([job for job in plan.jobs if not job.serves], folder, limits)
+    jobs = _scaled(plan.jobs, found.cpus, folder, limits)
     found.targets = {job.name: job.qoe for job in jobs if job.qoe is not None}
     for number in range(1, repeat + 1):
         for arm in plan.arms:
@@ -82,13 +83,10 @@ def _alone(jobs: Sequence[Job], folder: Path, limits: Limits) -> dict[str, LiveJ
     so that none pays for a cold cache."""
     done: dict[object, LiveJob] = {}
     found = {}
-    for number, job in enumerate([jobs[0], *jobs]):
+    for number, job in enumerate([*jobs[:1], *jobs]):
         key = (job.container.image, job.container.command, job.first)
         if number < 2 or key not in done:
-            one = replace(job, arrival=0.0)
-            if job.serves:
-                one = replace(one, duration=min(job.duration, _ALONE_SERVING_S))
-            run = live_run([one], NOOP, folder / f"alone-{job.name}", limits)
+            run = live_run([replace(job, arrival=0.0)], NOOP, folder / f"alone-{job.name}", limits)
             done[key] = run.jobs[0]
             if run.jobs[0].exit_code:
                 raise DataError(f"job {job.name} ended with {run.jobs[0].exit_code}")
@@ -97,19 +95,22 @@ def _alone(jobs: Sequence[Job], folder: Path, limits: Limits) -> dict[str, LiveJ
     return found
 
 
-def _scaled(jobs: Sequence[Job], found: Measured) -> list[Job]:
-    """Return the jobs with response-time targets that ask of this machine what they ask of the one
-    for which the file gives the cost of a request."""
-    factor = fit.machine_factor(jobs, found.alone)
-    return [job if job.qoe is None else replace(job, qoe=round(job.qoe * factor, 4))
-            for job in jobs]  # fmt: skip
+def _scaled(jobs: Sequence[Job], cpus: int, folder: Path, limits: Limits) -> list[Job]:
+    """Return the jobs with servers that ask the same share of this machine as of the one for which
+    the file gives the cost of a request. To learn the cost, all servers run together."""
+    short = [replace(job, arrival=0.0, duration=_TOGETHER_S) for job in jobs if job.serves]
+    if not short:
+        return list(jobs)
+    factor = fit.machine_factor(short, live_run(short, NOOP, folder / "together", limits), cpus)
+    print(f"{folder.name}: requests cost {factor:.2f} of what the file says", file=sys.stderr)
+    return [fit.scaled(job, factor) for job in jobs]
 
 
 def _draw(plan: Plan, folder: Path, picture: Path) -> None:
     """Let dl-report draw the first repetition of all arms."""
     files = [f"{arm.name}={folder / f'{arm.name}-1'}{kind}"
              for arm in plan.arms for kind in (".arrow", ".plans.jsonl", ".results.jsonl")
-             if (folder / f"{arm.name}-1{kind}").exists()]  # fmt: skip
+             if _has_content(folder / f"{arm.name}-1{kind}")]  # fmt: skip
     serves = any(job.serves for job in plan.jobs)
     kinds = [word for kind in (("satisfied",) if serves else ("gantt", "progress"))
              for word in ("--plot", kind)]  # fmt: skip
@@ -117,6 +118,10 @@ def _draw(plan: Plan, folder: Path, picture: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"no picture: {done.stderr.strip()}", file=sys.stderr)
+
+
+def _has_content(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
 
 
 def _say(name: str, what: str, run: LiveRun) -> None:

@@ -101,7 +101,7 @@ def _per_job(measured: Measured) -> str:
 
 
 def _useful_work(measured: Measured) -> str:
-    """Return a line of bars for each arm: work done, in seconds of work alone, in a second."""
+    """Return a line of bars for each arm: the useful work, as a share of what the host can do."""
     lines = []
     for arm in measured.arms:
         width, done = figures.useful_work(measured, measured.of_arm(arm)[0], _BINS)

@@ -37,7 +37,7 @@ class _Started:
 class Limits:
     """`run_s`: when a run is given up. `endless_s`: how long a list of endless jobs alone runs."""
 
-    run_s: float = 1800.0
+    run_s: float = 3600.0
     endless_s: float = 20.0
 
 

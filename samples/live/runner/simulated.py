@@ -27,7 +27,8 @@ class SimulationError(Exception):
 def simulate(measured: Measured, jobs: Sequence[Job], arms: Sequence[Arm], file: Path) -> None:
     """Simulate the arms with jobs that are fitted to the times alone, and with spin that is fitted
     to Docker alone; write the workload into a file, and what was found into `measured`."""
-    found = [fit.fitted(job, measured.alone[job.name], measured.cpus) for job in jobs]
+    found = [job if job.serves else fit.fitted(job, measured.alone[job.name], measured.cpus)
+             for job in jobs]  # fmt: skip
     file.write_text(fit.as_toml(found, measured.cpus))
     if not measured.serves:
         workload = workload_of(found, [HostSpec("node", float(measured.cpus))], measured.name)
