@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -49,13 +51,26 @@ def finish(command: subprocess.Popen[str]) -> None:
 def create(image: str, command: Sequence[str], name: str, labels: Mapping[str, str]) -> str:
     """Return the id of a new container that does not run yet."""
     said = [word for key, value in labels.items() for word in ("--label", f"{key}={value}")]
-    return docker("create", "--name", name, *said, image, *command)
+    with _uninterrupted():
+        return docker("create", "--pull", "never", "--name", name, *said, image, *command)
 
 
-def remove(ids: Sequence[str]) -> None:
-    """Remove containers, running or not."""
-    if ids:
-        docker("rm", "--force", *ids)
+def remove_all(label: str = LABEL) -> None:
+    """Remove all containers with a label, by default those of all measurements."""
+    with _uninterrupted():
+        found = docker("ps", "--all", "--quiet", "--filter", f"label={label}").split()
+        if found:
+            docker("rm", "--force", *found)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let signals wait, for the docker command too: the engine goes on where a command stops."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def state(container: str) -> State:
@@ -63,11 +78,6 @@ def state(container: str) -> State:
     shown = "{{.State.StartedAt}} {{.State.FinishedAt}} {{.State.ExitCode}}"
     started, ended, code = docker("inspect", "--format", shown, container).split()
     return State(engine_time(started), engine_time(ended), int(code))
-
-
-def leftovers() -> list[str]:
-    """Return the ids of all containers of measurements."""
-    return docker("ps", "--all", "--quiet", "--filter", f"label={LABEL}").split()
 
 
 def foreign() -> list[str]:

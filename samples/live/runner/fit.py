@@ -16,6 +16,9 @@ from runner.runs import is_endless
 _ENDLESS_S = 900.0
 """For how long a simulated endless job would train alone."""
 
+_WARM_S = 8.0
+"""After which all servers have started."""
+
 _POINTS = 200
 """Points of a fitted curve."""
 
@@ -26,7 +29,8 @@ def machine_factor(jobs: Sequence[Job], together: LiveRun, cpus: int) -> float:
     cost = {job.name: job for job in jobs}
     used = 0.0
     for seen in together.jobs:
-        job, latencies = cost[seen.name], [value for _, value in seen.latencies]
+        job = cost[seen.name]
+        latencies = [value for time, value in seen.latencies if time > _WARM_S]
         if latencies:
             used += job.request / (fmean(latencies) + job.think)
     return cpus / used if used else 1.0

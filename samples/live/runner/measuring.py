@@ -19,7 +19,7 @@ from runner.pipe import BIN
 from runner.results import results
 from runner.runs import Limits, live_run
 
-_TOGETHER_S = 15.0
+_TOGETHER_S = 20.0
 
 
 @dataclass(frozen=True)

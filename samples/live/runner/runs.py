@@ -74,7 +74,7 @@ def _created(jobs: Sequence[Job], label: str) -> Iterator[list[_Started]]:
             made.append(_Started(job, engine.create(spec.image, spec.command, name, labels)))
         yield made
     finally:
-        engine.remove([one.container for one in made])
+        engine.remove_all(label)
 
 
 def _follow_timetable(started: Sequence[_Started], limits: Limits, pipe: Pipe) -> None:
