@@ -64,7 +64,10 @@ def measure(plan: Plan, repeat: int, limits: Limits, output: Path, when: str) ->
             found.runs.append(run)
             _say(plan.name, f"{arm.name} {number}", run)
             measured.save(found, folder / "measured.json")
-    simulated.simulate(found, jobs, plan.arms, folder / "fitted.toml")
+    try:
+        simulated.simulate(found, jobs, plan.arms, folder / "fitted.toml")
+    except simulated.SimulationError as error:  # what was measured live is still shown
+        print(f"{plan.name}: not simulated: {error}", file=sys.stderr)
     measured.save(found, folder / "measured.json")
     _draw(plan, folder, output / "plots" / f"{plan.name}.svg")
     write_results(output)
