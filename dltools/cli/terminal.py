@@ -78,7 +78,8 @@ class Terminal:
             if self._woken in ready:
                 os.read(self._woken, 4096)
                 return Event.CHANGED
-            if self._keys in ready and self._quits():
+            # It may have been stopped and continued in the background since it looked.
+            if self._keys in ready and self._in_foreground() and self._quits():
                 return Event.QUIT
             if not ready:
                 return Event.TIME

@@ -1,0 +1,41 @@
+"""The terminal of a live drawing, on a terminal of the test's own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from dltools.cli.terminal import Event, Terminal
+
+
+@pytest.fixture
+def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The end of a terminal where keys are typed; standard input is the other end."""
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield master
+    os.close(master)
+
+
+def test_no_key_is_read_in_the_background(keyboard: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the process goes to the background while it waits: reading would stop it."""
+    asked: list[bool] = []
+
+    def is_in_foreground() -> bool:
+        asked.append(True)
+        return len(asked) <= 2  # as it takes the terminal, and as it begins to wait
+
+    terminal = Terminal(lambda: None, lambda: None)
+    try:
+        monkeypatch.setattr(terminal, "_in_foreground", is_in_foreground)
+        terminal._take()
+        os.write(keyboard, b"q")
+        assert terminal.wait(0.2) is Event.TIME
+        assert len(asked) >= 3
+    finally:
+        terminal.close()
