@@ -90,6 +90,13 @@ class Cgroup:
         found = self.directory("cpu")
         return found is not None and found.path.is_dir()
 
+    @property
+    def processes(self) -> list[int]:
+        """The numbers of its processes, without those that are invisible here."""
+        found = self.directory("cpu")
+        text = read_text(found.path / _EVERY_CGROUP_HAS) if found else ""
+        return sorted({int(line) for line in text.split() if line.isdigit()} - {0})
+
     def ancestors(self, controller: str) -> Iterator[Directory]:
         """Yield the directories above a controller's, nearest first, the mount's own included."""
         found = self.directory(controller)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "1.2"
+VERSION = "1.3"
 """Version of the table. A minor version adds nullable columns; a major one renames columns."""
 
 VERSION_KEY = b"dltools.schema"
@@ -115,6 +115,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("turn_seconds", _F, (_C,), _GA, "s", "",
            "Length of its turn, if dl-apply makes it take turns."),
     Column("thread_count", _I, (_C,), _GA, "{thread}", "", "Threads alive in it."),
+    Column("openmp_runtime", _S, (_C,), _A, "", "",
+           "OpenMP runtimes in its processes, joined by +: libgomp, libiomp5, libomp."),
+    Column("openmp_settings", _S, (_C,), _A, "", "",
+           "How these wait, as set in its environment, such as OMP_WAIT_POLICY=passive."),
     Column("memory_total_bytes", _I, (_N,), _GA, "By", "system.memory.limit", "Memory installed."),
     Column("memory_available_bytes", _I, (_N,), _GA, "By", "system.linux.memory.available",
            "Memory that new work could take without swapping."),

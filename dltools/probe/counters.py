@@ -15,6 +15,8 @@ from dltools.probe.gpu import Gpus
 from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.rows import container_row
 
+_UNREADABLE = "OpenMP: this user may not read its processes"
+
 
 class Counters:
     """Reads the counters of one engine's host."""
@@ -76,7 +78,19 @@ class Counters:
         turn = self._turns.get(watched.container.id)
         if turn is not None and turn.run.is_alive:
             row["turn_seconds"] = turn.seconds
-        return row
+        return row | _openmp_columns(watched, row)
+
+
+def _openmp_columns(watched: Watched, row: Row) -> Row:
+    """Return the OpenMP runtime and its settings; of several threads that cannot be read, a gap."""
+    if watched.cgroup is None:
+        return {}
+    threads = row["thread_count"]
+    found = watched.openmp.look(watched.cgroup, threads)
+    columns: Row = {"openmp_runtime": found.runtime, "openmp_settings": found.settings}
+    if not found.is_readable and (threads or 0) > 1:
+        columns["gap"] = "; ".join(filter(None, (row["gap"], _UNREADABLE)))
+    return columns
 
 
 def _has_vanished(watched: Watched, row: Row) -> bool:

@@ -10,6 +10,7 @@ from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine, GoneError
 from dltools.labels import unknown_labels
+from dltools.probe.openmp_watch import OpenMPWatch
 from dltools.probe.progress import Extractor
 from dltools.probe.progress.source import Target
 from dltools.probe.sources import SourceSet
@@ -29,6 +30,7 @@ class Watched:
     cgroup: Cgroup | None
     gap: str | None
     sources: SourceSet = field(default_factory=SourceSet)
+    openmp: OpenMPWatch = field(default_factory=OpenMPWatch)
 
     @property
     def gaps(self) -> str | None:

@@ -165,7 +165,7 @@ class Containers:
 
     def __init__(self, engine: Engine, image: str, client: Any = None) -> None:
         self._engine = engine
-        self._image = image
+        self.image = image
         self._client = client
         self._started: list[Job] = []
         self._case = uuid.uuid4().hex[:8]
@@ -185,8 +185,9 @@ class Containers:
         client = self._client or api()
         own = {"dltools-test": "1", "dltools-test.case": self._case}
         created = client.create_container(
-            self._image,
-            ["/bin/sh", "-c", script],
+            self.image,
+            [script],
+            entrypoint=["/bin/sh", "-c"],
             name=f"dltools-test-{self._case}-{name}",
             tty=tty,
             labels=own | (labels or {}),
