@@ -40,7 +40,8 @@ class JobDecision:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The decisions, and what the plan is expected to bring, a line for each host."""
+    """The decisions, and lines below them: what the plan is expected to bring, how shares become
+    settings, and advice."""
 
     decisions: list[JobDecision]
     lines: list[str]

@@ -21,6 +21,7 @@ from dltools.labels import parse_labels
 from dltools.notation.times import format_time, from_micros
 from dltools.observations.samples_by_host import newest_time, samples_by_host, table_chunks
 from dltools.plan import decisions, state
+from dltools.plan.advice import advice
 from dltools.plan.decisions import Explanation
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Policy
@@ -107,13 +108,14 @@ class Planner:
         """Return the newest decisions for people."""
         outcome = self._outcome() if pending else self
         hosts, realised = outcome._histories(), outcome._realised()
+        decided = list(decisions.decisions(hosts, realised))
         gain = decisions.gain(hosts)
         lines = [gain] if gain else []
         for name, found in realised.items():
             if found.settings:
                 host = f"{name}: " if len(realised) > 1 else ""
                 lines.append(f"{host}{found.mode.value}, {found.why}; {found.note}")
-        return Explanation(list(decisions.decisions(hosts, realised)), lines)
+        return Explanation(decided, lines + advice(hosts, decided))
 
     def _at(self, *, pending: bool) -> str:
         """Return the newest time that was decided on."""

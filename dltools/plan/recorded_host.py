@@ -171,6 +171,8 @@ class RecordedHost:
         container.turn_s = _known(rows["turn_seconds"][row])
         container.threads = rows["thread_count"][row]
         container.cpuset = rows["cpuset"][row]
+        container.openmp_runtime = rows["openmp_runtime"][row]
+        container.openmp_settings = rows["openmp_settings"][row]
 
     def _add_points(
         self, container: ContainerHistory, points: Mapping[str, Points], now: int

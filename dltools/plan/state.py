@@ -30,6 +30,8 @@ VERSION = 3
 _CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "weight", "turn_s",
                      "threads", "cpuset", "met_first", "met_final", "epoch", "step",
                      "managed")  # fmt: skip
+_OPENMP = ("openmp_runtime", "openmp_settings")
+"""Fields of containers, and columns, that earlier states of version 3 lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def load_queue(saved: Mapping[str, Any]) -> Queue:
 
 def _save_container(history: ContainerHistory) -> dict[str, Any]:
     return {
-        **{name: getattr(history, name) for name in _CONTAINER_FIELDS},
+        **{name: getattr(history, name) for name in (*_CONTAINER_FIELDS, *_OPENMP)},
         "labels": dict(history.labels),
         "samples": {
             "times": [time for time, _ in history.samples],
@@ -148,7 +150,9 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
 
 
 def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
-    history = ContainerHistory(id_, **{name: saved[name] for name in _CONTAINER_FIELDS})
+    fields = {name: saved[name] for name in _CONTAINER_FIELDS}
+    fields |= {name: saved.get(name) for name in _OPENMP}
+    history = ContainerHistory(id_, **fields)
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]
@@ -208,7 +212,9 @@ def _save_remainder(remainder: Remainder) -> dict[str, Any]:
 
 
 def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
-    rows = {name: list(saved["rows"][name]) for name in ROW_COLUMNS}
+    unknown = [None] * len(saved["rows"]["container_id"])
+    columns = {**dict.fromkeys(_OPENMP, unknown), **saved["rows"]}
+    rows = {name: list(columns[name]) for name in ROW_COLUMNS}
     for name in REALS:
         rows[name] = [_real(value) for value in rows[name]]
     if len({len(column) for column in rows.values()}) > 1:

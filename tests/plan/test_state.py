@@ -88,6 +88,17 @@ def test_an_early_state_of_version_2_lacks_some_fields() -> None:
     assert '"policy":"flowcon"' in second_part_planned("flowcon", saved)
 
 
+def test_an_early_state_of_version_3_lacks_what_openmp_does() -> None:
+    saved = saved_now("flowcon")
+    for host in saved["hosts"].values():
+        for one in (host["remainder"]["rows"], *host["containers"].values()):
+            assert one.pop("openmp_runtime") in (None, [None] * 4)
+            assert one.pop("openmp_settings") in (None, [None] * 4)
+    assert second_part_planned("flowcon", saved) == second_part_planned(
+        "flowcon", saved_now("flowcon")
+    )
+
+
 def test_another_version_and_another_policy_are_refused() -> None:
     saved = saved_now("flowcon")
     with pytest.raises(DataError, match=r"state version 4; this dltools reads 2 and 3"):

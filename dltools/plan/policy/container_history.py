@@ -32,7 +32,8 @@ class ContainerHistory:
     `arrived` is when it was first seen (it starts anew when the container restarts); `samples`
     are (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
     relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
-    none. `met_first` and `met_final` are the times of the first points that met its targets;
+    none. `openmp_runtime` and `openmp_settings` are as the columns of these names.
+    `met_first` and `met_final` are the times of the first points that met its targets;
     `epoch` and `step` the newest that it reported; `managed` whether this container has ever been
     given a share, in an earlier run too; `run_id` tells this run of the container from its
     earlier ones.
@@ -50,6 +51,8 @@ class ContainerHistory:
     turn_s: float | None = None
     threads: int | None = None
     cpuset: str | None = None
+    openmp_runtime: str | None = None
+    openmp_settings: str | None = None
     samples: list[tuple[int, float]] = field(default_factory=list)
     metrics: dict[str, Series] = field(default_factory=dict)
     met_first: int | None = None

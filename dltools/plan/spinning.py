@@ -1,0 +1,63 @@
+"""Whether a job's OpenMP threads spin while they wait for each other, and what stops it."""
+
+from __future__ import annotations
+
+import re
+
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.mode import busy_threads
+
+_THROTTLED = 100
+"""Rounds that libgomp spins where it knows of more threads than CPUs; else 300,000."""
+
+
+def spinning_threads(job: ContainerHistory) -> int:
+    """Return how many threads may spin, 0 for none: all it has, or OMP_NUM_THREADS of them."""
+    if not stoppers(job):
+        return 0
+    threads = busy_threads(job)
+    wanted = re.match(r"\d+", _settings(job).get("OMP_NUM_THREADS", ""))
+    threads = min(threads, max(1, int(wanted[0]))) if wanted else threads
+    return threads if threads > 1 else 0
+
+
+def stoppers(job: ContainerHistory) -> list[str]:
+    """Return the variables that would keep the threads of a job's runtimes from spinning; [] where
+    they do not spin."""
+    settings = _settings(job)
+    found = {
+        _STOPPERS[name](settings)
+        for name in (job.openmp_runtime or "").split("+")
+        if name in _STOPPERS
+    }
+    return sorted(filter(None, found))
+
+
+def _of_gnu(settings: dict[str, str]) -> str:
+    """GOMP_SPINCOUNT, where it is set, overrides the policy."""
+    count = settings.get("GOMP_SPINCOUNT")
+    if count is not None:
+        spins = not (count.isdigit() and int(count) <= _THROTTLED)
+        return "GOMP_SPINCOUNT=0" if spins else ""
+    return _unless_passive(settings)
+
+
+def _of_llvm(settings: dict[str, str]) -> str:
+    """KMP_BLOCKTIME, where it is set, overrides the policy; its default is 200 ms."""
+    time = settings.get("KMP_BLOCKTIME")
+    if time is not None:
+        return "" if re.fullmatch(r"0+(ms|us)?", time) else "KMP_BLOCKTIME=0"
+    return _unless_passive(settings)
+
+
+def _unless_passive(settings: dict[str, str]) -> str:
+    is_passive = settings.get("OMP_WAIT_POLICY", "").lower() == "passive"
+    return "" if is_passive else "OMP_WAIT_POLICY=passive"
+
+
+_STOPPERS = {"libgomp": _of_gnu, "libiomp5": _of_llvm, "libomp": _of_llvm}
+
+
+def _settings(job: ContainerHistory) -> dict[str, str]:
+    pairs = (entry.partition("=") for entry in (job.openmp_settings or "").split())
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,143 @@
+"""What owners are told: only where threads spin and it costs something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.histories import ONE_POINT, history, host_history
+from helpers.observed_rows import container, node, planner_of, point
+
+from dltools.observations.table import Row, to_table
+from dltools.plan import decisions
+from dltools.plan.advice import advice
+from dltools.plan.planner import Planner
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.flowcon import FLOWCON
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.base import Realisation
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.settings import Settings
+
+PASSIVE = "start it with -e OMP_WAIT_POLICY=passive next time"
+FEWER = f"{PASSIVE}, or with fewer threads: -e OMP_NUM_THREADS="
+
+
+def job(
+    name: str, threads: int | None = 2, runtime: str | None = "libgomp", **more: Any
+) -> ContainerHistory:
+    made = history(ONE_POINT, name=name)
+    made.threads, made.openmp_runtime = threads, runtime
+    for field, value in more.items():
+        setattr(made, field, value)
+    return made
+
+
+def told(
+    *jobs: ContainerHistory, cpus: float = 2.0, planned: dict[str, Settings] | None = None
+) -> list[str]:
+    host = host_history(*jobs, cpus=cpus)
+    found = Realisation(Mode.QUOTA, "as asked", settings=planned or {})
+    return advice([host], decisions.decisions([host], {"host": found}))
+
+
+def test_jobs_that_spin_and_compete_are_told_what_stops_it() -> None:
+    *lines, worth = told(job("gru"), job("vae", threads=4))
+    assert lines == [
+        f"advice: gru: up to 2 threads of libgomp spin while they wait: {FEWER}1",
+        f"advice: vae: up to 4 threads of libgomp spin while they wait: {FEWER}1",
+    ]
+    assert worth.startswith("6 threads of 2 jobs on 2 CPUs; measured on 2 CPUs")
+
+
+def test_one_that_has_not_reported_is_told_too() -> None:
+    assert len(told(job("gru"), job("silent", metrics={}))) == 3
+
+
+def test_the_threads_that_fit_are_named() -> None:
+    line, *_ = told(job("gru", 16), job("vae", 16), cpus=16.0)
+    assert line.endswith(f"{FEWER}8")
+
+
+def test_no_number_of_threads_is_named_that_it_has_already() -> None:
+    line, *_ = told(job("gru", openmp_settings="OMP_NUM_THREADS=2"), job("vae", 16), cpus=4.0)
+    assert line.endswith(PASSIVE)
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        [],
+        [job("alone", 8)],
+        [job("gru", 1), job("vae", 1), job("cnn", 1)],
+        [job(name, openmp_settings="OMP_WAIT_POLICY=passive") for name in ("gru", "vae")],
+        [job("gru", 2, runtime=None), job("vae", 2, runtime=None)],
+        [job("gru", None), job("vae", None)],
+    ],
+    ids=["none", "alone", "one thread each", "passive", "no OpenMP", "unknown"],
+)
+def test_nothing_is_said_where_nothing_is_won(jobs: list[ContainerHistory]) -> None:
+    assert told(*jobs) == []
+
+
+def test_nothing_is_said_where_all_threads_have_cpus() -> None:
+    assert told(job("gru"), job("vae"), cpus=4.0) == []
+
+
+def test_nothing_is_said_of_a_host_of_unknown_size() -> None:
+    assert told(job("gru"), job("vae"), cpus=0.0) == []
+
+
+def test_a_bystander_of_many_threads_is_no_job() -> None:
+    exporter = job("exporter", 30, runtime=None, metrics={})
+    assert told(job("gru"), exporter) == []
+
+
+def test_a_quota_in_force_that_is_below_the_threads_is_warned_of() -> None:
+    assert told(job("gru", cpus=1.0)) == [
+        "warning: gru: up to 2 threads of libgomp spin while they wait, which uses up its quota of "
+        f"1 CPUs: {FEWER}1"
+    ]
+
+
+def test_a_planned_quota_is_warned_of_and_one_that_goes_is_not() -> None:
+    gru = job("gru", cpus=2.0)
+    assert told(gru, planned={gru.id: {"cpus": 0.5}})[0].startswith("warning: gru: ")
+    gru = job("gru", cpus=1.0)
+    assert told(gru, planned={gru.id: {"cpus": None}}) == []
+
+
+@pytest.mark.parametrize("settings", ["OMP_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"])
+def test_a_quota_of_a_job_that_does_not_spin_is_fine(settings: str) -> None:
+    assert told(job("gru", openmp_settings=settings, cpus=1.0)) == []
+
+
+def observed(**more: Any) -> list[Row]:
+    return [
+        row
+        for second in (0.0, 10.0)
+        for row in (
+            node(second),
+            *(container(second, name, second, thread_count=2, **more) for name in ("gru", "vae")),
+            *(point(second, name, 1.0 - second / 20) for name in ("gru", "vae")),
+        )
+    ]
+
+
+def test_the_advice_follows_from_the_recorded_columns_and_changes_no_plan() -> None:
+    spinning = planner_of(observed(openmp_runtime="libgomp"), mode=Mode.PRIORITY)
+    calm = planner_of(observed(), mode=Mode.PRIORITY)
+    lines = spinning.explain().lines
+    assert [line.partition(":")[0] for line in lines[-3:-1]] == ["advice", "advice"]
+    assert lines[:-3] == calm.explain().lines
+    assert spinning.plan({}, state=False) == calm.plan({}, state=False)
+
+
+def test_the_advice_is_the_same_after_the_state_was_handed_on() -> None:
+    rows = observed(openmp_runtime="libgomp", openmp_openmp_settings="OMP_NUM_THREADS=2")
+    whole, half = planner_of(rows), planner_of(rows[:5])
+    rest = Planner(FLOWCON, build(FLOWCON.parameters, {}), RealisationOptions(Mode.QUOTA),
+                   half.plan({}).state)  # fmt: skip
+    rest.add(to_table(rows[5:]))
+    assert rest.explain().lines == whole.explain().lines
+    assert any(line.startswith("advice: ") for line in whole.explain().lines)
