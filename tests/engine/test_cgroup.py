@@ -8,7 +8,7 @@ import pytest
 from helpers.cgroup_trees import TREES, Machine
 
 from dltools.engine import cgroup
-from dltools.engine.cgroup import Directory
+from dltools.engine.cgroup import Cgroup, Directory
 
 
 @pytest.fixture(scope="module", params=TREES)
@@ -82,3 +82,10 @@ def test_the_directories_above_a_cgroup_end_at_the_mount(tmp_path: Path) -> None
     above = cgroup.Cgroup({}, inner).ancestors("cpu")
     assert [directory.path.name for directory in above] == ["docker", "mount"]
     assert list(cgroup.Cgroup({}, None).ancestors("cpu")) == []
+
+
+def test_processes_are_those_that_are_visible_here(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.procs").write_text("12\n0\n7\n12\n")
+    assert Cgroup({}, tmp_path).processes == [7, 12]
+    assert Cgroup({}, tmp_path / "gone").processes == []
+    assert Cgroup({}, None).processes == []
