@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,12 @@ from dltools.observations.table import Row
 _NAMES = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
           "unpause": "unpause", "update": "update"}  # fmt: skip
 """The engine's names of the events that become rows, and ours."""
+
+_CHANGES = ("start", "exit")
+"""The events that change which containers run."""
+
+_ONE_MOMENT_S = 0.05
+"""Time for a container's first process to run, and for events that come together."""
 
 _LONGEST_REASON = 120
 
@@ -71,6 +78,16 @@ class EventStream:
         self._came: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
         self._kept: list[Row] = []
         self._thread: threading.Thread | None = None
+        self._changed = threading.Event()
+
+    def wait_for_change(self, seconds: float) -> bool:
+        """Wait until a selected container starts or exits, but so long at most; tell whether one
+        has since the last call. The events of one moment (50 ms) are one change."""
+        if not self._changed.wait(seconds):
+            return False
+        time.sleep(_ONE_MOMENT_S)
+        self._changed.clear()
+        return True
 
     def past(self, since: float, until: float) -> list[Row]:
         """Return the events between two times (seconds since the epoch) that the engine still
@@ -123,6 +140,8 @@ class EventStream:
         row = self._row(raw)
         if row is not None:
             self._came.put(row)
+            if row["event"] in _CHANGES:
+                self._changed.set()
 
     def _row(self, raw: Mapping[str, Any]) -> Row | None:
         attributes = (raw.get("Actor") or {}).get("Attributes") or {}

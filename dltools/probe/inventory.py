@@ -64,6 +64,7 @@ class Inventory:
         self._listed_at = 0.0
         self._started: set[str] = set()  # ids from events
         self._removed: set[str] = set()
+        self._exited: set[str] = set()  # the engine may list them as running for a moment
 
     @property
     def all(self) -> Iterable[Watched]:
@@ -81,6 +82,9 @@ class Inventory:
             return
         if action == "start":
             self._started.add(id_)
+            self._exited.discard(id_)
+        elif action == "die":
+            self._exited.add(id_)
         elif action == "destroy":
             self._removed.add(id_)
         self._is_stale = True
@@ -99,6 +103,9 @@ class Inventory:
         self._is_stale, self._listed_at = False, now
         started = set(self._started)
         listed = {entry["Id"]: entry for entry in self._engine.containers(self._filters)}
+        self._exited &= listed.keys()
+        for id_ in tuple(self._exited):
+            listed.pop(id_, None)
         self._put_aside(self.running.keys() - listed.keys())
         self._forget_removed()
         for container in self._inspect([id_ for id_ in listed if self._is_new(id_, started)]):

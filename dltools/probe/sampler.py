@@ -80,6 +80,10 @@ class Sampler:
                 source.reconnect()
         self._events.resume(time.time())
 
+    def wait_for_change(self, seconds: float) -> bool:
+        """Wait until a container starts or exits, but so long at most; tell whether one has."""
+        return self._events.wait_for_change(seconds)
+
     def counters(self) -> list[Row]:
         """Return only counters and limits. Response times in the next sample are of the time
         since."""

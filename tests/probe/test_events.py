@@ -105,6 +105,22 @@ def test_events_are_given_once_and_all_are_told() -> None:
     engine.raw_events.put(None)
 
 
+def test_a_start_or_an_exit_of_a_selected_container_ends_the_wait() -> None:
+    engine = ScriptedEngine()
+    found, told = stream(engine, labels=["team"])
+    found.follow(0.0)
+    engine.raw_events.put(event("start", "c1", "job"))
+    engine.raw_events.put(event("pause", "c2", "job", team="red"))
+    wait_for(told, 2)
+    assert not found.wait_for_change(0.0)
+    engine.raw_events.put(event("start", "c2", "job", team="red"))
+    engine.raw_events.put(event("die", "c2", "job", team="red"))
+    wait_for(told, 4)
+    assert found.wait_for_change(60.0)
+    assert not found.wait_for_change(0.0)
+    engine.raw_events.put(None)
+
+
 @pytest.mark.parametrize(
     ("end", "message"),
     [

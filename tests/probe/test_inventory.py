@@ -120,6 +120,20 @@ def test_a_followed_engine_is_asked_only_after_an_event() -> None:
     assert engine.lists == 2
 
 
+def test_a_container_that_has_exited_is_gone_although_the_engine_still_lists_it() -> None:
+    engine = ScriptedEngine()
+    id_ = engine.start("job")
+    found = inventory(engine, is_followed=True)
+    found.refresh()
+    found.note_event("die", id_)
+    found.refresh()
+    assert names(found) == []
+    engine.start("job", at=60)
+    found.note_event("start", id_)
+    found.refresh()
+    assert names(found) == ["job"]
+
+
 def test_a_start_is_not_forgotten_while_the_engine_is_away() -> None:
     engine = ScriptedEngine()
     id_ = engine.start("job")

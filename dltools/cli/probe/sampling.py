@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dltools.cli.exits import print_message
@@ -32,25 +33,47 @@ def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
 
 
 def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
-    """Write samples at fixed times: a slow sample delays only itself."""
+    """Write samples at fixed times, and at once when a container starts or exits.
+
+    A slow sample delays only itself. --count counts the samples at fixed times.
+    """
     assert request.interval_s is not None
     sampler.follow()
-    wait = getattr(writer, "wait", _sleep)  # a live table watches the keys meanwhile
+    wait = _wait_of(sampler, writer)
     begun = time.monotonic()
     taken = 0
+    following = 0.0
     warned: set[str] = set()
     while True:
         rows = _sample(sampler, request.patience_s)
         _warn_of_paused(sampler, warned)
         write_rows(writer, rows, is_verbose=request.is_verbose)
-        taken += 1
-        following = ((time.monotonic() - begun) // request.interval_s + 1) * request.interval_s
+        elapsed = time.monotonic() - begun
+        if elapsed >= following:
+            taken += 1
+            following = (elapsed // request.interval_s + 1) * request.interval_s
         if request.count is not None and taken >= request.count:
             return
         if request.duration_s is not None and following > request.duration_s:
             return
         if wait(max(0.0, begun + following - time.monotonic())):
             return
+
+
+def _wait_of(sampler: Sampler, writer: Writer) -> Callable[[float], bool]:
+    """Return what waits for the next sample, and tells whether the user quits.
+
+    A live table watches the keys meanwhile, and is drawn at fixed times only.
+    """
+    drawn: Callable[[float], bool] | None = getattr(writer, "wait", None)
+    if drawn is not None:
+        return drawn
+
+    def wait(seconds: float) -> bool:
+        sampler.wait_for_change(seconds)
+        return False
+
+    return wait
 
 
 def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:
@@ -65,11 +88,6 @@ def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:
             if row.get("gap"):
                 print_message(f"{row.get('container_name') or row['host']}: {row['gap']}")
     writer.write(to_table(rows))
-
-
-def _sleep(seconds: float) -> bool:
-    time.sleep(seconds)
-    return False
 
 
 def _sample(sampler: Sampler, patience_s: float) -> list[Row]:
