@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dltools.cli.exits import print_message
 from dltools.errors import ConfigError
 
 if TYPE_CHECKING:
+    from dltools.plan.policy.base import Policy
     from dltools.plan.realisation.mode import RealisationOptions
 
 
@@ -38,17 +40,47 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, object]:
     return found
 
 
-def realisation_options(text: str, quantum: float = 2.0) -> RealisationOptions:
-    """Return how allocations become settings: --realize, and --quantum in seconds. Raises
-    `ConfigError`."""
-    from dltools.plan.realisation.mode import Mode, RealisationOptions
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Values of parameters by name: those of a policy, and those of the queue of every policy."""
 
+    policy: dict[str, object]
+    queue: dict[str, object]
+
+
+def assign(policy: Policy, given: Mapping[str, object]) -> Assigned:
+    """Sort values of parameters. A name that both have, such as explore, is for both."""
+    from dltools.plan.policy.parameters import names
+    from dltools.plan.realisation.mode import QueueParameters
+
+    of_queue, of_policy = names(QueueParameters), names(policy.parameters)
+    return Assigned(
+        {name: value for name, value in given.items() if name in of_policy or name not in of_queue},
+        {name: value for name, value in given.items() if name in of_queue},
+    )
+
+
+def realisation_options(
+    text: str, quantum: float | None = None, queue: Mapping[str, object] | None = None
+) -> RealisationOptions:
+    """Return how allocations become settings: --realize, --quantum in seconds (None: auto), and the
+    parameters of the queue. Raises `ConfigError`."""
+    from dltools.plan.policy.parameters import build
+    from dltools.plan.realisation.mode import (
+        QUANTUM_S,
+        Mode,
+        QueueParameters,
+        RealisationOptions,
+    )
+
+    quantum = QUANTUM_S if quantum is None else quantum
     if not 0.1 <= quantum <= 3600:
         raise ConfigError(f"--quantum must be between 0.1 and 3600 seconds, not {quantum:g}")
+    parameters = build(QueueParameters, queue or {})
     if text == "auto":
-        return RealisationOptions(None, quantum)
+        return RealisationOptions(None, quantum, parameters)
     try:
-        return RealisationOptions(Mode(text), quantum)
+        return RealisationOptions(Mode(text), quantum, parameters)
     except ValueError:
         known = ", ".join(("auto", *(mode.value for mode in Mode)))
         raise ConfigError(f"--realize {text}: unknown mode; known: {known}") from None

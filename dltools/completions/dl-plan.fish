@@ -15,19 +15,23 @@ function __dltools_parameters
         switch $policy
             # generated: parameters
             case flowcon
-                string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false'
+                string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false explore= max_slowdown='
             case tradl
-                string split ' ' 'itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max='
+                string split ' ' 'itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown='
             case dqoes
-                string split ' ' 'alpha= beta= itval= itval_max= quantile= gain=fixed gain=adaptive trim=true trim=false'
+                string split ' ' 'alpha= beta= itval= itval_max= quantile= gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown='
             case specon
-                string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= within=none within=srtf within=slaq'
+                string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= within=none within=srtf within=slaq explore= max_slowdown='
+            case noop
+                string split ' ' 'explore= max_slowdown='
+            case fair
+                string split ' ' 'explore= max_slowdown='
             case las
-                string split ' ' 'itval= queue= factor= queues= floor='
+                string split ' ' 'itval= queue= factor= queues= floor= explore= max_slowdown='
             case slaq
-                string split ' ' 'itval= floor= parts='
+                string split ' ' 'itval= floor= parts= explore= max_slowdown='
             case srtf
-                string split ' ' 'itval= explore= hysteresis= floor='
+                string split ' ' 'itval= explore= hysteresis= floor= max_slowdown='
             # end
         end
     end

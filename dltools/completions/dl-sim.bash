@@ -8,7 +8,7 @@ _dl_sim() {
     # generated: options
     case $before in
         -p|--policy) _dltools_reply flowcon tradl dqoes specon noop fair las slaq srtf ;;
-        --set) _dltools_set "flowcon tradl slaq las srtf" $(_dltools_policies) ;;
+        --set) _dltools_set "noop flowcon tradl slaq las srtf" $(_dltools_policies) ;;
         --realize) _dltools_reply auto quota weight priority rotate cores ;;
         --from|--throughputs|--hosts|-o|--output) _dltools_files -f ;;
         --trace) _dltools_reply gavel: pollux: philly: alibaba: ;;

@@ -4,7 +4,7 @@ functions -q __dltools_parameters; or source (status dirname)/dl-plan.fish
 
 # generated: options
 complete -c dl-sim -s p -l policy -x -a 'flowcon tradl dqoes specon noop fair las slaq srtf' -d 'Scheduling policy'
-complete -c dl-sim -l set -x -a '(__dltools_parameters flowcon tradl slaq las srtf)' -d 'Set a parameter of the policies that have it'
+complete -c dl-sim -l set -x -a '(__dltools_parameters noop flowcon tradl slaq las srtf)' -d 'Set a parameter of the policies that have it'
 complete -c dl-sim -l realize -x -a 'auto quota weight priority rotate cores' -d 'How allocations become settings: auto, quota, weight, priority, rotate or cores'
 complete -c dl-sim -l clairvoyant -d 'Tell the policies how many epochs each job will train'
 complete -c dl-sim -l from -r -d 'Run the containers of a recording again, instead of FILE: a file, a directory, or - for standard input'

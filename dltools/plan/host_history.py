@@ -6,7 +6,7 @@ A recording, a live stream and a simulation fill the same history, and the same 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
@@ -47,6 +47,10 @@ class HostHistory:
     def without_progress(self) -> Jobs:
         """Return the running, unprotected containers that have reported nothing yet, by name."""
         return _by_name(c for c in self.containers.values() if not c.metrics and not c.protected)
+
+    def containers_changed(self) -> None:
+        """Have the settings looked at with the next sample: a container came, left or restarted."""
+        self.queue = replace(self.queue, due=0)
 
     def state(self, jobs: Jobs | None = None) -> HostState:
         """Return the host as policies see it, with its jobs or some of them."""

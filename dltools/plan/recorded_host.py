@@ -123,6 +123,7 @@ class RecordedHost:
             if is_new:
                 self._set_wake_time(container)
         self.history.containers, self.layout = running, layout
+        self.history.containers_changed()
         self.wake_times = {key: time for key, time in self.wake_times.items() if key in running}
 
     def _drop_earlier_run(self, key: str, number: int) -> None:
@@ -151,7 +152,11 @@ class RecordedHost:
         for number, key in enumerate(order):
             container = history.containers[key]
             self._set_present(container, high - many + number)
-            container.add_samples(times, rows["cpu_seconds"][low + number : high : many])
+            seconds = rows["cpu_seconds"][low + number : high : many]
+            if not container.metrics:
+                weights = rows["cpu_weight"][low + number : high : many]
+                container.note_cpu_use(times, seconds, [_known(weight) for weight in weights])
+            container.add_samples(times, seconds)
             points = self.samples.points.get(key)
             if points:
                 before = (container.met_first, container.met_final)

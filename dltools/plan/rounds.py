@@ -6,13 +6,21 @@ The planner drives rounds over recordings and live streams, the simulator in vir
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.policy.base import Cluster, Policy, Requirements, State
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
-from dltools.plan.realisation.mode import RealisationOptions, choose_mode
+from dltools.plan.realisation.mode import RealisationOptions, busy_threads, choose_mode
 from dltools.plan.realisation.realise import realise
+
+_LOOK_S = 5.0
+"""How often jobs that have reported nothing are looked at (s)."""
+
+_EXPLORING_LOOK_S = 1.0
+"""How often, while one of them explores: it may start threads."""
 
 OtherHosts = Callable[[], Iterable[HostHistory]]
 """Returns the histories of all hosts, brought up to date; called where a policy looks at them.
@@ -52,10 +60,20 @@ class Rounds:
     def realise(self, host: HostHistory) -> Realisation:
         """Return the settings of a host's containers at its newest sample."""
         state = host.state()
-        return realise(
-            choose_mode(self.options, state), state, host.cpuset, host.without_progress(),
-            host.queue, host.sampled_at or 0,
-        )  # fmt: skip
+        without_progress = host.without_progress()
+        silent = [job for job in without_progress if self._competes(job)]
+        choice = choose_mode(self.options, state, silent)
+        now = host.sampled_at or 0
+        found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent)
+        if not self.requirements.silent_jobs or not without_progress:
+            return found
+        look_s = min((_explored_in_s(job, host.cpus, self.options.queue.explore) for job in silent),
+                     default=_LOOK_S)  # fmt: skip
+        return replace(found, queue=found.queue.due_by(now, look_s))
+
+    def _competes(self, job: ContainerHistory) -> bool:
+        """Tell whether a job that has reported nothing yet competes with the others."""
+        return self.requirements.silent_jobs and job.is_busy and job.targets.qoe_s is None
 
     def _decide(self, host: HostHistory, jobs: Jobs, all_hosts: OtherHosts) -> None:
         states = {host.name: host.state(jobs)}
@@ -66,3 +84,11 @@ class Rounds:
         decision = self.policy.decide(cluster, self.parameters, self.memory)
         host.finish_round(decision, self.requirements, jobs)
         self.memory = decision.state
+
+
+def _explored_in_s(job: ContainerHistory, cpus: float, explore_s: float) -> float:
+    """Return in how many seconds to look at a job that has reported nothing."""
+    left = explore_s - job.attained
+    if left <= 0:
+        return _LOOK_S
+    return min(_EXPLORING_LOOK_S, left / max(1e-3, min(busy_threads(job), cpus)))

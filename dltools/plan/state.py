@@ -29,7 +29,7 @@ VERSION = 3
 
 _CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "weight", "turn_s",
                      "threads", "cpuset", "met_first", "met_final", "epoch", "step",
-                     "managed")  # fmt: skip
+                     "managed", "is_busy")  # fmt: skip
 _OPENMP = ("openmp_runtime", "openmp_settings")
 """Fields of containers, and columns, that earlier states of version 3 lack."""
 

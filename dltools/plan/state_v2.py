@@ -59,6 +59,7 @@ def _container(one: Mapping[str, Any]) -> dict[str, Any]:
         **{name: value for name, value in one.items() if name != "held"},
         "turn_s": one.get("turn_s"),
         "managed": bool(one.get("held")),
+        "is_busy": False,
         "samples": {
             "times": [time for time, _ in samples],
             "cpu_seconds": [seconds for _, seconds in samples],

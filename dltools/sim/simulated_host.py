@@ -59,6 +59,7 @@ class SimulatedHost:
         """Start a job."""
         self.jobs[job.history.id] = job
         self.history.containers[job.history.id] = job.history
+        self.history.containers_changed()
         self.reserve(job.job)
         job.observed = self.reports
 
@@ -66,6 +67,7 @@ class SimulatedHost:
         """Take a job away."""
         del self.jobs[job.history.id]
         del self.history.containers[job.history.id]
+        self.history.containers_changed()
         self.release(job.job)
 
     def finished_jobs(self) -> list[SimulatedJob]:

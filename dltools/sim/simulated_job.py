@@ -150,6 +150,8 @@ class SimulatedJob:
         """Bring the policy's history up to date; tell whether a target was met."""
         history = self.history
         if not history.samples or history.samples[-1][0] < micros:
+            if not history.metrics:
+                history.note_cpu_use([micros], [self.cpu], [self.limits.weight])
             history.add_samples([micros], [self.cpu])
         if not self.unread:
             return False

@@ -13,6 +13,7 @@ import pytest
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import describe
+from dltools.plan.realisation.mode import QueueParameters
 
 ROOT = Path(__file__).parents[2]
 COMPLETIONS = ROOT / "dltools" / "completions"
@@ -62,10 +63,11 @@ SHELLS = pytest.mark.parametrize(
 
 
 def parameters(*policies: str) -> dict[str, list[str]]:
-    """The parameters of policies, and what each may be; nothing where it is a number."""
+    """The parameters of policies and those of every policy, and what each may be; nothing where it
+    is a number."""
     found = {}
-    for policy in policies:
-        for p in describe(registry.get(policy, []).parameters):
+    for declared in (*(registry.get(name, []).parameters for name in policies), QueueParameters):
+        for p in describe(declared):
             found[p["name"]] = (
                 ["true", "false"] if p["type"] == "bool" else list(p["choices"] or ())
             )
@@ -91,9 +93,7 @@ def test_the_parameters_of_the_chosen_policy_are_offered(
     shell: Callable[[str], list[str]], policy: str
 ) -> None:
     found = shell(f"dl-plan -p {policy} --set ")
-    if not parameters(policy):
-        assert not [offer for offer in found if "=" in offer]
-    elif shell is zsh:  # name first, then value
+    if shell is zsh:  # name first, then value
         assert names(found) == set(parameters(policy))
     else:
         assert set(found) == offered(policy)

@@ -12,6 +12,7 @@ from dltools.observations.table import Row, to_table
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.queue import Queue
 from dltools.plan.recorded_host import RecordedHost
 
 A, B = job_id("a"), job_id("b")
@@ -41,11 +42,13 @@ def begin(host: RecordedHost, *rows: Row) -> RecordedHost:
 
 
 def read(host: RecordedHost, count: int) -> bool:
-    """Read samples and record each; tell whether a target was met at one of them."""
+    """Read samples and record each, and set the queue as a round would; tell whether a target was
+    met at one of them."""
     met = False
     for _ in range(count):
         host.next_sample(labels_of)
         met |= host.record()
+        host.history.queue = Queue()
     return met
 
 

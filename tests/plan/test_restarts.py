@@ -49,7 +49,20 @@ def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
     rows = [*sample(2, "a", "b", weights=WEIGHTS), *restarted(4)]
     plan = planned(rows, policy)
     assert sets(plan)["b"] == {"cpu_weight": 1024}
-    assert "no progress seen: what containers begin with" in {a.reason for a in plan.actions}
+    reasons = {action.container_name: action.reason for action in plan.actions}
+    assert (
+        reasons["b"]
+        == "no progress seen: runs alone, so that it reports soon; 1. of 2 in the queue"
+    )
+    assert sets(plan)["a"] == {"cpu_weight": 10}
+
+
+@pytest.mark.parametrize("policy", ["flowcon", "fair", "srtf", "las", "slaq", "tradl"])
+def test_an_idle_restarted_job_gets_the_default_weight(policy: str) -> None:
+    idle = container(9, "b", 0.5, thread_count=2, cpu_weight=10.0, started_at=at(-60))
+    plan = planned([*sample(9, "a", weights=WEIGHTS), idle], policy)
+    reasons = {action.container_name: action.reason for action in plan.actions}
+    assert reasons == {"b": "no progress seen: what containers begin with"}
 
 
 def test_the_state_remembers_that_a_job_had_a_share() -> None:
@@ -63,7 +76,7 @@ def test_the_state_remembers_that_a_job_had_a_share() -> None:
 
 def test_without_a_state_the_weight_of_a_waiting_job_tells() -> None:
     assert sets(planned(restarted(4)))["b"] == {"cpu_weight": 1024}
-    assert "b" not in sets(planned(restarted(4, 512.0)))
+    assert "b" not in sets(planned(restarted(4, 512.0), mode=Mode.WEIGHT))
 
 
 def test_noop_changes_no_weight_either() -> None:

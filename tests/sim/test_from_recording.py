@@ -35,7 +35,7 @@ def test_what_was_recorded_asks_for_the_same_work(
     recorder = Recorder()
     made = workload_of(JOBS, [HostSpec("n", 2.0)], "t")
     options = RealisationOptions(mode)
-    parameters, observer = build(found.parameters, given), Observer(recorder, 0.5)
+    parameters, observer = build(found.parameters, given), Observer(recorder, 0.25)
     Simulation(made, found, parameters, options, observer=observer).run()
     again = recorded_workload(recorder.table(), "again")
     assert again.hosts == made.hosts

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.realisation.queue import TURN_S, patience_s
+from dltools.plan.realisation.queue import Bound
 from dltools.sim.curve import LearningCurve
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, workload_of
@@ -91,11 +91,12 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
 def test_the_wait_is_bounded_whatever_runs_beside(
     policy: str, mode: Mode | None, others: list[int], cpus: float, spin: float, late: Job
 ) -> None:
-    """A job that waits gets a turn of 5 s at full speed within its patience; so many turns as it
-    takes for its work, and as Docker alone would need at the most."""
+    """A job that waits gets a turn at full speed within its patience; so many turns as it takes
+    for its work, and as Docker alone would need at the most."""
     beside = tuple(endless(f"e{number}", wide, spin) for number, wide in enumerate(others))
     late = replace(late, spin=spin)
-    rounds = math.ceil(late.work / min(cpus, late.threads) / (0.8 * TURN_S))
-    wait = patience_s(len(others) + 1) + TURN_S * (len(others) + 1)
+    bound = Bound(len(others) + 1)
+    rounds = math.ceil(late.work / min(cpus, late.threads) / (0.8 * bound.turn_s))
+    wait = bound.patience_s + bound.turn_s * (len(others) + 1)
     alone = completion.__wrapped__("noop", None, late, beside, cpus)
     assert completion.__wrapped__(policy, mode, late, beside, cpus) <= alone + rounds * wait

@@ -39,13 +39,13 @@ def plan(
     ] = None,
     realize: Realize = "auto",
     quantum: Annotated[
-        float,
+        str,
         typer.Option(
             metavar="TIME",
-            parser=duration,
-            help="Mean length of a turn, with --realize rotate.",
+            help="Mean length of a turn, with --realize rotate. auto: so long that changing over "
+            "costs 2 %.",
         ),
-    ] = "2",  # type: ignore[assignment]
+    ] = "auto",
     targets: Annotated[
         Path | None,
         typer.Option(
@@ -99,9 +99,10 @@ def plan(
     from dltools.cli.plan.request import Request, choose_format
     from dltools.cli.plan.run import run_request
 
+    quantum_s = None if quantum == "auto" else duration(quantum)
     request = Request(
         input=input_, policy=policy, assignments=tuple(set_ or ()), parameters_file=params,
-        mode=realize, quantum_s=quantum, targets_file=targets, state_file=state,
+        mode=realize, quantum_s=quantum_s, targets_file=targets, state_file=state,
         saved_state_file=save_state, plans_every_sample=every, prints_state=not no_state,
         format=choose_format(format_, explain=explain), is_verbose=verbose,
     )  # fmt: skip

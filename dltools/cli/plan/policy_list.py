@@ -11,6 +11,7 @@ from dltools.cli.policies import allowed_plugins, warn_of_broken_plugins
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import classes_of
 from dltools.plan.policy.parameters import describe
+from dltools.plan.realisation.mode import QueueParameters
 
 
 def print_policies() -> None:
@@ -18,15 +19,22 @@ def print_policies() -> None:
     warn_of_broken_plugins()
     for name, policy in sorted(registry.policies(allowed_plugins()).items()):
         print(f"{name}: {policy.help}")
-        for parameter in describe(policy.parameters):
-            default = json.dumps(parameter["default"])
-            print(f"    {parameter['name']}={default}{_bounds(parameter)}: {parameter['help']} "
-                  f"[{parameter['source']}]")  # fmt: skip
+        _print_parameters(policy.parameters)
         for meaning, group in groupby(classes_of(policy), lambda one: one.meaning):
             classes = list(group)
             names = _span([one.name for one in classes])
             words = _span([one.word for one in classes])
             print(f"    class {names}, {words}: {meaning}")
+
+    print("every policy: jobs that cannot all run at once")
+    _print_parameters(QueueParameters)
+
+
+def _print_parameters(cls: type[Any]) -> None:
+    for parameter in describe(cls):
+        default = json.dumps(parameter["default"])
+        print(f"    {parameter['name']}={default}{_bounds(parameter)}: {parameter['help']} "
+              f"[{parameter['source']}]")  # fmt: skip
 
 
 def _span(words: Sequence[str]) -> str:

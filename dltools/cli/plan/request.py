@@ -15,7 +15,8 @@ from dltools.cli.formats import RecordFormat
 class Request:
     """What to plan by and what to print.
 
-    `state_file` is read, `saved_state_file` written. `quantum_s` is the mean length of a turn.
+    `state_file` is read, `saved_state_file` written. `quantum_s` is the mean length of a turn,
+    None for auto.
     """
 
     input: str
@@ -23,7 +24,7 @@ class Request:
     assignments: tuple[str, ...]
     parameters_file: Path | None
     mode: str
-    quantum_s: float
+    quantum_s: float | None
     targets_file: Path | None
     state_file: Path | None
     saved_state_file: Path | None

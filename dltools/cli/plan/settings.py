@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dltools import inputs
 from dltools.cli.policies import (
     allowed_plugins,
+    assign,
     parse_assignments,
     realisation_options,
     warn_of_broken_plugins,
@@ -46,8 +47,9 @@ def make_planner(
     """Return a planner with the request's parameters, which continues from a saved state. Raises
     `ConfigError` and `DataError`."""
     given = _from_file(request.parameters_file) | parse_assignments(request.assignments)
-    parameters = build(policy.parameters, given)
-    realisation = realisation_options(request.mode, request.quantum_s)
+    assigned = assign(policy, given)
+    parameters = build(policy.parameters, assigned.policy)
+    realisation = realisation_options(request.mode, request.quantum_s, assigned.queue)
     return Planner(policy, parameters, realisation, saved, targets)
 
 

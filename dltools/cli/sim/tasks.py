@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.cli.policies import (
     allowed_plugins,
+    assign,
     parse_assignments,
     realisation_options,
     warn_of_broken_plugins,
 )
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build, describe
+from dltools.plan.policy.parameters import build, names
+from dltools.plan.realisation.mode import QueueParameters
 
 if TYPE_CHECKING:
     from dltools.observations.outcomes import JobResult
@@ -46,7 +48,7 @@ class Task:
             self.workload,
             policy,
             _parameters(policy, self.assignments),
-            realisation_options(self.mode),
+            realisation_options(self.mode, queue=_queue_values(policy, self.assignments)),
             clairvoyant=self.is_clairvoyant,
             observer=observer,
         )
@@ -59,8 +61,8 @@ def check_settings(policies: Sequence[str], assignments: Sequence[str], mode: st
     for name in policies:
         policy = registry.get(name, allowed_plugins())
         _parameters(policy, assignments)
-        known |= _names(policy)
-    realisation_options(mode)
+        known |= names(policy.parameters) | names(QueueParameters)
+        realisation_options(mode, queue=_queue_values(policy, assignments))
     for key in parse_assignments(assignments):
         if key not in known:
             raise ConfigError(f"--set {key}: none of these policies has this parameter")
@@ -84,10 +86,10 @@ def _run(task: Task) -> list[JobResult]:
 
 def _parameters(policy: Policy, assignments: Sequence[str]) -> Any:
     """Return a policy's parameters; assignments of other policies' parameters are left out."""
-    own = _names(policy)
+    own = names(policy.parameters)
     given = parse_assignments(assignments)
     return build(policy.parameters, {key: value for key, value in given.items() if key in own})
 
 
-def _names(policy: Policy) -> set[str]:
-    return {parameter["name"] for parameter in describe(policy.parameters)}
+def _queue_values(policy: Policy, assignments: Sequence[str]) -> dict[str, object]:
+    return assign(policy, parse_assignments(assignments)).queue

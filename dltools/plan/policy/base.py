@@ -25,6 +25,7 @@ class Requirements:
     `targets`: whether a job that meets a target starts a round.
     `cluster`: whether it looks at other hosts.
     `shares`: whether it gives shares; else all realisations come to the same.
+    `silent_jobs`: whether jobs that have reported nothing yet compete with the others.
     """
 
     interval_s: float | None = None
@@ -34,6 +35,7 @@ class Requirements:
     targets: bool = False
     cluster: bool = False
     shares: bool = True
+    silent_jobs: bool = True
 
 
 class Tone(StrEnum):

@@ -15,6 +15,7 @@ from operator import le
 from typing import Any
 
 from dltools.labels import PROTECT, is_true
+from dltools.notation.times import MICRO
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.policy.targets import NONE, Targets, parse
 
@@ -23,6 +24,15 @@ JITTER = 0.05
 may be some milliseconds less, and a round should not wait for the sample after."""
 
 _BEFORE = (-math.inf, -math.inf)
+
+_BUSY, _IDLE = 0.2, 0.05
+"""CPU use in cores from which a silent container counts as busy, and below which it does not."""
+
+_NEW_S = 5.0
+"""A silent container counts as busy from its start, if it is seen this early (s)."""
+
+_WAITING_WEIGHT = 10.0
+"""A container of this weight or less may be idle because it waits."""
 
 
 @dataclass(slots=True)
@@ -35,7 +45,8 @@ class ContainerHistory:
     none. `openmp_runtime` and `openmp_settings` are as the columns of these names.
     `met_first` and `met_final` are the times of the first points that met its targets;
     `epoch` and `step` the newest that it reported; `managed` whether this container has ever been
-    given a share, in an earlier run too; `run_id` tells this run of the container from its
+    given a share, in an earlier run too; `is_busy` whether it uses CPU, kept while it has reported
+    nothing; `run_id` tells this run of the container from its
     earlier ones.
     """
 
@@ -61,6 +72,7 @@ class ContainerHistory:
     step: int | None = None
     targets: Targets = NONE
     managed: bool = False
+    is_busy: bool = False
     run_id: str = ""
 
     def __post_init__(self) -> None:
@@ -85,6 +97,7 @@ class ContainerHistory:
         """Remember progress points in order of time; with `curves` for the learning curve too."""
         if not times:
             return
+        self.is_busy = False
         series = self.metrics.setdefault(metric, Series())
         new = series.extend(times, values, steps)
         if metric == self.targets.metric and self.targets.first is not None:
@@ -124,6 +137,31 @@ class ContainerHistory:
         for time, used in zip(times, seconds, strict=True):
             if not math.isnan(used):
                 self.add_sample(time, used)
+
+    def note_cpu_use(
+        self, times: Sequence[int], seconds: Sequence[float], weights: Sequence[float | None]
+    ) -> None:
+        """Note from new counter samples, before they are added, whether the container is busy.
+
+        `weights` are those in force at each. A container that waits, or whose weight is unknown,
+        is not found idle.
+        """
+        started = self.started
+        last = self.samples[-1] if self.samples else None
+        if last is None and started is not None:
+            self.is_busy = times[0] - started <= _NEW_S * MICRO
+            last = (started, 0.0)
+        for time, used, weight in zip(times, seconds, weights, strict=True):
+            if math.isnan(used):
+                continue
+            if last is not None and time > last[0] and used >= last[1]:
+                cores = (used - last[1]) * MICRO / (time - last[0])
+                waits = weight is None or weight <= _WAITING_WEIGHT or self.turn_s is not None
+                if cores >= _BUSY:
+                    self.is_busy = True
+                elif cores < _IDLE and not waits and time - last[0] >= MICRO // 2:
+                    self.is_busy = False
+            last = (time, used)
 
     def work_at(self, time: int) -> float:
         """Return the CPU seconds used by a time, on the straight line between samples (ours)."""

@@ -110,7 +110,7 @@ class Dqoes:
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """One window of the interval, which doubles while the classes stay."""
-        return Requirements(parameters.itval, parameters.itval_max, windows=1)
+        return Requirements(parameters.itval, parameters.itval_max, windows=1, silent_jobs=False)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the models and move CPU between them."""

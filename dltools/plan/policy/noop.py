@@ -22,7 +22,7 @@ class Noop:
 
     def requirements(self, parameters: Any) -> Requirements:  # noqa: ARG002
         """Nothing."""
-        return Requirements(shares=False)
+        return Requirements(shares=False, silent_jobs=False)
 
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:  # noqa: ARG002
         """Leave every job as it is."""

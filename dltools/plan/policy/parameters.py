@@ -67,6 +67,11 @@ def describe(cls: type[Any]) -> list[dict[str, Any]]:
     ]
 
 
+def names(cls: type[Any]) -> frozenset[str]:
+    """Return the names of the parameters."""
+    return frozenset(field.name for field in dataclasses.fields(cls))
+
+
 def worth_trying(cls: type[Any]) -> list[str]:
     """Return NAME=VALUE for each value that a search for the best settings tries."""
     return [

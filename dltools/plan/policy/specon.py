@@ -115,7 +115,7 @@ class Specon:
         """Two windows of the interval, all hosts, and learning curves for what a move saves."""
         return Requirements(
             parameters.itval, windows=2, curves=True, cluster=True,
-            shares=parameters.within != "none",
+            shares=parameters.within != "none", silent_jobs=parameters.within != "none",
         )  # fmt: skip
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:

@@ -39,6 +39,8 @@ class Case:
 
     `jobs`: those with a share; `allocations`: by job id; `cpus`: of the host; `cpuset`: the CPUs
     that containers may have, None where unknown; `queue`: before the change; `now`: microseconds.
+    `exploring`: ids of jobs that have reported nothing yet and run alone until they do, or until
+    they have had their CPU seconds.
     """
 
     choice: ModeChoice
@@ -48,6 +50,7 @@ class Case:
     cpuset: str | None
     queue: Queue
     now: int
+    exploring: frozenset[str] = frozenset()
 
     def share(self, job: ContainerHistory) -> float:
         """Return a job's share; an equal one where the job is unlimited."""

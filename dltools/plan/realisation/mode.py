@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.parameters import parameter
+from dltools.plan.realisation.queue import MAX_SLOWDOWN
 
 
 class Mode(StrEnum):
@@ -19,45 +22,69 @@ class Mode(StrEnum):
     CORES = "cores"
 
 
-QUANTUM_S = 2.0
-"""Mean turn of `rotate` in seconds (measured: 2 s loses a twelfth to changing over)."""
+QUANTUM_S = 8.0
+"""Mean turn of `rotate` in seconds: changing over takes 0.16 s (measured), 2 % of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueParameters:
+    """Parameters of every policy, for jobs that cannot all run at once."""
+
+    explore: float = parameter(
+        10.0, "CPU seconds for which a job that has reported nothing runs alone", source="ours"
+    )
+    max_slowdown: float = parameter(
+        MAX_SLOWDOWN, "over ten minutes, how many times less CPU than by equal turns a job may get",
+        low=1.0, high=100.0, source="ours",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class RealisationOptions:
-    """What the user asks for: a mode, or None for the one that suits what is observed; and the mean
-    length of a turn in seconds."""
+    """What the user asks for.
+
+    `mode`: None for the one that suits what is observed; `quantum_s`: mean length of a turn (s).
+    """
 
     mode: Mode | None = None
     quantum_s: float = QUANTUM_S
+    queue: QueueParameters = QueueParameters()
 
 
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
-    """The mode for a host, why, and the mean length of a turn in seconds."""
+    """The mode for a host, and why; the other fields are those of the options."""
 
     mode: Mode
     why: str
     quantum_s: float = QUANTUM_S
+    queue: QueueParameters = QueueParameters()
 
 
-def choose_mode(options: RealisationOptions, host: HostState) -> ModeChoice:
+def choose_mode(
+    options: RealisationOptions, host: HostState, silent: Sequence[ContainerHistory] = ()
+) -> ModeChoice:
     """Return the mode for a host: the one asked for, else by its threads against its cores.
 
     Where trainings of several threads have more threads than there are CPUs: `priority`. Else, and
-    beside serving containers, which must not wait for a turn: `weight` (ours).
+    beside serving containers, which must not wait for a turn: `weight` (ours). `silent` jobs, which
+    have reported nothing yet, count too.
     """
+
+    def choice(mode: Mode, why: str) -> ModeChoice:
+        return ModeChoice(mode, why, options.quantum_s, options.queue)
+
     if options.mode is not None:
-        return ModeChoice(options.mode, "as asked", options.quantum_s)
-    threads = [busy_threads(job) for job in host.jobs]
+        return choice(options.mode, "as asked")
+    threads = [busy_threads(job) for job in (*host.jobs, *silent)]
     total = sum(threads)
     crowded = f"{total} threads of {len(threads)} jobs on {host.cpus:g} CPUs"
     if any(is_serving(job) for job in host.jobs):
-        return ModeChoice(Mode.WEIGHT, "some containers serve: none may wait for a turn")
+        return choice(Mode.WEIGHT, "some containers serve: none may wait for a turn")
     if total > host.cpus and max(threads, default=1) > 1 and len(threads) > 1:
         why = f"{crowded}: jobs of several threads that compete lose time"
-        return ModeChoice(Mode.PRIORITY, why)
-    return ModeChoice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
+        return choice(Mode.PRIORITY, why)
+    return choice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
 
 
 def is_serving(job: ContainerHistory) -> bool:

@@ -13,8 +13,14 @@ Standing = tuple[int, bool, float]
 
 
 def standing(case: Case, job: ContainerHistory) -> Standing:
-    """Return a job's standing: by rank; then jobs that get all that their threads can use, so that
-    a narrow job is not behind a wide one; then by share."""
+    """Return a job's standing.
+
+    First come jobs that explore, in the order in which they started. The others stand by rank;
+    then jobs that get all that their threads can use, so that a narrow job is not behind a wide
+    one; then by share.
+    """
+    if job.id in case.exploring:
+        return -1, False, float(job.started or job.arrived)
     share = round(case.share(job), 9)
     is_full = share * case.cpus >= min(busy_threads(job), case.cpus) * (1 - 1e-6)
     return case.allocations[job.id].rank, not is_full, 0.0 if is_full else -share
@@ -23,8 +29,9 @@ def standing(case: Case, job: ContainerHistory) -> Standing:
 def standings(case: Case) -> dict[str, Standing]:
     """Return the standing of each job that does not serve; an unlimited job equals the first."""
     found = {job.id: standing(case, job) for job in case.jobs if not is_serving(job)}
-    unlimited = {job.id for job in case.jobs if case.is_unlimited(job)}
-    best = min((one for key, one in found.items() if key not in unlimited), default=None)
+    unlimited = {job.id for job in case.jobs if case.is_unlimited(job)} - case.exploring
+    others = found.keys() - unlimited - case.exploring
+    best = min((found[key] for key in others), default=None)
     head = (0, False, 0.0) if best is None or best[0] > 0 else best
     return {key: head if key in unlimited else one for key, one in found.items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import TURN_NOTE, Case, Realisation
 from dltools.plan.realisation.order import Standing, groups_that_fit, in_order, standings
-from dltools.plan.realisation.queue import patience_s
+from dltools.plan.realisation.queue import Bound
 from dltools.plan.realisation.settings import Settings
 
 LEVELS = (1024.0, 10.0, 2.0)
@@ -22,8 +22,8 @@ def priorities(case: Case) -> Realisation:
     """
     found = standings(case)
     jobs = in_order(case, found)
-    many = len(groups_that_fit(jobs, case.cpus))
-    urgent = case.queue.urgent((job.run_id for job in jobs), many, case.now)
+    bound = Bound(len(groups_that_fit(jobs, case.cpus)), case.choice.queue.max_slowdown)
+    urgent = case.queue.urgent((job.run_id for job in jobs), bound, case.now)
     groups = groups_that_fit(_in_turn(case, jobs, found, urgent), case.cpus)
     settings: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in case.jobs}
     notes: dict[str, str] = {}
@@ -37,14 +37,14 @@ def priorities(case: Case) -> Realisation:
     notes |= {job.id: TURN_NOTE for job in first if job.run_id in urgent}
     note = f"work-conserving; the first of {len(groups)} groups in the queue runs almost alone"
     if waiting:
-        note += f", equals in turn; no job waits much longer than {patience_s(many):g} s"
+        note += f", equals in turn; no job waits much longer than {bound.patience_s:.3g} s"
     contested = {found[job.id] for job in waiting}
     queue = case.queue.moved(
         first=[job.run_id for job in first],
         waiting=[job.run_id for job in waiting],
         urgent=[job.run_id for job in first if job.run_id in urgent],
         equals=[job.run_id for job in first if found[job.id] in contested],
-        groups=many, now=case.now,
+        bound=bound, now=case.now,
     )  # fmt: skip
     return case.realisation(note, settings=settings, notes=notes, queue=queue)
 

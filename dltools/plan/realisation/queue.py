@@ -3,7 +3,9 @@
 Two rules keep a queue from starving a job (both ours):
 
 - jobs of equal standing take turns of `TURN_S` seconds; the one that has waited longest is next;
-- a job that has waited for `patience_s` gets one turn before all others.
+- a job that has waited for its patience gets a turn before all others.
+
+Patience and that turn bound how much a job is slowed down: see `Bound`.
 
 The queue is a value: the same positions at the same time give the same order.
 """
@@ -11,7 +13,7 @@ The queue is a value: the same positions at the same time give the same order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.container_history import JITTER
@@ -19,9 +21,34 @@ from dltools.plan.policy.container_history import JITTER
 TURN_S = 5.0
 """Seconds that a job keeps the first level before another of equal standing gets it."""
 
-LEAST_PATIENCE_S = 60.0
-PATIENCE_A_GROUP_S = 30.0
-"""Longest wait for a turn: six turns for each other group in the queue, at least a minute."""
+MAX_SLOWDOWN = 2.0
+"""In any ten minutes a job gets at least 1/MAX_SLOWDOWN of what exclusive turns in order would give
+it."""
+
+_CYCLE_S = 100.0
+"""Seconds from the begin of a waiting job's turn to its next: any ten minutes hold five cycles."""
+
+_MORE = 6 / 5
+"""What is given beyond the guaranteed part, because ten minutes may begin within a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How long a job waits at most in a queue of so many groups, and how long its turn is."""
+
+    groups: int
+    max_slowdown: float = MAX_SLOWDOWN
+
+    @property
+    def turn_s(self) -> float:
+        """Length of the turn (s), at most an equal part of the cycle."""
+        part = _CYCLE_S / max(1, self.groups)
+        return max(TURN_S, min(part, _MORE * part / self.max_slowdown))
+
+    @property
+    def patience_s(self) -> float:
+        """Longest wait for that turn (s)."""
+        return max(_CYCLE_S - self.turn_s, (self.groups - 1) * self.turn_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +74,23 @@ class Queue:
         """Tell whether a turn begins or ends at a time by itself."""
         return self.due is not None and now >= self.due
 
-    def urgent(self, run_ids: Iterable[str], groups: int, now: int) -> list[str]:
-        """Return the jobs that go before all others in a queue of so many groups.
+    def due_by(self, now: int, seconds: float) -> Queue:
+        """Return the queue, looked at again in so many seconds at the latest."""
+        latest = now + max(1, round(seconds * MICRO * (1 - JITTER)))
+        return replace(self, due=latest if self.due is None else min(self.due, latest))
+
+    def urgent(self, run_ids: Iterable[str], bound: Bound, now: int) -> list[str]:
+        """Return the jobs that go before all others.
 
         These are the jobs in the middle of an urgent turn, then those that have waited too long,
         the longest wait first.
         """
         # fmt: off
         found = [(run_id, self.positions[run_id]) for run_id in run_ids if run_id in self.positions]
-        longest_s = patience_s(groups)
         in_turn = [run_id for run_id, position in found
-                   if position.first and position.urgent and now < _after(position, TURN_S)]
+                   if position.first and position.urgent and now < _after(position, bound.turn_s)]
         waiting = [(position.since, run_id) for run_id, position in found
-                   if not position.first and now >= _after(position, longest_s)]
+                   if not position.first and now >= _after(position, bound.patience_s)]
         # fmt: on
         return sorted(in_turn) + [run_id for _, run_id in sorted(waiting)]
 
@@ -75,7 +106,7 @@ class Queue:
 
     def moved(
         self, first: Iterable[str], waiting: Iterable[str], urgent: Iterable[str],
-        equals: Iterable[str], groups: int, now: int,
+        equals: Iterable[str], bound: Bound, now: int,
     ) -> Queue:  # fmt: skip
         """Return the queue after an order has been set.
 
@@ -91,18 +122,14 @@ class Queue:
             old = self.positions.get(run_id)
             waits_already = old is not None and not old.first
             positions[run_id] = old if old and waits_already else QueuePosition(False, now)
-            ends.append(_after(positions[run_id], patience_s(groups)))
+            ends.append(_after(positions[run_id], bound.patience_s))
         if not ends:
             return Queue(positions)
-        ends += [_after(positions[run_id], TURN_S) for run_id in {*hurried, *equals}]
+        ends += [_after(positions[run_id], bound.turn_s) for run_id in hurried]
+        ends += [_after(positions[run_id], TURN_S) for run_id in equals if run_id not in hurried]
         if any(end <= now for end in ends):  # the order stays: look again after a turn
             ends.append(now + round(TURN_S * MICRO))
         return Queue(positions, min(end for end in ends if end > now))
-
-
-def patience_s(groups: int) -> float:
-    """Return how long (s) a job waits at most for a turn in a queue of so many groups."""
-    return max(LEAST_PATIENCE_S, PATIENCE_A_GROUP_S * (groups - 1))
 
 
 def _after(position: QueuePosition, seconds: float) -> int:

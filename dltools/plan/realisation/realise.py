@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.policy.base import HostState
+from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
@@ -22,6 +22,9 @@ _REALISERS: Mapping[Mode, Callable[[Case], Realisation]] = {
     Mode.ROTATE: rotation, Mode.CORES: cores,
 }  # fmt: skip
 
+_ORDERED = (Mode.PRIORITY, Mode.ROTATE)
+"""Modes in which jobs run in order, and a job that has reported nothing must not run beside all."""
+
 _DEFAULTS: Mapping[Mode, Settings] = {
     Mode.QUOTA: {"cpus": None},
     Mode.WEIGHT: {"cpu_weight": DEFAULT_CPU_WEIGHT},
@@ -32,6 +35,10 @@ _DEFAULTS: Mapping[Mode, Settings] = {
 """What a new container has, of that which a mode sets."""
 
 
+_EXPLORES = "runs alone, so that it reports soon"
+_SILENT = "competes all the same"
+
+
 def realise(
     choice: ModeChoice,
     host: HostState,
@@ -39,29 +46,44 @@ def realise(
     without_progress: Sequence[ContainerHistory] = (),
     queue: Queue | None = None,
     now: int = 0,
+    silent: Sequence[ContainerHistory] = (),
 ) -> Realisation:
     """Return the settings of each job that was last allocated a share.
 
     `cpuset`: the CPUs that containers may have. `without_progress`: containers that have reported
     nothing yet; one that restarted, or still has the weight of a waiting job, gets the defaults
-    back. `queue`: the queue at `now` (microseconds).
+    back. `queue`: the queue at `now` (microseconds). `silent`: those of them that compete with the
+    jobs all the same, where jobs run in order.
     """
     given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
     shares = {key: allocation for key, allocation in given.items() if allocation.share is not None}
     has_shares = host.cpus > 0 and bool(shares)
+    competing = list(silent) if host.cpus > 0 and choice.mode in _ORDERED else []
+    competing_ids = {job.id for job in competing}
     defaults = _DEFAULTS[choice.mode]
     reset = {
         job.id: defaults
         for job in without_progress
-        if defaults and (job.managed or (has_shares and _was_waiting(job, defaults)))
+        if defaults
+        and job.id not in competing_ids
+        and (job.managed or (has_shares and _was_waiting(job, defaults)))
     }
     notes = dict.fromkeys(reset, "what containers begin with")
-    if not has_shares:
+    if not has_shares and not competing:
         return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
-    jobs = [job for job in host.jobs if job.id in shares]
-    case = Case(choice, jobs, shares, host.cpus, cpuset, queue or Queue(), now)
+    jobs = [job for job in host.jobs if job.id in shares] + competing
+    unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
+    exploring = frozenset(job.id for job in competing if job.attained < choice.queue.explore)
+    case = Case(
+        choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)}, host.cpus, cpuset,
+        queue or Queue(), now, exploring,
+    )  # fmt: skip
     found = _REALISERS[choice.mode](case)
-    return replace(found, settings={**reset, **found.settings}, notes={**notes, **found.notes})
+    notes |= found.notes
+    for job in competing:
+        why = _EXPLORES if job.id in exploring else _SILENT
+        notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
+    return replace(found, settings={**reset, **found.settings}, notes=notes)
 
 
 def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:

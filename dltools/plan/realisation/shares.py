@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.base import TURN_NOTE, Case, Realisation
 from dltools.plan.realisation.mode import is_serving
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.settings import Settings
 
 LEAST_CPUS = 0.01
@@ -65,11 +65,11 @@ def _without_starvation(case: Case) -> _Fair:
     jobs = [job for job in case.jobs if not is_serving(job)]
     shares = {job.id: case.share(job) for job in case.jobs}
     low = [job for job in jobs if shares[job.id] < 1 / (2 * len(case.jobs)) - 1e-12]
-    groups = len(low) + (len(low) < len(jobs))
-    urgent = set(case.queue.urgent((job.run_id for job in low), groups, case.now))
+    bound = Bound(len(low) + (len(low) < len(jobs)), case.choice.queue.max_slowdown)
+    urgent = set(case.queue.urgent((job.run_id for job in low), bound, case.now))
     notes = {job.id: TURN_NOTE for job in low if job.run_id in urgent}
     shares |= {key: max(shares.values()) for key in notes}
     waiting = [job.run_id for job in low if job.run_id not in urgent]
     first = [job.run_id for job in jobs if job.run_id not in waiting]
-    queue = case.queue.moved(first, waiting, urgent, (), groups, case.now)
+    queue = case.queue.moved(first, waiting, urgent, (), bound, case.now)
     return _Fair(shares, notes, queue)

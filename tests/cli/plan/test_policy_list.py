@@ -17,7 +17,9 @@ def lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 def test_policies_are_listed_by_name(lines: list[str]) -> None:
     names = [line.partition(":")[0] for line in lines if not line.startswith(" ")]
     assert {"flowcon", "noop", "tradl"} <= set(names)
-    assert names == sorted(names)
+    *policies, last = names
+    assert policies == sorted(policies)
+    assert last == "every policy"
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,7 @@ def test_policies_are_listed_by_name(lines: list[str]) -> None:
         "    alpha=0.03, 0 to 1: ",
         "    backoff=true, true or false: ",
         '    gain="fixed", fixed or adaptive: ',
+        "    max_slowdown=2.0, 1 to 100: ",
         "    class NL, growing: ",
         "    class Q1 to Q20, queue 1 to queue 20: ",
     ],

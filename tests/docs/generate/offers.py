@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from docs.generate.parsers import Tool
 
 from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import describe
+from dltools.plan.policy.base import Policy
+from dltools.plan.policy.parameters import describe, names
+from dltools.plan.realisation.mode import QueueParameters
 
 
 def offers() -> dict[str, str]:
     """Return by policy NAME= for each number and NAME=VALUE for each choice, separated by
-    spaces; policies without parameters are left out."""
+    spaces."""
     found = {}
     for name, policy in registry.policies([]).items():
         words = [
             f"{p['name']}={choice}"
-            for p in describe(policy.parameters)
+            for p in _parameters(policy)
             for choice in (("true", "false") if p["type"] == "bool" else p["choices"] or ("",))
         ]
-        if words:
-            found[name] = " ".join(words)
+        found[name] = " ".join(words)
     return found
+
+
+def _parameters(policy: Policy) -> list[dict[str, Any]]:
+    """Return a policy's parameters, then those of every policy."""
+    own = describe(policy.parameters)
+    return own + [p for p in describe(QueueParameters) if p["name"] not in names(policy.parameters)]
 
 
 def default_policies(tool: Tool) -> list[str]:

@@ -15,6 +15,7 @@ from dltools.observations.schema import COLUMNS, Column
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import Policy, classes_of
 from dltools.plan.policy.parameters import describe
+from dltools.plan.realisation.mode import QueueParameters
 from dltools.probe.progress import FAMILIES
 
 
@@ -28,7 +29,9 @@ def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
     found["man/dltools-policies.7"] = {
         **{f"classes of {name}": _classes(policy) for name, policy in policies.items()
            if classes_of(policy)},
-        **{f"parameters of {name}": _parameters(policy) for name, policy in policies.items()},
+        **{f"parameters of {name}": _parameters(policy.parameters)
+           for name, policy in policies.items()},
+        "parameters of every policy": _parameters(QueueParameters),
     }  # fmt: skip
     return found
 
@@ -119,8 +122,8 @@ def _classes(policy: Policy) -> str:
     return "\n".join([f".Bl -tag -width {'m' * width} -compact", *lines, ".El"])
 
 
-def _parameters(policy: Policy) -> str:
-    described = describe(policy.parameters)
+def _parameters(cls: type[Any]) -> str:
+    described = describe(cls)
     if not described:
         return "It has no parameters."
     width = max(len(p["name"]) for p in described)

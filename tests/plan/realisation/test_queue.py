@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.queue import TURN_S, Queue, QueuePosition, patience_s
+from dltools.plan.realisation.queue import TURN_S, Bound, Queue, QueuePosition
 from dltools.plan.realisation.realise import realise
 from dltools.plan.state import load_queue, save_queue
 
@@ -20,18 +20,26 @@ TURN = round(TURN_S * S)
 
 
 def begun(first: str = "a", waiting: str = "bc", now: int = 0) -> Queue:
-    return Queue().moved(first, waiting, (), first, len(waiting) + 1, now)
+    return Queue().moved(first, waiting, (), first, Bound(len(waiting) + 1), now)
 
 
-def test_patience_is_a_minute_and_six_turns_for_each_other_group() -> None:
-    assert [patience_s(groups) for groups in (1, 2, 3, 4, 11)] == [60, 60, 60, 90, 300]
+@pytest.mark.parametrize(
+    ("groups", "max_slowdown", "turn_s", "patience_s"),
+    [(1, 2.0, 60, 40), (2, 2.0, 30, 70), (3, 2.0, 20, 80), (10, 2.0, 6, 94), (30, 2.0, 5, 145),
+     (2, 1.2, 50, 50), (2, 1.0, 50, 50), (2, 6.0, 10, 90)],
+)  # fmt: skip
+def test_a_turn_is_a_part_of_a_cycle_of_100_s(
+    groups: int, max_slowdown: float, turn_s: float, patience_s: float
+) -> None:
+    bound = Bound(groups, max_slowdown)
+    assert (bound.turn_s, bound.patience_s) == pytest.approx((turn_s, patience_s))
 
 
 def test_equal_jobs_are_sorted_by_their_turns() -> None:
     queue = begun()
     middle = sorted("abcn", key=lambda run_id: queue.turn(run_id, TURN // 2))
     assert middle[:2] == ["n", "a"]  # a new job, then the one in the middle of its turn
-    queue = queue.moved("b", "ac", (), "b", 3, TURN)
+    queue = queue.moved("b", "ac", (), "b", Bound(3), TURN)
     after = sorted("abc", key=lambda run_id: queue.turn(run_id, 2 * TURN))
     assert after == ["c", "a", "b"]  # c has waited since 0, a since one turn, b has had it
 
@@ -60,35 +68,36 @@ def test_a_queue_is_due_at_its_time_and_not_before() -> None:
     assert not Queue().is_due(10**15)
 
 
-@pytest.mark.parametrize(("seconds", "urgent"), [(56.9, []), (57.0, ["b", "c"])])
+@pytest.mark.parametrize(("seconds", "urgent"), [(75.9, []), (76.0, ["b", "c"])])
 def test_a_job_that_has_waited_too_long_is_urgent(seconds: float, urgent: list[str]) -> None:
-    assert begun().urgent("abc", 3, round(seconds * S)) == urgent
+    assert begun().urgent("abc", Bound(3), round(seconds * S)) == urgent
 
 
 def test_an_urgent_turn_lasts_a_turn() -> None:
-    queue = begun().moved("b", "ac", "b", (), 3, 60 * S)
-    assert queue.urgent("abc", 3, 60 * S + TURN // 2) == ["b", "c"]
-    assert queue.urgent("abc", 3, 60 * S + TURN) == ["c"]
+    queue = begun().moved("b", "ac", "b", (), Bound(3), 80 * S)
+    assert queue.urgent("abc", Bound(3), 98 * S) == ["b", "c"]
+    assert queue.urgent("abc", Bound(3), 99 * S) == ["c"]  # 20 s, less a twentieth
+    assert queue.due == 85 * S  # c waits: look again after a turn
 
 
 def test_the_queue_is_due_when_a_turn_ends_or_a_job_has_waited_long_enough() -> None:
     early = 1 - 0.05  # samples may come early
     assert begun().due == round(TURN * early)
-    without_equals = Queue().moved("a", "b", (), (), 2, 0)
-    assert without_equals.due == round(60 * S * early)
-    assert Queue().moved("ab", (), (), "ab", 1, 0).due is None
+    without_equals = Queue().moved("a", "b", (), (), Bound(2), 0)
+    assert without_equals.due == round(70 * S * early)
+    assert Queue().moved("ab", (), (), "ab", Bound(1), 0).due is None
     # a's turn is long over and it goes on: the next look is a turn away.
-    assert begun().moved("a", "bc", (), "a", 3, 10 * S).due == 10 * S + TURN
+    assert begun().moved("a", "bc", (), "a", Bound(3), 10 * S).due == 10 * S + TURN
 
 
 def test_a_job_that_left_is_forgotten_and_one_that_stays_keeps_its_time() -> None:
-    queue = begun().moved("a", "b", (), (), 2, 20 * S)
+    queue = begun().moved("a", "b", (), (), Bound(2), 20 * S)
     assert set(queue.positions) == {"a", "b"}
     assert {position.since for position in queue.positions.values()} == {0}
 
 
 def test_a_queue_survives_a_round_trip() -> None:
-    queue = begun().moved("b", "ac", "b", "b", 3, 7)
+    queue = begun().moved("b", "ac", "b", "b", Bound(3), 7)
     assert load_queue(json.loads(json.dumps(save_queue(queue)))) == queue
 
 
@@ -111,10 +120,11 @@ def test_no_job_waits_longer_than_the_bound(
         Queue(),
         dict.fromkeys(allocations, 0),
     )
+    bound = Bound(len(jobs))
     for now in range(0, 900, every):
         made = realise(ModeChoice(mode, ""), found, queue=queue, now=now * 1_000_000)
         queue = made.queue
         for key in waits:
             position = queue.positions[f"{key}@0"]
             waits[key] = 0 if position.first else waits[key] + every
-            assert waits[key] <= patience_s(len(jobs)) + (5 + every) * len(jobs)
+            assert waits[key] <= bound.patience_s + (bound.turn_s + every) * len(jobs)

@@ -21,8 +21,8 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
     assert list(first_jobs(found, [0, 5, 10, 15])) == ["known", "new", "known", "new"]
     assert settings_of(Mode.QUOTA, found)["new"] == {"cpus": None}
     assert settings_of(Mode.WEIGHT, found)["new"] == {"cpu_weight": 1024}
-    # An equal share of turns: 2 s * 3 / (0.4 + 0.6 + 1/3) of it.
-    turn = pytest.approx(2 * 3 / 3 / (1 + 1 / 3), abs=1e-3)
+    # An equal share of turns: 8 s * 3 / (0.4 + 0.6 + 1/3) of it.
+    turn = pytest.approx(8 * 3 / 3 / (1 + 1 / 3), abs=1e-3)
     assert settings_of(Mode.ROTATE, found)["new"]["turn_s"] == turn
 
 

@@ -23,7 +23,7 @@ def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
 def test_no_turn_is_shorter_than_a_tenth_of_the_quantum() -> None:
     jobs = [job("a", 2), job("b", 2)]
     found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.999, "b": 0.001}))
-    assert found["b"]["turn_s"] == 0.2
+    assert found["b"]["turn_s"] == 0.8
 
 
 def test_no_job_takes_turns_where_all_fit() -> None:
@@ -31,7 +31,7 @@ def test_no_job_takes_turns_where_all_fit() -> None:
 
 
 def test_turns_are_in_proportion_to_the_shares_of_those_that_take_turns() -> None:
-    # 0.4 of 0.5 of two turns of 2 s.
+    # 0.4 of 0.5 of two turns of 8 s.
     jobs = [job("a", 2), job("b", 2)]
     found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.4, "b": 0.1}))
-    assert [found[name]["turn_s"] for name in "ab"] == [3.2, 0.8]
+    assert [found[name]["turn_s"] for name in "ab"] == [12.8, 3.2]

@@ -1,0 +1,152 @@
+"""Jobs that have reported nothing yet: they run alone first, then compete with the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.observed_rows import at, container, node, point, reread
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.records import Plan
+
+FIRST, SECOND, LAST = 1024.0, 10.0, 2.0
+
+
+def planner(policy: str = "flowcon", mode: Mode | None = Mode.PRIORITY) -> Planner:
+    found = registry.get(policy, [])
+    return Planner(found, found.parameters(), RealisationOptions(mode))
+
+
+def feed(made: Planner, *rows: Row) -> Plan:
+    """Add a sample, and return the plan after it."""
+    made.add(to_table(sorted(rows, key=lambda row: row["time"])))
+    made.complete()
+    return reread(made.plan({}))
+
+
+def busy(now: float, name: str, used: float, start: float = 0.0, **more: Any) -> Row:
+    """A container of two threads."""
+    fields = {"thread_count": 2, "cpu_weight": FIRST, "started_at": at(start)} | more
+    return container(now, name, used, **fields)
+
+
+def weights(plan: Plan) -> dict[str, float]:
+    return {a.container_name: a.set["cpu_weight"] for a in plan.actions if "cpu_weight" in a.set}
+
+
+def reasons(plan: Plan) -> dict[str, str]:
+    return {action.container_name: action.reason for action in plan.actions}
+
+
+def test_a_newcomer_runs_alone_beside_a_running_job() -> None:
+    made = planner("srtf")
+    feed(made, node(30), busy(30, "old", 55.0), point(29, "old", 1.0))
+    plan = feed(made, node(32), busy(32, "old", 59.0), busy(32, "new", 0.1, start=31.9))
+    assert weights(plan) == {"old": SECOND}  # new has the first level from its start
+    assert "new" not in reasons(plan)
+
+
+def test_newcomers_go_one_by_one_in_order_of_arrival() -> None:
+    made = planner()
+    feed(made, node(2), busy(2, "a", 2.0))
+    plan = feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5),
+                busy(4, "c", 0.1, start=3.9))  # fmt: skip
+    assert weights(plan) == {"b": SECOND, "c": LAST}
+    assert reasons(plan)["b"] == (
+        "no progress seen: runs alone, so that it reports soon; 2. of 3 in the queue"
+    )
+
+
+def test_after_its_cpu_seconds_a_silent_job_takes_turns_with_the_others() -> None:
+    made = planner()
+    feed(made, node(2), busy(2, "a", 2.0))
+    feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))
+    # a has had its 10 CPU seconds: b runs alone now.
+    plan = feed(made, node(8), busy(8, "a", 10.5), busy(8, "b", 0.2, start=3.5, cpu_weight=SECOND))
+    assert weights(plan) == {"a": SECOND, "b": FIRST}
+    first = []
+    held = {"a": SECOND, "b": FIRST}
+    for second in range(14, 40, 2):
+        rows = [busy(second, "a", second + 2.5, cpu_weight=held["a"]),
+                busy(second, "b", second, start=3.5, cpu_weight=held["b"])]  # fmt: skip
+        held |= weights(feed(made, node(second), *rows))
+        first.append(max(held, key=held.__getitem__))
+    assert {"a", "b"} == set(first)
+    assert "aaaa" not in "".join(first)
+    assert "bbbb" not in "".join(first)
+
+
+def test_rotate_gives_silent_jobs_turns() -> None:
+    made = planner("fair", Mode.ROTATE)
+    plan = feed(made, node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5))
+    assert {a.container_name: a.set["group"] for a in plan.actions} == {"a": 0, "b": 1}
+
+
+def test_auto_sees_the_threads_of_silent_jobs() -> None:
+    made = planner(mode=None)
+    plan = feed(made, node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5))
+    assert weights(plan) == {"b": SECOND}
+    assert plan.params["realize"] == "priority"
+
+
+@pytest.mark.parametrize("policy", ["noop", "dqoes", "specon"])
+def test_a_policy_that_gives_no_shares_orders_no_silent_job(policy: str) -> None:
+    plan = feed(planner(policy), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5))
+    assert plan.actions == ()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"labels": '{"dltools.protect": "1"}'}, {"labels": '{"dltools.qoe": "0.2"}'}],
+)
+def test_protected_and_serving_containers_are_left_alone(more: dict[str, str]) -> None:
+    plan = feed(planner(), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5, **more))
+    assert plan.actions == ()
+
+
+def test_a_container_that_uses_no_cpu_is_left_alone() -> None:
+    made = planner()
+    feed(made, node(30), busy(30, "a", 55.0), busy(30, "idle", 0.5), point(29, "a", 1.0))
+    plan = feed(made, node(40), busy(40, "a", 75.0), busy(40, "idle", 0.5), point(39, "a", 0.9))
+    assert weights(plan) == {}
+
+
+def test_an_idle_container_that_begins_to_work_competes() -> None:
+    made = planner("srtf")
+    feed(made, node(30), busy(30, "a", 55.0), busy(30, "b", 0.5), point(29, "a", 1.0))
+    feed(made, node(40), busy(40, "a", 60.0), busy(40, "b", 15.5), point(39, "a", 0.9))
+    plan = feed(made, node(46), busy(46, "a", 62.0), busy(46, "b", 25.0), point(45, "a", 0.8))
+    assert len(weights(plan)) == 1
+
+
+def test_a_job_that_waits_is_not_taken_for_idle() -> None:
+    made = planner()
+    feed(made, node(2), busy(2, "a", 2.0))
+    feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))
+    for second in (6, 8, 10):
+        plan = feed(made, node(second), busy(second, "a", 4.0 + second / 2),
+                    busy(second, "b", 0.1, start=3.5, cpu_weight=SECOND))  # fmt: skip
+        assert weights(plan) == {}
+
+
+def test_a_silent_job_is_remembered_over_a_cut() -> None:
+    rows = [
+        [node(2), busy(2, "a", 2.0)],
+        [node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5)],
+        [node(8), busy(8, "a", 10.5), busy(8, "b", 0.2, start=3.5, cpu_weight=SECOND)],
+        [node(10), busy(10, "a", 10.6, cpu_weight=SECOND), busy(10, "b", 4.0, start=3.5)],
+    ]
+    whole = planner()
+    for sample in rows:
+        plan = feed(whole, *sample)
+    saved: Any = None
+    for sample in rows:
+        found = registry.get("flowcon", [])
+        made = Planner(found, found.parameters(), RealisationOptions(Mode.PRIORITY), saved)
+        part = feed(made, *sample)
+        saved = part.state
+    assert part == plan
