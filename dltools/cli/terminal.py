@@ -52,6 +52,8 @@ class Terminal:
         ):  # fmt: skip
             if signal.getsignal(number) is not signal.SIG_IGN:  # for example under nohup
                 self._handlers[number] = signal.signal(number, handler)
+        # A signal may reach another thread; only this ends the wait of the main one then.
+        self._wakeup_before = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         self._take()
 
     def close(self) -> None:
@@ -59,6 +61,7 @@ class Terminal:
         self._give_back()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(self._wakeup_before)
         os.close(self._woken)
         os.close(self._wake)
 

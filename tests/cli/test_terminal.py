@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -39,3 +41,21 @@ def test_no_key_is_read_in_the_background(keyboard: int, monkeypatch: pytest.Mon
         assert len(asked) >= 3
     finally:
         terminal.close()
+
+
+def test_a_signal_that_another_thread_gets_ends_the_wait(keyboard: int) -> None:
+    del keyboard
+    done = threading.Event()
+    other = threading.Thread(target=done.wait, args=(60.0,))
+    terminal = Terminal(lambda: None, lambda: None)
+    other.start()
+    assert other.ident is not None
+    timer = threading.Timer(0.1, signal.pthread_kill, (other.ident, signal.SIGWINCH))
+    timer.start()
+    try:
+        assert terminal.wait(30.0) is Event.CHANGED
+    finally:
+        done.set()
+        terminal.close()
+        timer.join()
+        other.join()
