@@ -18,12 +18,15 @@ from dltools.probe.progress import Point
 _N = TypeVar("_N", int, float)
 
 
-def progress_row(time: datetime, host: str, id_: str, name: str, point: Point) -> Row:
+def progress_row(
+    time: datetime, host: str, id_: str, name: str, point: Point, gap: str | None = None
+) -> Row:
     """Return a point as an observation."""
     return {
         "time": time,
         "host": host,
         "kind": "progress",
+        "gap": gap,
         "container_id": id_,
         "container_name": name,
         "metric": point.metric,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +27,12 @@ HOST = "log"
 START = datetime(1970, 1, 1, tzinfo=UTC)
 """When a log began if it does not say so: its times then read as time elapsed."""
 
-_PIECE = 1 << 16
+_PIECE = 1 << 20
+"""Bytes of a log that are read at a time, at most."""
+
+_BATCH = 8_192
+"""Rows of several logs that are given at a time."""
+
 _APART = timedelta(seconds=1)
 _UNKNOWN = "time unknown: rows are one second apart"
 
@@ -38,27 +46,52 @@ def progress_rows(
     `start`) plus the time elapsed that the line says; else the newest stamp after the point before;
     else a second after that point.
     """
+    for batch in progress_batches(stream, name, extractor, start):
+        yield from batch
+
+
+def progress_batches(
+    stream: BinaryIO, name: str, extractor: Extractor, start: datetime = START
+) -> Iterator[list[Row]]:
+    """Yield the rows of `progress_rows` in lists: what each piece of the log holds, as it comes.
+
+    Raises `DataError` for a line that is too long.
+    """
     id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
     stamps, clock = Stamps(start), _Clock(start)
-    for line in _lines(stream, name, PointReader(extractor)):
-        stamp = stamps.moment(line.text)
-        clock.see(stamp)
-        if not line.points:
-            continue
-        at = clock.time_of(stamp, line.points)
-        for point in line.points:
-            yield progress_row(at.time, HOST, id_, name, point) | {"gap": at.gap}
+    for lines in _lines(stream, name, PointReader(extractor)):
+        rows: list[Row] = []
+        for line in lines:
+            stamp = stamps.moment(line.text)
+            clock.see(stamp)
+            if not line.points:
+                continue
+            at = clock.time_of(stamp, line.points)
+            rows += [progress_row(at.time, HOST, id_, name, one, at.gap) for one in line.points]
+        if rows:
+            yield rows
 
 
-def _lines(stream: BinaryIO, name: str, reader: PointReader) -> Iterator[LinePoints]:
-    """Yield the lines of a log. Raises `DataError` for one that is too long."""
+def merged(logs: Sequence[Iterator[list[Row]]]) -> Iterator[list[Row]]:
+    """Yield the rows of several logs, merged by time; those of one log keep their order."""
+    if len(logs) == 1:
+        yield from logs[0]
+        return
+    rows = heapq.merge(*map(chain.from_iterable, logs), key=itemgetter("time"))
+    while batch := list(islice(rows, _BATCH)):
+        yield batch
+
+
+def _lines(stream: BinaryIO, name: str, reader: PointReader) -> Iterator[Iterator[LinePoints]]:
+    """Yield the lines of each piece of a log. Raises `DataError` for one that is too long."""
+    read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)  # what is there, at once
     length = 0
-    while data := stream.read(_PIECE):
+    while data := read(_PIECE):
         length = 0 if b"\n" in data or b"\r" in data else length + len(data)
         if length > LONGEST_LINE:
             raise DataError(f"{name}: {format_bytes(length)} without a line end: not a log")
-        yield from reader.by_line(data)
-    yield from reader.by_line(b"", is_last=True)
+        yield reader.by_line(data)
+    yield reader.by_line(b"", is_last=True)
 
 
 def container_names(files: Sequence[str]) -> list[str]:

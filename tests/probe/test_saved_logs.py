@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+import tracemalloc
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 from helpers.tools import Tools
@@ -113,6 +117,83 @@ def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
     ]
     picked = tool("dl-probe", "--from-log", str(log), "--metric", "val_loss", "--format", "jsonl")
     assert [json.loads(line)["value"] for line in picked.stdout.splitlines()] == [3.25, "NaN"]
+
+
+def test_rows_come_out_while_the_log_is_read() -> None:
+    command = [sys.executable, "-c", "from dltools.cli.probe.command import main; main()"]
+    command += ["--from-log", "-", "--format", "jsonl"]
+    with Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for value in (1.0, 2.0):
+            process.stdin.write(f"loss: {value}\n".encode())
+            assert json.loads(process.stdout.readline())["value"] == value
+        process.stdin.close()
+
+
+def test_memory_does_not_grow_with_the_log() -> None:
+    def peak(lines: int) -> int:
+        pieces = iter([f"step {n}: train loss 3.5, val loss 3.25\n".encode() for n in range(99)])
+        text = b"".join(pieces)
+        log = _Endless(text, lines // 99)
+        tracemalloc.start()
+        found = saved_logs.progress_batches(log, "job", Automatic())  # type: ignore[arg-type]
+        count = sum(len(batch) for batch in found)
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert count == 2 * (lines // 99) * 99
+        return used
+
+    assert peak(8_000) < 1.2 * peak(2_000)
+
+
+class _Endless:
+    """A log of so many times a text, a text at a read."""
+
+    def __init__(self, text: bytes, times: int) -> None:
+        self._text, self._left = text, times
+
+    def read(self, _: int) -> bytes:
+        self._left -= 1
+        return self._text if self._left >= 0 else b""
+
+
+def test_several_logs_are_merged_by_time_and_each_keeps_its_order() -> None:
+    def log(name: str, *seconds: int) -> Iterator[list[Row]]:
+        text = "".join(f"[12:00:{s:02}] loss: {s}\n" for s in seconds)
+        return saved_logs.progress_batches(io.BytesIO(text.encode()), name, Automatic(), START)
+
+    (batch,) = saved_logs.merged([log("a", 1, 5, 4, 9), log("b", 2, 6)])
+    assert [(row["container_name"], row["value"]) for row in batch] == [
+        ("a", 1), ("b", 2), ("a", 5), ("a", 4), ("b", 6), ("a", 9),
+    ]  # fmt: skip
+
+
+def test_prometheus_text_has_the_newest_value_of_a_long_log(tool: Tools, tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_text(
+        "".join(f"step {n}: train loss 3.5, val loss {n}.25{' ' * 200}\n" for n in range(6_000))
+    )
+    text = tool("dl-probe", "--from-log", str(log), "--format", "prom").stdout.decode()
+    values = [line for line in text.splitlines() if line.startswith("dltools_progress_value{")]
+    assert len(values) == 2
+    assert [line.split()[-1] for line in values if "val_loss" in line] == ["5999.25"]
+    assert text.count("# HELP dltools_progress_value ") == 1
+
+
+def test_a_long_log_becomes_one_file_of_a_directory(tool: Tools, tmp_path: Path) -> None:
+    log, folder = tmp_path / "job.log", tmp_path / "recorded"
+    log.write_text("".join(f"epoch 1 step {n}: train loss 3.5{' ' * 400}\n" for n in range(6_000)))
+    done = tool("dl-probe", "--from-log", str(log), "-o", f"{folder}/")
+    assert done.returncode == 0, done.stderr
+    assert len(list(folder.rglob("*.parquet"))) == 1
+
+
+def test_a_table_of_a_log_shows_its_metrics(tool: Tools) -> None:
+    done = tool("dl-probe", "--from-log", "-", "--format", "table", input=b"loss: 1\nloss: 2\n")
+    assert done.stdout.decode().splitlines()[2].split() == [
+        "stdin", "loss", "min", "named", "2", "1", "2",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

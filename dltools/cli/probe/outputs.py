@@ -15,6 +15,7 @@ from dltools.cli.exits import print_message
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.printable_output import printable_file
 from dltools.cli.probe.formats import is_directory
+from dltools.observations.formats.parquet import FEWEST_ROWS
 from dltools.observations.formats.registry import get_format
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def open_output(request: Request) -> Iterator[Writer]:
             yield from _to_stdout(format_)
     elif is_directory(request.output):
         rotate_s = request.rotate_s if is_stream else None
-        yield from _to_directory(Path(request.output), rotate_s, request.selection.since_s)
+        recorder = _to_directory(Path(request.output), rotate_s, request.selection.since_s)
+        yield from _in_large_parts(recorder) if request.logs else recorder
     else:
         yield from _to_file(Path(request.output), format_, is_stream=is_stream)
 
@@ -47,7 +49,7 @@ def _to_file(file: Path, format_: ObservationFormat, *, is_stream: bool) -> Iter
             made = _writer(format_, staged)
             yield made
             made.close()
-    elif _holds_one_sample(format_) and destinations.is_replaceable(file):
+    elif holds_one_sample(format_) and destinations.is_replaceable(file):
         yield _Replacing(get_format(format_), file)
     else:
         with destinations.written_in_place(file) as stream:
@@ -58,7 +60,8 @@ def _to_file(file: Path, format_: ObservationFormat, *, is_stream: bool) -> Iter
                 made.close()
 
 
-def _holds_one_sample(format_: ObservationFormat) -> bool:
+def holds_one_sample(format_: ObservationFormat) -> bool:
+    """Tell whether a sample takes the place of the one before in a format."""
     return format_ is not ObservationFormat.TABLE and get_format(format_).holds_one_sample
 
 
@@ -93,6 +96,14 @@ def _to_stdout(format_: ObservationFormat) -> Iterator[Writer]:
     made.close()
 
 
+def _in_large_parts(writers: Iterator[Writer]) -> Iterator[Writer]:
+    """Join samples, so that a directory does not get a file for each."""
+    for made in writers:
+        gathering = _Gathering(made)
+        yield gathering
+        gathering.close()
+
+
 def _to_directory(root: Path, rotate: float | None, since: float) -> Iterator[Writer]:
     from dltools.observations.recording.recorder import Recorder
 
@@ -120,6 +131,26 @@ class _Replacing:
 
     def close(self) -> None:
         pass
+
+
+class _Gathering:
+    """Hands samples on many at a time."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._waiting: list[pa.Table] = []
+
+    def write(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        if sum(part.num_rows for part in self._waiting) >= FEWEST_ROWS:
+            self.close()
+
+    def close(self) -> None:
+        from dltools.observations.table import concat
+
+        if self._waiting:
+            self._writer.write(concat(self._waiting))
+        self._waiting.clear()
 
 
 class _TableWriter:

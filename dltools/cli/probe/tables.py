@@ -65,6 +65,16 @@ def _sample(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) -> _Sample:
     return sample
 
 
+@dataclass(slots=True)
+class _Metric:
+    """The first and last value of a metric, its name as printed, and the number of points."""
+
+    first: float
+    original: str
+    last: float = 0.0
+    count: int = 0
+
+
 def metrics_table(rows: Iterable[Row], *, wide: bool) -> Table:
     """Return a row per container and metric, the metrics that judge a job first: the log family
     that found it, the number of points, the first and last value, and its name as printed."""
@@ -73,16 +83,19 @@ def metrics_table(rows: Iterable[Row], *, wide: bool) -> Table:
         ("POINTS", "right"), ("FIRST", "right"), ("LAST", "right"),
         *([("AS PRINTED", "wrap")] if wide else []),
     )  # fmt: skip
-    found: dict[tuple[str, str, str], list[Row]] = {}
+    found: dict[tuple[str, str, str], _Metric] = {}
     for row in rows:
         key = (row["container_name"] or "", row["metric"], row["source"] or "")
-        found.setdefault(key, []).append(row)
+        metric = found.get(key)
+        if metric is None:
+            metric = found[key] = _Metric(row["value"], row.get("metric_original") or row["metric"])
+        metric.count, metric.last = metric.count + 1, row["value"]
     order = sorted(found, key=lambda key: (key[0], metric_names.evaluation_rank(key[1])))
-    for name, metric, family in order:
-        points = found[name, metric, family]
+    for key in order:
+        name, metric_name, family = key
+        one = found[key]
         table.add_row(
-            name, metric, metric_names.objective(metric), family, str(len(points)),
-            f"{points[0]['value']:.4g}", f"{points[-1]['value']:.4g}",
-            *([points[0].get("metric_original") or metric] if wide else []),
+            name, metric_name, metric_names.objective(metric_name), family, str(one.count),
+            f"{one.first:.4g}", f"{one.last:.4g}", *([one.original] if wide else []),
         )  # fmt: skip
     return table
