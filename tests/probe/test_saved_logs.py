@@ -125,8 +125,9 @@ def test_rows_come_out_while_the_log_is_read() -> None:
     with Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for value in (1.0, 2.0):
-            process.stdin.write(f"loss: {value}\n".encode())
+        for value in (1.5, 2.5):
+            line = f"2026-01-31 12:00:00 step {value:.0f} loss: {value}\n"
+            process.stdin.write(line.encode())
             assert json.loads(process.stdout.readline())["value"] == value
         process.stdin.close()
 
