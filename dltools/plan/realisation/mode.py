@@ -53,12 +53,16 @@ class RealisationOptions:
 
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
-    """The mode for a host, and why; the other fields are those of the options."""
+    """The mode for a host, and why; `quantum_s` and `queue` are those of the options.
+
+    `is_even`: `weight` holds no job back, whatever the shares.
+    """
 
     mode: Mode
     why: str
     quantum_s: float = QUANTUM_S
     queue: QueueParameters = QueueParameters()
+    is_even: bool = False
 
 
 def choose_mode(
@@ -69,14 +73,21 @@ def choose_mode(
     Where trainings of several threads have more threads than there are CPUs: `priority`. Else, and
     beside serving containers, which must not wait for a turn: `weight` (ours). `silent` jobs, which
     have reported nothing yet, count too.
+
+    Trainings of one thread each win nothing by an order: the CPUs of those that end first stay idle
+    at the end. There `weight` holds nobody back.
     """
 
-    def choice(mode: Mode, why: str) -> ModeChoice:
-        return ModeChoice(mode, why, options.quantum_s, options.queue)
+    def choice(mode: Mode, why: str, *, is_even: bool = False) -> ModeChoice:
+        return ModeChoice(mode, why, options.quantum_s, options.queue, is_even)
 
     if options.mode is not None:
         return choice(options.mode, "as asked")
-    threads = [busy_threads(job) for job in (*host.jobs, *silent)]
+    everyone = (*host.jobs, *silent)
+    if everyone and all(job.threads == 1 and not is_serving(job) for job in everyone):
+        why = f"jobs of one thread each on {host.cpus:g} CPUs: an order wins nothing"
+        return choice(Mode.WEIGHT, why, is_even=True)
+    threads = [busy_threads(job) for job in everyone]
     total = sum(threads)
     crowded = f"{total} threads of {len(threads)} jobs on {host.cpus:g} CPUs"
     if any(is_serving(job) for job in host.jobs):

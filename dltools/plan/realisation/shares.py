@@ -37,8 +37,14 @@ def quotas(case: Case) -> Realisation:
 def weights(case: Case) -> Realisation:
     """Return weights in proportion to the shares, 1024 for an average share and for a share of 1.
 
-    Weights are work-conserving: what one job leaves the others take.
+    Weights are work-conserving: what one job leaves the others take. Where the choice is even, each
+    job has 1024.
     """
+    if case.choice.is_even:
+        even: dict[str, Settings] = {
+            job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT} for job in case.jobs
+        }
+        return case.realisation("no job is held back", settings=even)
     fair = _without_starvation(case)
     settings: dict[str, Settings] = {}
     for job in case.jobs:

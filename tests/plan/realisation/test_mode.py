@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from helpers.shared_hosts import host, job
 
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions, choose_mode
+from dltools.plan.realisation.realise import realise
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,36 @@ def test_beside_serving_containers_the_default_is_weight() -> None:
 def test_a_mode_that_is_asked_for_is_taken() -> None:
     options = RealisationOptions(Mode.ROTATE, quantum_s=3.0)
     assert choose_mode(options, host(job("a"))) == ModeChoice(Mode.ROTATE, "as asked", 3.0)
+
+
+def test_trainings_of_one_thread_each_are_not_held_back() -> None:
+    jobs = [job(name, 1) for name in "abc"]
+    shares: dict[str, float | None] = {"a": 0.9, "b": 0.08, "c": 0.02}
+    found = host(*jobs, shares=shares)
+    choice = choose_mode(RealisationOptions(), found)
+    assert (choice.mode, choice.is_even) == (Mode.WEIGHT, True)
+    assert "an order wins nothing" in choice.why
+    assert {one["cpu_weight"] for one in realise(choice, found).settings.values()} == {1024.0}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [job("silent", 2)],  # as a silent job
+        [job("wide", 2)],
+        [job("unknown", None)],
+        [job("serves", 1, dltools_qoe="0.1")],
+    ],
+    ids=lambda others: others[0].name,
+)
+def test_others_are_weighed_as_before(others: list[ContainerHistory]) -> None:
+    silent = [one for one in others if one.name == "silent"]
+    found = host(job("a", 1), *(one for one in others if one not in silent))
+    assert not choose_mode(RealisationOptions(), found, silent).is_even
+
+
+def test_weight_that_is_asked_for_follows_the_shares() -> None:
+    shares: dict[str, float | None] = {"a": 0.75, "b": 0.25}
+    found = host(job("a", 1), job("b", 1), shares=shares)
+    made = realise(choose_mode(RealisationOptions(Mode.WEIGHT), found), found)
+    assert made.settings == {"a": {"cpu_weight": 1536.0}, "b": {"cpu_weight": 512.0}}

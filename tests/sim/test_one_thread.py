@@ -1,0 +1,46 @@
+"""Trainings of one thread each are no worse off under any policy than under Docker alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from helpers.examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.mode import RealisationOptions
+from dltools.sim.curve import LearningCurve
+from dltools.sim.simulation import Simulation
+from dltools.sim.workload import HostSpec, Job, workload_of
+
+JOBS = st.builds(
+    Job,
+    name=st.just(""), arrival=st.floats(0, 60), work=st.floats(5, 120), threads=st.just(1),
+    epochs=st.integers(1, 60), curve=st.builds(LearningCurve, rate=st.floats(2, 60)),
+    startup=st.sampled_from([0.0, 2.0]),
+)  # fmt: skip
+
+
+def times(policy: str, jobs: list[Job], cpus: float) -> tuple[float, float]:
+    """Return mean completion time and makespan (s)."""
+    found = registry.get(policy, [])
+    named = [replace(job, name=f"j{number}") for number, job in enumerate(jobs)]
+    workload = workload_of(tuple(named), (HostSpec("node", cpus),), "test")
+    made = Simulation(workload, found, build(found.parameters, {}), RealisationOptions())
+    results = made.run()
+    ends = [result.finish or 0.0 for result in results]
+    mean = sum(end - result.arrival for end, result in zip(ends, results, strict=True)) / len(ends)
+    return mean, max(ends) - min(result.arrival for result in results)
+
+
+@examples(40)
+@given(jobs=st.lists(JOBS, min_size=2, max_size=8), cpus=st.sampled_from([1.0, 2.0, 4.0]))
+@pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair", "las", "slaq", "tradl"])
+def test_no_policy_is_worse_than_docker_alone(policy: str, jobs: list[Job], cpus: float) -> None:
+    mean, makespan = times(policy, jobs, cpus)
+    mean_alone, makespan_alone = times("noop", jobs, cpus)
+    assert mean <= 1.02 * mean_alone
+    assert makespan <= 1.02 * makespan_alone
