@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from dltools.notation.times import MICRO
 from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.round_timer import RoundTimer
 
@@ -25,6 +26,7 @@ class HostHistory:
     to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
+    `contention`: what was found of jobs that compete.
     """
 
     name: str
@@ -37,6 +39,7 @@ class HostHistory:
     actions: tuple[JobAction, ...] = ()
     gain: str = ""
     queue: Queue = field(default_factory=Queue)
+    contention: Contention = field(default_factory=Contention)
 
     def jobs(self) -> Jobs:
         """Return the running, unprotected containers that have reported progress, by name."""

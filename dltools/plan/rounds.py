@@ -10,10 +10,17 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.plan.host_history import HostHistory, Jobs
+from dltools.plan.paces import measured, note_roles
 from dltools.plan.policy.base import Cluster, Policy, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
-from dltools.plan.realisation.mode import RealisationOptions, busy_threads, choose_mode
+from dltools.plan.realisation.mode import (
+    Mode,
+    ModeChoice,
+    RealisationOptions,
+    busy_threads,
+    choose_mode,
+)
 from dltools.plan.realisation.realise import realise
 
 _LOOK_S = 5.0
@@ -53,16 +60,22 @@ class Rounds:
             self._decide(host, jobs, all_hosts)
         elif not host.queue.is_due(host.sampled_at or 0):
             return None
+        if not self.measures:
+            found = self.realise(host)
+            host.queue = found.queue
+            return found
+        silent = self._silent(host)
+        is_crowded = choose_mode(self.options, host.state(), silent).mode is Mode.PRIORITY
+        host.contention = measured(host, silent, is_crowded=is_crowded)
         found = self.realise(host)
-        host.queue = found.queue
+        host.queue = note_roles(host, found, is_crowded=is_crowded)
         return found
 
     def realise(self, host: HostHistory) -> Realisation:
         """Return the settings of a host's containers at its newest sample."""
         state = host.state()
-        without_progress = host.without_progress()
-        silent = [job for job in without_progress if self._competes(job)]
-        choice = choose_mode(self.options, state, silent)
+        without_progress, silent = host.without_progress(), self._silent(host)
+        choice = self._choice(host, silent)
         now = host.sampled_at or 0
         found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent)
         if not self.requirements.silent_jobs or not without_progress:
@@ -70,6 +83,18 @@ class Rounds:
         look_s = min((_explored_in_s(job, host.cpus, self.options.queue.explore) for job in silent),
                      default=_LOOK_S)  # fmt: skip
         return replace(found, queue=found.queue.due_by(now, look_s))
+
+    @property
+    def measures(self) -> bool:
+        """Whether the mode follows from what is measured."""
+        return self.options.mode is None and self.requirements.shares
+
+    def _choice(self, host: HostHistory, silent: list[ContainerHistory]) -> ModeChoice:
+        choice = choose_mode(self.options, host.state(), silent)
+        return host.contention.choice(choice) if self.measures else choice
+
+    def _silent(self, host: HostHistory) -> list[ContainerHistory]:
+        return [job for job in host.without_progress() if self._competes(job)]
 
     def _competes(self, job: ContainerHistory) -> bool:
         """Tell whether a job that has reported nothing yet competes with the others."""

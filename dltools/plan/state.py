@@ -1,6 +1,7 @@
 """A planner's state as JSON values: what the next plan needs, in order to go on where this ended.
 
-Fields are saved by name. States of version 2 are read too.
+Fields are saved by name. States of version 2 are read too. What was measured of paces and
+contention is there only where the mode follows from it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,17 @@ from dltools.notation.json_numbers import from_json_number, to_json_number
 from dltools.observations.points import Point
 from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
 from dltools.plan.host_history import HostHistory
+from dltools.plan.measured_state import (
+    load_contention,
+    load_pace,
+    save_contention,
+    save_pace,
+)
 from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.curve import from_json as curve_from_json
 from dltools.plan.policy.metric_series import LearningHistory, Series
+from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.queue import Queue, QueuePosition
 from dltools.plan.recorded_host import RecordedHost
 from dltools.plan.round_timer import RoundTimer
@@ -78,7 +86,7 @@ def load(saved: Mapping[str, Any], policy: str, requirements: Requirements) -> S
 
 def _save_host(host: RecordedHost) -> dict[str, Any]:
     history = host.history
-    return {
+    saved = {
         "cpus": history.cpus,
         "cpuset": history.cpuset,
         "sampled_at": history.sampled_at,
@@ -91,6 +99,9 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
         "layout": _fields(host.layout),
         "remainder": _save_remainder(host.remainder),
     }
+    if history.contention != Contention():
+        saved["contention"] = save_contention(history.contention)
+    return saved
 
 
 def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) -> RecordedHost:
@@ -107,6 +118,7 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         ),
         gain=saved["gain"],
         queue=load_queue(saved["queue"]),
+        contention=load_contention(saved["contention"]) if "contention" in saved else Contention(),
     )
     layout = Layout(*(list(saved["layout"][name]) for name in ("ids", "started", "labels")))
     if set(layout.ids) != set(history.containers):
@@ -138,8 +150,10 @@ def load_queue(saved: Mapping[str, Any]) -> Queue:
 
 
 def _save_container(history: ContainerHistory) -> dict[str, Any]:
+    pace = {} if history.pace is None else {"pace": save_pace(history.pace)}
     return {
         **{name: getattr(history, name) for name in (*_CONTAINER_FIELDS, *_OPENMP)},
+        **pace,
         "labels": dict(history.labels),
         "samples": {
             "times": [time for time, _ in history.samples],
@@ -157,6 +171,7 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]
     history.metrics = {name: _load_series(series) for name, series in saved["metrics"].items()}
+    history.pace = load_pace(saved["pace"]) if "pace" in saved else None
     return history
 
 

@@ -56,7 +56,8 @@ class Simulation:
         self._requirements = self._rounds.requirements
         self._reports_all = bool(
             self._requirements.windows or self._requirements.curves or observer
-        )
+            or self._rounds.measures
+        )  # fmt: skip
         self._clairvoyant = clairvoyant
         self._observer = observer
         is_observed = observer is not None

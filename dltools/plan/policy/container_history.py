@@ -17,6 +17,7 @@ from typing import Any
 from dltools.labels import PROTECT, is_true
 from dltools.notation.times import MICRO
 from dltools.plan.policy.metric_series import LearningHistory, Series
+from dltools.plan.policy.pace import Pace
 from dltools.plan.policy.targets import NONE, Targets, parse
 
 JITTER = 0.05
@@ -46,8 +47,8 @@ class ContainerHistory:
     `met_first` and `met_final` are the times of the first points that met its targets;
     `epoch` and `step` the newest that it reported; `managed` whether this container has ever been
     given a share, in an earlier run too; `is_busy` whether it uses CPU, kept while it has reported
-    nothing; `run_id` tells this run of the container from its
-    earlier ones.
+    nothing; `pace` is its progress for each CPU second, None where that is not followed; `run_id`
+    tells this run of the container from its earlier ones.
     """
 
     id: str
@@ -73,6 +74,7 @@ class ContainerHistory:
     targets: Targets = NONE
     managed: bool = False
     is_busy: bool = False
+    pace: Pace | None = None
     run_id: str = ""
 
     def __post_init__(self) -> None:
@@ -100,6 +102,8 @@ class ContainerHistory:
         self.is_busy = False
         series = self.metrics.setdefault(metric, Series())
         new = series.extend(times, values, steps)
+        if self.pace is not None and self.pace.metric == metric:
+            self.pace = self.pace.reported(times, steps, self.work_at)
         if metric == self.targets.metric and self.targets.first is not None:
             self._meet(times, values)
         if not curves:

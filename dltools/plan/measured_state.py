@@ -1,0 +1,34 @@
+"""What was measured of paces and contention, as JSON values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from dltools.plan.policy.pace import Mark, Pace, Role
+from dltools.plan.realisation.contention import Contention
+from dltools.plan.realisation.mode import Mode
+
+
+def save_pace(pace: Pace) -> dict[str, Any]:
+    """Return a pace as JSON values."""
+    return dataclasses.asdict(pace)
+
+
+def load_pace(saved: Mapping[str, Any]) -> Pace:
+    """Return the pace that was saved. Raises KeyError, TypeError or ValueError."""
+    role = None if saved["role"] is None else Role(saved["role"])
+    marks = {name: Mark(**saved[name]) for name in ("newest", "begin")}
+    return Pace(**{**saved, **marks, "role": role})
+
+
+def save_contention(contention: Contention) -> dict[str, Any]:
+    """Return what was found on a host as JSON values."""
+    return dataclasses.asdict(contention)
+
+
+def load_contention(saved: Mapping[str, Any]) -> Contention:
+    """Return what was saved. Raises KeyError, TypeError or ValueError."""
+    mode = None if saved["mode"] is None else Mode(saved["mode"])
+    return Contention(**{**saved, "mode": mode})

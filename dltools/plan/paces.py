@@ -1,0 +1,57 @@
+"""Follows the paces of a host's jobs from round to round, and what they show of contention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.evaluation_metric import metric_of
+from dltools.plan.policy.pace import Mark, Pace, Role
+from dltools.plan.realisation.base import Realisation
+from dltools.plan.realisation.contention import Contention
+from dltools.plan.realisation.mode import Mode, busy_threads, is_serving
+from dltools.plan.realisation.queue import Queue
+from dltools.plan.spinning import spinning_threads
+
+
+def measured(
+    host: HostHistory, silent: Iterable[ContainerHistory], *, is_crowded: bool
+) -> Contention:
+    """Bring the paces of a host's jobs up to its newest sample; return what they show."""
+    now, jobs = host.sampled_at or 0, _followed(host)
+    for job in jobs:
+        if job.pace is None:
+            begin = Mark(now, job.attained)
+            job.pace = Pace(metric_of(job) or "", begin, begin)
+        job.pace = job.pace.measured(now, job.attained)
+    if not is_crowded:
+        return host.contention.calm()
+    may_try = not list(silent) and not any(spinning_threads(job) for job in jobs)
+    return host.contention.measured(jobs, host.cpus, now, may_try=may_try)
+
+
+def note_roles(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Queue:
+    """Note what each job competes as from now on; return the queue, which asks for a look in time.
+
+    `found`: the settings that hold from now on.
+    """
+    now = host.sampled_at or 0
+    for job in _followed(host):
+        if job.pace is not None:
+            role = _role(job, found) if is_crowded else None
+            job.pace = job.pace.in_role(role, now, job.attained)
+    return found.queue.due_by(now, host.contention.look_s) if is_crowded else found.queue
+
+
+def _followed(host: HostHistory) -> list[ContainerHistory]:
+    return [job for job in host.jobs() if busy_threads(job) > 1 and not is_serving(job)]
+
+
+def _role(job: ContainerHistory, found: Realisation) -> Role:
+    if found.mode is Mode.WEIGHT:
+        return Role.SHARES
+    if found.mode is Mode.ROTATE:
+        return Role.TURN
+    position = found.queue.positions.get(job.run_id)
+    return Role.FIRST if position is None or position.first else Role.WAITS

@@ -1,0 +1,143 @@
+"""A job's pace: how much it progresses for each CPU second, against its own best so far.
+
+Progress counts in the job's steps, or in its reports where it names no steps. A window runs from
+one report to a later one, in one role. Where a report is overdue, the CPU time without one bounds
+the rate.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from dltools.notation.times import MICRO
+
+_LEAST_CPU_S = 4.0
+"""Least CPU time of a window (s). It is taken to be even between two samples; for the third of a
+second in which a setting changes it is not."""
+
+_OVERDUE = 1.5
+"""A report is overdue after so many times the CPU time that it takes at best."""
+
+_HELD_BACK = 0.75
+"""A job that gets less than this part of the most CPUs that it has had is held back."""
+
+
+class Role(StrEnum):
+    """What a job competes as."""
+
+    SHARES = "shares"  # with all others
+    FIRST = "first"  # others wait at lower weights
+    WAITS = "waits"  # at a lower weight
+    TURN = "turn"  # the others are paused
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a job was at a time (microseconds): reports so far, step, CPU seconds; `is_report`
+    tells that it had just reported."""
+
+    time: int
+    work: float
+    reports: int = 0
+    step: int | None = None
+    is_report: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The pace of one run of a job.
+
+    `metric`: whose points are its reports. `newest`: its newest report. `begin`: of the window.
+    `best`: its best rate (progress per CPU second), 0 where unknown; `stride`: progress in a
+    report; `peak`: the most CPUs that it has had. `shared` and `ahead`: its rate while others held
+    it back, and while it was first; None where unknown.
+    """
+
+    metric: str
+    newest: Mark
+    begin: Mark
+    role: Role | None = None
+    best: float = 0.0
+    stride: float = 1.0
+    peak: float = 0.0
+    shared: float | None = None
+    ahead: float | None = None
+
+    def reported(
+        self, times: Sequence[int], steps: Sequence[int | None], work_at: Callable[[int], float]
+    ) -> Pace:
+        """Return the pace after points of its metric, in order of time."""
+        first = bisect.bisect_right(times, self.newest.time)
+        if first == len(times):
+            return self
+        before = self.newest.reports - first
+
+        def mark(at: int) -> Mark:
+            return Mark(times[at], work_at(times[at]), before + at + 1, steps[at], is_report=True)
+
+        begin = self.begin
+        if not begin.is_report and self.newest.reports == begin.reports:
+            at = bisect.bisect_right(times, begin.time, lo=first)
+            begin = mark(at) if at < len(times) else begin
+        return replace(self, begin=begin, newest=mark(len(times) - 1))
+
+    def measured(self, now: int, work: float) -> Pace:
+        """Return the pace at a time (microseconds), at which a job has had `work` CPU seconds."""
+        begin, newest = self.begin, self.newest
+        if newest.reports == begin.reports:
+            return self._overdue(now, work)
+        progress = _progress(begin, newest)
+        if progress <= 0:
+            return replace(self, begin=newest)
+        cpu_s, span_s = newest.work - begin.work, (newest.time - begin.time) / MICRO
+        if cpu_s < _LEAST_CPU_S or span_s <= 0:
+            return self
+        found = replace(
+            self, begin=newest, best=max(self.best, progress / cpu_s),
+            peak=max(self.peak, cpu_s / span_s),
+            stride=progress / (newest.reports - begin.reports),
+        )  # fmt: skip
+        return found._noted(progress / cpu_s, cpu_s / span_s)
+
+    def in_role(self, role: Role | None, now: int, work: float) -> Pace:
+        """Return the pace in a role from now on (None: it need not compete).
+
+        A window does not reach across two roles.
+        """
+        if role == self.role:
+            return self
+        begin = replace(self.newest, time=now, work=work, is_report=False)
+        return replace(self, role=role, begin=begin)
+
+    @property
+    def report_cpu_s(self) -> float | None:
+        """CPU seconds from report to report at best, None where unknown."""
+        return self.stride / self.best if self.best > 0 else None
+
+    def _overdue(self, now: int, work: float) -> Pace:
+        cpu_s, span_s = work - self.begin.work, (now - self.begin.time) / MICRO
+        due_s = self.report_cpu_s
+        if due_s is None or cpu_s < _OVERDUE * due_s or span_s <= 0:
+            return self
+        return self._noted(self.stride / cpu_s, cpu_s / span_s)
+
+    def _noted(self, rate: float, cores: float) -> Pace:
+        """Note a rate in the present role; the newest counts for half."""
+        if self.role in (Role.SHARES, Role.WAITS) and cores < _HELD_BACK * self.peak:
+            return replace(self, shared=_blend(self.shared, rate))
+        if self.role is Role.FIRST:
+            return replace(self, ahead=_blend(self.ahead, rate))
+        return self
+
+
+def _progress(begin: Mark, end: Mark) -> float:
+    if begin.step is not None and end.step is not None:
+        return float(end.step - begin.step)
+    return float(end.reports - begin.reports)
+
+
+def _blend(old: float | None, new: float) -> float:
+    return new if old is None else (old + new) / 2

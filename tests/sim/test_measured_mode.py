@@ -1,0 +1,67 @@
+"""The default mode follows from what jobs lose by competing, not from their threads alone."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from dltools.plan.host_history import HostHistory
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.base import Realisation
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.rounds import Rounds
+from dltools.sim.simulation import Simulation
+from dltools.sim.workload import HostSpec, Job, workload_of
+
+Choices = list[tuple[float, Mode, str]]
+
+
+def run(
+    policy: str, spin: float, monkeypatch: pytest.MonkeyPatch, mode: Mode | None = None
+) -> tuple[float, Choices]:
+    """Return the makespan (s) of three jobs of two threads, and each change of mode: when, why."""
+    choices: Choices = []
+    realise = Rounds.realise
+
+    def noted(self: Rounds, host: HostHistory) -> Realisation:
+        found = realise(self, host)
+        if len(host.jobs()) == 3 and (not choices or choices[-1][1:] != (found.mode, found.why)):
+            choices.append(((host.sampled_at or 0) / 1e6, found.mode, found.why))
+        return found
+
+    monkeypatch.setattr(Rounds, "realise", noted)
+    jobs = tuple(Job(f"j{number}", 10.0 * number, work=400.0, threads=2, epochs=400, spin=spin)
+                 for number in range(3))  # fmt: skip
+    found = registry.get(policy, [])
+    workload = workload_of(jobs, (HostSpec("node", 2.0),), "test")
+    made = Simulation(workload, found, build(found.parameters, {}), RealisationOptions(mode))
+    results = made.run()
+    monkeypatch.undo()
+    return max(result.finish or 0.0 for result in results), choices
+
+
+@pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair", "las"])
+def test_threads_that_sleep_share_and_threads_that_spin_take_turns(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    makespan, sleeping = run(policy, 0.0, monkeypatch)
+    assert sleeping[0][1] is Mode.PRIORITY  # by threads and CPUs: the same for both
+    assert sleeping[-1][1] is Mode.WEIGHT
+    assert "100 % of their best rate while competing: turns win nothing" in sleeping[-1][2]
+    assert makespan <= 1.001 * run(policy, 0.0, monkeypatch, Mode.PRIORITY)[0]
+
+    makespan, spinning = run(policy, 1.0, monkeypatch)
+    assert spinning[0][1] is Mode.PRIORITY
+    assert spinning[-1][1] is Mode.PRIORITY
+    assert "best rate while competing: take turns" in spinning[-1][2]
+    assert makespan <= 1.01 * run(policy, 1.0, monkeypatch, Mode.PRIORITY)[0]
+
+
+def test_finding_out_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, choices = run("fair", 1.0, monkeypatch)
+    tried = [(after[0] - at) for (at, mode, _), after in pairwise(choices)
+             if mode is Mode.WEIGHT]  # fmt: skip
+    assert len(tried) == 1
+    assert sum(tried) <= 6.0
