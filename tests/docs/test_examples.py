@@ -46,6 +46,20 @@ def observations() -> bytes:
     return out.getvalue()
 
 
+def _of_two_threads(folder: Path) -> Path:
+    """The recording as of jobs of two threads each: jobs of one thread are left as they are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = read_table(io.BytesIO(RECORDING.read_bytes()), "recording")
+    at = table.schema.get_field_index("thread_count")
+    doubled = [count and 2 * count for count in table["thread_count"].to_pylist()]
+    column = pa.array(doubled, table.schema.field(at).type)
+    found = folder / "two.parquet"
+    pq.write_table(table.set_column(at, table.schema.field(at), column), found)
+    return found
+
+
 def check(page: str, records: bytes) -> None:
     found = programs(page)
     assert found
@@ -56,9 +70,10 @@ def check(page: str, records: bytes) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "quota", "weight", "priority", "rotate"])
-def test_what_is_printed_of_plans_and_results(tool: Tools, mode: str) -> None:
+def test_what_is_printed_of_plans_and_results(tool: Tools, mode: str, tmp_path: Path) -> None:
     assert mode in ("auto", *Mode)
-    plan = tool("dl-plan", "--every", "--realize", mode, RECORDING).stdout
+    recording = _of_two_threads(tmp_path) if mode == "auto" else RECORDING
+    plan = tool("dl-plan", "--every", "--realize", mode, recording).stdout
     results = tool("dl-apply", "--dry-run", "--offline", input=plan).stdout
     check("man/dl-plan.1", plan)
     check("README.md", plan)
