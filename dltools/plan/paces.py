@@ -41,7 +41,7 @@ def note_roles(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Qu
         if job.pace is not None:
             role = _role(job, found) if is_crowded else None
             job.pace = job.pace.in_role(role, now, job.attained)
-    return found.queue.due_by(now, host.contention.look_s) if is_crowded else found.queue
+    return found.queue.due_by(now, host.contention.look_s(now)) if is_crowded else found.queue
 
 
 def _followed(host: HostHistory) -> list[ContainerHistory]:

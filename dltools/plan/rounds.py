@@ -91,7 +91,7 @@ class Rounds:
 
     def _choice(self, host: HostHistory, silent: list[ContainerHistory]) -> ModeChoice:
         choice = choose_mode(self.options, host.state(), silent)
-        return host.contention.choice(choice) if self.measures else choice
+        return host.contention.choice(choice, host.sampled_at or 0) if self.measures else choice
 
     def _silent(self, host: HostHistory) -> list[ContainerHistory]:
         return [job for job in host.without_progress() if self._competes(job)]

@@ -45,16 +45,20 @@ class Contention:
     moves: int = 0
     is_trial: bool = False
 
-    @property
-    def look_s(self) -> float:
+    def look_s(self, now: int) -> float:
         """In how many seconds to look again."""
-        return TRIAL_LOOK_S if self.is_trial else LOOK_S
+        return TRIAL_LOOK_S if self.is_trial or self._begins_rotation(now) else LOOK_S
 
-    def choice(self, prior: ModeChoice) -> ModeChoice:
-        """Return the mode for a host: what was measured, where the rule of thumb takes turns."""
+    def choice(self, prior: ModeChoice, now: int) -> ModeChoice:
+        """Return the mode for a host: what was measured, where the rule of thumb takes turns.
+
+        Before turns begin, jobs that waited at low weights get the default back.
+        """
         if self.mode is None or prior.mode is not Mode.PRIORITY:
             return prior
-        return replace(prior, mode=self.mode, why=self.why, is_even=self.is_trial)
+        is_even = self.is_trial or self._begins_rotation(now)
+        mode = Mode.WEIGHT if is_even else self.mode
+        return replace(prior, mode=mode, why=self.why, is_even=is_even)
 
     def calm(self) -> Contention:
         """Return what is known where threads and CPUs leave nothing to decide."""
@@ -99,6 +103,9 @@ class Contention:
         if not self._is_patient(now):
             return self
         return Contention(mode, why, now, self.moves + 1)
+
+    def _begins_rotation(self, now: int) -> bool:
+        return self.mode is Mode.ROTATE and self.since == now
 
     def _may_rotate(self, now: int) -> bool:
         if self.mode is Mode.ROTATE:

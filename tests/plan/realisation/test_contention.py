@@ -18,6 +18,8 @@ from dltools.plan.realisation.contention import PATIENCE_S, TRIAL_S, Contention
 from dltools.plan.realisation.mode import Mode, ModeChoice
 
 BEGIN = Mark(0, 0.0)
+NOW = 10**15
+"""Long after any change."""
 PRIOR = ModeChoice(Mode.PRIORITY, "by threads")
 
 
@@ -40,12 +42,12 @@ def measured(
 def test_nothing_measured_leaves_the_rule_of_thumb() -> None:
     found = measured(Contention(), job("a", 2), job("b", 2))
     assert found.mode is None
-    assert found.choice(PRIOR) is PRIOR
+    assert found.choice(PRIOR, NOW) is PRIOR
 
 
 def test_jobs_that_lose_by_competing_take_turns() -> None:
     found = measured(Contention(), trains("a", 0.5), trains("b", 0.32), trains("c"))
-    assert found.choice(PRIOR).mode is Mode.PRIORITY
+    assert found.choice(PRIOR, NOW).mode is Mode.PRIORITY
     assert found.why == ("2 jobs of 2 threads do at most 41 % of their best rate while competing: "
                          "take turns")  # fmt: skip
 
@@ -55,7 +57,7 @@ def test_jobs_that_lose_nothing_share_after_a_while() -> None:
     found = measured(Contention(), *jobs)
     assert found.mode is None  # not at once
     found = measured(found, *jobs, at_s=PATIENCE_S)
-    assert found.choice(PRIOR).mode is Mode.WEIGHT
+    assert found.choice(PRIOR, NOW).mode is Mode.WEIGHT
     assert found.why == ("2 jobs of 2 to 4 threads do 98 % of their best rate while competing: "
                          "turns win nothing")  # fmt: skip
 
@@ -66,8 +68,10 @@ def test_where_those_that_wait_disturb_they_are_paused() -> None:
     assert found.mode is Mode.PRIORITY
     assert measured(found, *jobs, at_s=PATIENCE_S - 1).mode is Mode.PRIORITY  # not at once
     found = measured(found, *jobs, at_s=PATIENCE_S)
-    assert found.choice(PRIOR).mode is Mode.ROTATE
+    assert found.choice(PRIOR, NOW).mode is Mode.ROTATE
     assert "at most 60 % of its best rate although others wait" in found.why
+    first = found.choice(PRIOR, round(PATIENCE_S * MICRO))  # those that waited get 1024 back
+    assert (first.mode, first.is_even) == (Mode.WEIGHT, True)
     assert measured(found, trains("b", 0.2), at_s=PATIENCE_S + 5).mode is Mode.ROTATE  # it stays
 
 
@@ -76,7 +80,7 @@ def test_weight_is_tried_for_a_while_where_nothing_is_known() -> None:
     found = measured(Contention(), *jobs)
     assert measured(found, *jobs, at_s=PATIENCE_S - 1).mode is None
     tried = measured(found, *jobs, at_s=PATIENCE_S)
-    choice = tried.choice(PRIOR)
+    choice = tried.choice(PRIOR, NOW)
     assert (choice.mode, choice.is_even) == (Mode.WEIGHT, True)
     assert measured(tried, *jobs, at_s=PATIENCE_S + TRIAL_S - 1) == tried
     ended = measured(tried, *jobs, at_s=PATIENCE_S + TRIAL_S)
@@ -113,7 +117,7 @@ def test_peace_ends_what_was_found_but_not_the_patience() -> None:
 
 def test_where_the_rule_of_thumb_does_not_ask_for_turns_nothing_counts() -> None:
     prior = ModeChoice(Mode.WEIGHT, "some containers serve")
-    assert Contention(Mode.ROTATE, "so", 5).choice(prior) is prior
+    assert Contention(Mode.ROTATE, "so", 5).choice(prior, NOW) is prior
 
 
 @examples(100)
@@ -123,7 +127,7 @@ def test_it_does_not_flap_whatever_is_measured(kept: list[tuple[float, float]]) 
     found, modes = Contention(), [Mode.PRIORITY]
     for number, (shared, ahead) in enumerate(kept):
         found = measured(found, trains("a", shared, ahead), trains("b"), at_s=10.0 * number)
-        modes.append(found.choice(PRIOR).mode)
+        modes.append(found.choice(PRIOR, NOW).mode)
     changes = sum(before is not after for before, after in pairwise(modes))
     patience, returns = 10.0 * len(kept), 0
     while (patience := patience - PATIENCE_S * 2**returns) >= 0:
