@@ -18,8 +18,10 @@ FINAL = "dltools.target.final"  # value of the metric at which training is done
 QOE = "dltools.qoe"  # response time to keep, in seconds
 EPOCHS = "dltools.epochs"  # how many epochs it will train
 STEPS = "dltools.steps"  # how many steps it will train
+CHECKPOINT = "dltools.checkpoint"  # path inside it of its model: a file or a folder
 PROTECT = "dltools.protect"  # never touch it
-KNOWN = (METRIC, PATTERN, FILES, ENDPOINT, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS, STEPS, PROTECT)
+KNOWN = (METRIC, PATTERN, FILES, ENDPOINT, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS, STEPS,
+         CHECKPOINT, PROTECT)  # fmt: skip
 
 
 def is_true(label: str | None) -> bool:

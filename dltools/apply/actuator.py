@@ -9,6 +9,7 @@ from datetime import datetime
 from dltools.apply import reasons
 from dltools.apply.bounds import out_of_bounds
 from dltools.apply.comparison import compare
+from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.journal import Journal
 from dltools.apply.located import Locator
 from dltools.apply.original import Originals
@@ -34,11 +35,19 @@ class Actuator:
     """Applies plans to the containers of one engine. A dry run checks, and changes nothing."""
 
     def __init__(
-        self, engine: Engine, journal: Journal, rotation: Rotation, *, dry_run: bool = False
+        self,
+        engine: Engine,
+        journal: Journal,
+        rotation: Rotation,
+        *,
+        deliverer: Deliverer | None = None,
+        dry_run: bool = False,
     ) -> None:
-        """Nothing is changed yet."""
+        """Nothing is changed yet. Without a deliverer no model is delivered."""
         self.engine = engine
         self.rotation = rotation
+        self.deliverer = None if dry_run else deliverer
+        self._deliverer = deliverer
         self._journal = journal
         self._dry_run = dry_run
         self._turns: list[Turn] = []
@@ -78,6 +87,8 @@ class Actuator:
             return replace(found, error=reason)
         try:
             container = self.engine.inspect(action.container_id)
+            if action.op is Op.DELIVER:
+                return self._deliver(action, container, found)
             if action.op is Op.UPDATE:
                 return self._apply_settings(action, container, found, planned_at)
             if action.op is Op.ROTATE:
@@ -87,6 +98,12 @@ class Actuator:
             return replace(found, status=Status.STALE, error=reasons.missing(self.engine, action))
         except RefusedError as error:
             return replace(found, status=Status.FAILED, error=str(error))
+
+    def _deliver(self, action: Action, container: Container, found: Result) -> Result:
+        """Copy a container's model out of it."""
+        if self._deliverer is None:
+            return replace(found, error="give --deliver-dir to have models delivered")
+        return self._deliverer.deliver(action, container, found, dry_run=self._dry_run)
 
     def _apply_settings(
         self, action: Action, container: Container, found: Result, planned_at: datetime | None

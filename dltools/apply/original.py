@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from dltools.apply import engine_fields, gpu, limit_files
-from dltools.apply.gpu import Access
+from dltools.apply import engine_fields, limit_files
 from dltools.apply.journal import Entry, Journal, timestamp
 from dltools.apply.located import LocatedContainer
 from dltools.apply.settings import recorded_settings, settings_in_force
+from dltools.engine import gpu
 from dltools.engine.containers import Engine, RefusedError
+from dltools.engine.gpu import Access
 from dltools.engine.runs import ApplyRun
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dltools.apply import engine_fields, gpu, limit_files
-from dltools.apply.gpu import Access
+from dltools.apply import engine_fields, limit_files
 from dltools.apply.journal import Entry
 from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.original import Originals, is_restored, restore
 from dltools.apply.reasons import GONE
 from dltools.apply.settings import current_settings
+from dltools.engine import gpu
 from dltools.engine.containers import Engine, GoneError, RefusedError
+from dltools.engine.gpu import Access
 from dltools.plan.realisation.settings import Settings, differs
 from dltools.plan.records import Result, Status
 

@@ -94,6 +94,13 @@ class Engine:
         self._transport.json("POST", f"/exec/{exec_id}/start", body={"Detach": False})
         return int(self._transport.json("GET", f"/exec/{exec_id}/json")["ExitCode"] or 0)
 
+    def archive(self, id_: str, path: str) -> Iterator[bytes]:
+        """Return a file or folder of a container, running or not, as the chunks of a tar stream.
+
+        Raises `GoneError` also where the container has no such path.
+        """
+        return self._transport.chunks(f"/containers/{_quoted(id_)}/archive", {"path": path})
+
     def logs(self, container: Container, since: float) -> list[bytes]:
         """Return what a container has logged since a time (seconds since the epoch).
 

@@ -105,8 +105,10 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
         for action in host.actions:
             job = host.containers.get(action.job_id)
             if job is not None:
-                found.append(Action(len(found) + 1, _OPS[action.kind], host.name, job.id, job.name,
-                                    {}, {}, action.reason, action.to or None))  # fmt: skip
+                found.append(
+                    Action(len(found) + 1, _OPS[action.kind], host.name, job.id, job.name, {}, {},
+                           action.reason, action.to or None, action.met)
+                )  # fmt: skip
     return tuple(found)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from dltools.errors import DataError
 from dltools.plan import state_v2
+from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.settings import SETTINGS, Settings
 from dltools.plan.records import VERSION, Action, Op, Plan
 
@@ -113,7 +114,20 @@ def _action(record: Mapping[str, Any], where: str) -> Action:
         expect={} if op is Op.ROTATE else _settings(record, "expect", where),
         reason=_optional(record, "reason", str, where, ""),
         to=_optional(record, "to", str, where, None),
+        met=_target_met(record, where),
     )
+
+
+def _target_met(record: Mapping[str, Any], where: str) -> TargetMet | None:
+    found = _optional(record, "met", dict, where, None)
+    if found is None:
+        return None
+    metric, objective, time = (_get(found, key, str, where) for key in _TEXTS_OF_MET)
+    target, value = (float(_get(found, key, (int, float), where)) for key in ("target", "value"))
+    return TargetMet(metric, objective, target, value, time)
+
+
+_TEXTS_OF_MET = ("metric", "objective", "time")
 
 
 def _turn(record: Mapping[str, Any], where: str) -> Settings:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.settings import Settings
 
 VERSION = 1
@@ -38,7 +39,7 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Action:
     """One change to one container. `expect` is what was in force when the plan was made, `to` the
-    host that a migration goes to."""
+    host that a migration goes to, `met` the target for which a model is delivered."""
 
     id: int
     op: Op
@@ -49,6 +50,7 @@ class Action:
     expect: Settings
     reason: str
     to: str | None = None
+    met: TargetMet | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirem
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.curve import from_json as curve_from_json
 from dltools.plan.policy.metric_series import LearningHistory, Series
+from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.queue import Queue, QueuePosition
 from dltools.plan.recorded_host import RecordedHost
@@ -93,7 +94,7 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
         "containers": {key: _save_container(c) for key, c in sorted(history.containers.items())},
         "timer": _fields(history.timer),
         "allocations": {key: _fields(one) for key, one in sorted(history.allocations.items())},
-        "actions": [_fields(action) for action in history.actions],
+        "actions": [_save_action(action) for action in history.actions],
         "gain": history.gain,
         "queue": save_queue(history.queue),
         "layout": _fields(host.layout),
@@ -113,9 +114,7 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         containers={key: _load_container(key, c) for key, c in saved["containers"].items()},
         timer=_load_timer(saved["timer"]),
         allocations={key: Allocation(**one) for key, one in saved["allocations"].items()},
-        actions=tuple(
-            JobAction(**{**one, "kind": ActionKind(one["kind"])}) for one in saved["actions"]
-        ),
+        actions=tuple(_load_action(one) for one in saved["actions"]),
         gain=saved["gain"],
         queue=load_queue(saved["queue"]),
         contention=load_contention(saved["contention"]) if "contention" in saved else Contention(),
@@ -125,6 +124,17 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         raise ValueError("the layout names other containers than there are")
     remainder = _load_remainder(saved["remainder"])
     return RecordedHost(history, requirements, remainder=remainder, layout=layout)
+
+
+def _save_action(action: JobAction) -> dict[str, Any]:
+    return _fields(action) | {"met": action.met and _fields(action.met)}
+
+
+def _load_action(saved: Mapping[str, Any]) -> JobAction:
+    met = saved.get("met")
+    return JobAction(
+        **{**saved, "kind": ActionKind(saved["kind"]), "met": met and TargetMet(**met)}
+    )
 
 
 def _load_timer(saved: Mapping[str, Any]) -> RoundTimer:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from dltools.plan.records import VERSION, Plan, Result
@@ -39,6 +40,7 @@ def dump_plan(plan: Plan) -> str:
             "reason": action.reason,
         }
         | ({} if action.to is None else {"to": action.to})
+        | ({} if action.met is None else {"met": asdict(action.met)})
         for action in plan.actions
     ]
     state = {"state": dict(plan.state)} if plan.state else {}

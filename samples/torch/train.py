@@ -6,8 +6,9 @@ every 0.3 to 0.5 s alone on two CPUs, and `done` at the end. The data are the 17
 pixels that scikit-learn ships as digits.csv.gz; a fifth is held out. The GRU reads an image row
 by row, the VAE reconstructs it, the CNN classifies it at four times its size.
 The layers are wide enough for PyTorch to share each operation out over --threads OpenMP threads.
-SIGTERM ends the job at the next epoch, with its state in --checkpoint; from there the same
-command goes on, exactly as it would have.
+--checkpoint keeps the state after each epoch, before its line is printed; from there the same
+command goes on, exactly as it would have. SIGTERM ends the job at the next epoch. --best keeps
+the state with the lowest val_loss so far.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ class Job:
         self.model = MODELS[options.model]()
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.model.rate, fused=True)
         self.epoch = 0
+        self.lowest = float("inf")
 
     def stop(self, *_: object) -> None:
         """Stop after the epoch that is running."""
@@ -143,9 +145,9 @@ class Job:
             loss = self.train(images[cut:], labels[cut:])
             val_loss, accuracy = self.validate(images[:cut], labels[:cut])
             tail = "" if accuracy is None else f" val_accuracy {accuracy:.4f}"
+            self.save(val_loss)
             self.say(f"epoch {self.epoch} loss {loss:.4f} val_loss {val_loss:.4f}{tail}")
             done = self.epoch >= last or (options.until is not None and val_loss <= options.until)
-        self.save()
         self.say("done" if done else "stopped")
 
     def say(self, line: str) -> None:
@@ -175,23 +177,25 @@ class Job:
         loss, accuracy = self.model.loss(images, labels)
         return loss.item(), accuracy
 
-    def save(self) -> None:
-        """Write the checkpoint, whole or not at all."""
-        path = self.options.checkpoint
-        if path is None:
-            return
-        state = {"epoch": self.epoch, "model": self.model.state_dict(),
+    def save(self, val_loss: float) -> None:
+        """Write the checkpoints, each whole or not at all."""
+        is_best = val_loss < self.lowest
+        self.lowest = min(val_loss, self.lowest)
+        state = {"epoch": self.epoch, "lowest": self.lowest, "val_loss": val_loss,
+                 "model": self.model.state_dict(),
                  "optimizer": self.optimizer.state_dict()}  # fmt: skip
-        part = path.with_name(path.name + ".part")
-        torch.save(state, part)
-        part.replace(path)
+        for path, is_due in ((self.options.best, is_best), (self.options.checkpoint, True)):
+            if path is not None and is_due:
+                part = path.with_name(path.name + ".part")
+                torch.save(state, part)
+                part.replace(path)
 
     def resume(self) -> None:
         """Go on from the checkpoint if there is one."""
         path = self.options.checkpoint
         if path is not None and path.exists():
             state = torch.load(path, weights_only=True)
-            self.epoch = state["epoch"]
+            self.epoch, self.lowest = state["epoch"], state["lowest"]
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
 
@@ -207,6 +211,7 @@ def main() -> None:
     parser.add_argument("--silent", action="store_true", help="print nothing")
     parser.add_argument("--until", type=float, help="stop when val_loss is this low")
     parser.add_argument("--checkpoint", type=Path, help="go on from here, and save here")
+    parser.add_argument("--best", type=Path, help="save the best state here")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=DATA)
     Job(parser.parse_args()).run()

@@ -8,12 +8,12 @@ import pytest
 from helpers.fake_engine import ID, FakeEngine
 from helpers.located_containers import on_version_1, on_version_2
 
-from dltools.apply import gpu
-from dltools.apply.gpu import Access
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.original import Originals, is_restored, restore
+from dltools.engine import gpu
 from dltools.engine.containers import Engine
+from dltools.engine.gpu import Access
 from dltools.engine.runs import ApplyRun
 
 RUN = ApplyRun(7, 8, "dl-apply", "srtf")

@@ -8,10 +8,10 @@ import pytest
 from helpers.fake_engine import ID, FakeEngine, action, plan, plan_of
 from helpers.tools import Tools, complaint, records
 
-from dltools.apply import gpu
 from dltools.apply.actuator import Actuator
-from dltools.apply.gpu import Access
 from dltools.apply.journal import Journal
+from dltools.engine import gpu
+from dltools.engine.gpu import Access
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Result, Status
 

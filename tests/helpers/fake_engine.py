@@ -19,7 +19,7 @@ NAME = "fake-job"
 HOST = "fake-host"
 
 _CONTAINERS = (f"containers/{ID}", f"containers/{NAME}")
-_ENDINGS = ("json", "logs", "update", "pause", "unpause")
+_ENDINGS = ("json", "logs", "update", "pause", "unpause", "archive")
 _PAUSES = {"pause": ("running", "paused"), "unpause": ("paused", "running")}
 
 
@@ -41,6 +41,8 @@ class FakeEngine:
         self.labels: dict[str, str] = {}
         self.updates: list[dict[str, Any]] = []
         self.log = b""
+        self.archive: bytes | None = None
+        self.is_there = True
         self.ignores_updates = False
         self.ends_events = False
         self.after_update: Callable[[], object] = lambda: None
@@ -69,10 +71,13 @@ class FakeEngine:
         if tail == "events":
             return 200, b""  # those of the past; nothing ever happens
         container, _, what = tail.rpartition("/")
-        if container not in _CONTAINERS or what not in _ENDINGS:
+        if container not in _CONTAINERS or what not in _ENDINGS or not self.is_there:
             return 404, {"message": "No such container"}
         if what in _PAUSES:
             return self._change_state(*_PAUSES[what])
+        if what == "archive":
+            missing = {"message": f"Could not find the file in container {ID}"}
+            return (404, missing) if self.archive is None else (200, self.archive)
         if tail.endswith("/logs"):
             return 200, b"".join(_frame(line) for line in self.log.splitlines(keepends=True))
         if tail.endswith("/update"):

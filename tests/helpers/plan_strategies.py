@@ -5,6 +5,7 @@ from __future__ import annotations
 from helpers.strategies import integers, names, texts
 from hypothesis import strategies as st
 
+from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.settings import SETTINGS
 from dltools.plan.records import Action, Op, Plan
 
@@ -31,6 +32,12 @@ turns = st.builds(
 )
 """What a rotation sets."""
 
+targets_met = st.builds(
+    TargetMet, metric=names, objective=st.sampled_from(["min", "max"]),
+    target=st.floats(-1e9, 1e9), value=st.floats(-1e9, 1e9), time=texts,
+)  # fmt: skip
+"""Any target that a job has met."""
+
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
@@ -48,6 +55,7 @@ def plans(draw: st.DrawFn) -> Plan:
             expect={} if op is Op.ROTATE else draw(settings_),
             reason=draw(texts),
             to=draw(names) if op is Op.MIGRATE else None,
+            met=draw(st.none() | targets_met) if op is Op.DELIVER else None,
         )
         for identifier, op in zip(ids, ops, strict=True)
     )

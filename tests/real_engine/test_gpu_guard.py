@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from helpers.containers import Containers, Job, api
 
-from dltools.apply import gpu, limit_files
+from dltools.apply import limit_files
 from dltools.apply.actuator import Actuator
-from dltools.apply.gpu import Access
 from dltools.apply.journal import Journal
 from dltools.apply.turns import Rotation
+from dltools.engine import gpu
 from dltools.engine.containers import Engine
+from dltools.engine.gpu import Access
 from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Action, Op, Plan, Status

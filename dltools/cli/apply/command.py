@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -56,6 +57,29 @@ def apply(
             "none waits for its turn.",
         ),
     ] = None,
+    deliver_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="DLTOOLS_DELIVER_DIR",
+            help="Directory that models are delivered into, a folder for each; without it none is "
+            "delivered.",
+        ),
+    ] = None,
+    deliver_hook: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Run this command, without a shell, for each model delivered, with its folder as "
+            "the last argument.",
+        ),
+    ] = None,
+    hook_timeout: Annotated[
+        float,
+        typer.Option(
+            parser=options.duration, metavar="TIME", help="Kill a hook that takes longer than this."
+        ),
+    ] = "60",  # type: ignore[assignment]
     patience: Patience = "60",  # type: ignore[assignment]
     state_dir: StateDir = None,
     format_: RecordFormatOption = RecordFormat.AUTO,
@@ -65,14 +89,17 @@ def apply(
     """Apply the plans that dl-plan prints to the containers of a Docker host.
 
     For each action, dl-apply checks the container, writes its settings to a journal, changes them,
-    reads them back, and prints the result. Settings that are as wanted are left alone.
+    reads them back, and prints the result. Settings that are as wanted are left alone. Models that
+    have met their targets are copied into --deliver-dir.
     """
-    from dltools.cli.apply.request import Request, choose_task
+    from dltools.cli.apply.request import Request, choose_task, hook_command
     from dltools.cli.apply.run import run_request
 
     request = Request(
         task=choose_task(is_undo=undo, is_status=status),
         input=input_, is_dry_run=dry_run, is_offline=offline, restores=restore, hold_s=hold,
+        deliver_directory=deliver_dir, deliver_hook=hook_command(deliver_hook),
+        hook_limit_s=hook_timeout,
         patience_s=patience, state_directory=state_dir, format=format_, is_verbose=verbose,
     )  # fmt: skip
     run_request(request, context)

@@ -12,7 +12,9 @@ from dltools.cli.exits import print_message
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
+    from dltools.apply.deliver.deliverer import Deliverer
     from dltools.apply.turns import Rotation
+    from dltools.cli.apply.request import Request
     from dltools.engine.containers import Engine
     from dltools.errors import UnavailableError
 
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 class ApplyContext:
     """The engine and the state directory that a run works with."""
 
-    def __init__(self, state_directory: Path | None, patience: float) -> None:
-        """`state_directory` is the one asked for, None for the default; `patience`, the longest
-        wait for an engine that restarts (s)."""
-        self._state_directory = state_directory
-        self._patience = patience
+    def __init__(self, request: Request) -> None:
+        """Nothing is connected or locked yet."""
+        self._request = request
+        self._state_directory = request.state_directory
+        self._patience = request.patience_s
         self._rotation: Rotation | None = None
         self.has_unpaused = False  # whether an earlier run had left containers paused
 
@@ -88,7 +90,22 @@ class ApplyContext:
                 self._unpause_left_paused(engine, home / "rotation")
             run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
             self._rotation = Rotation(engine, home / "rotation", run)
-            yield Actuator(engine, Journal(home / "journal"), self._rotation, dry_run=dry_run)
+            yield Actuator(
+                engine, Journal(home / "journal"), self._rotation,
+                deliverer=self._deliverer(engine, home / "deliveries"), dry_run=dry_run,
+            )  # fmt: skip
+
+    def _deliverer(self, engine: Engine, records: Path) -> Deliverer | None:
+        """Return what delivers models, None if that is not asked for."""
+        from dltools.apply.deliver.deliverer import Deliverer
+        from dltools.apply.deliver.delivery import DeliveryFiles
+        from dltools.apply.deliver.hook import Hook
+
+        asked = self._request
+        if asked.deliver_directory is None:
+            return None
+        hook = Hook(asked.deliver_hook, asked.hook_limit_s) if asked.deliver_hook else None
+        return Deliverer(engine, DeliveryFiles(records), asked.deliver_directory, hook)
 
     def _report_left_paused(self, engine: Engine) -> None:
         from dltools.cli.apply.status import left_paused_message

@@ -57,6 +57,7 @@ class PlanStream:
     def _apply(self, stream: BinaryIO, name: str) -> None:
         from dltools.plan.reading import load_plans
 
+        self._retry_deliveries()
         for plan in load_plans(self._lines(stream, name), name, print_message):
             self.last = self._printer.show(partial(self._actuator.apply, plan))
             self.failed += [result for result in self.last if result.status == "failed"]
@@ -68,13 +69,26 @@ class PlanStream:
         lines = InputLines(name)
         while True:
             self._rotation.advance()
-            if not select.select([stream], [], [], self._rotation.seconds_until_due())[0]:
+            if not select.select([stream], [], [], self._seconds_until_due())[0]:
+                self._retry_deliveries()
                 continue
             data = os.read(stream.fileno(), 1 << 16)
             yield from lines.feed(data)
             if not data:
                 yield from lines.end()
                 return
+
+    def _seconds_until_due(self) -> float | None:
+        """Return how long until a turn ends or a delivery is tried again, None for never."""
+        deliverer = self._actuator.deliverer
+        due = (self._rotation.seconds_until_due(),
+               deliverer.seconds_until_due() if deliverer else None)  # fmt: skip
+        return min((seconds for seconds in due if seconds is not None), default=None)
+
+    def _retry_deliveries(self) -> None:
+        if deliverer := self._actuator.deliverer:
+            tried = self._printer.show(deliverer.retry)
+            self.failed += [result for result in tried if result.status == "failed"]
 
     def _continue_turns(self) -> None:
         """Go on with the turns until no container waits for its turn, or the time is up."""

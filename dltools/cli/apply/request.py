@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -24,7 +25,8 @@ class Request:
     """What to do, and how.
 
     `hold_s` is how long turns go on after the input has ended (s), None for as long as containers
-    wait; `patience_s` the longest wait for an engine that restarts (s).
+    wait; `patience_s` the longest wait for an engine that restarts (s); `deliver_hook` the command
+    to run for each model that is delivered into `deliver_directory`, in `hook_limit_s` at most.
     """
 
     task: Task
@@ -35,6 +37,9 @@ class Request:
     hold_s: float | None
     patience_s: float
     state_directory: Path | None
+    deliver_directory: Path | None
+    deliver_hook: tuple[str, ...]
+    hook_limit_s: float
     format: RecordFormat
     is_verbose: bool
 
@@ -42,10 +47,26 @@ class Request:
         """Raise `BadParameter` for options that contradict each other."""
         if self.is_offline and not self.is_dry_run:
             raise typer.BadParameter("--offline needs --dry-run")
+        if self.deliver_hook and self.deliver_directory is None:
+            raise typer.BadParameter("--deliver-hook needs --deliver-dir")
         if self.task is Task.UNDO and self.input != "-":
             raise typer.BadParameter(f"{self.input}: --undo takes no plan")
         if self.restores and self.task in (Task.UNDO, Task.SHOW_STATUS):
             raise typer.BadParameter("give only one of --undo, --restore and --status")
+
+
+def hook_command(text: str | None) -> tuple[str, ...]:
+    """Read a command and its arguments, quoted as in a shell; None is none. Raises `BadParameter`
+    for a text that names no command."""
+    if text is None:
+        return ()
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise typer.BadParameter(f"--deliver-hook {text!r}: {error}") from error
+    if not words:
+        raise typer.BadParameter("--deliver-hook names no command")
+    return words
 
 
 def choose_task(*, is_undo: bool, is_status: bool) -> Task:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def run_request(request: Request, context: typer.Context) -> None:
     """Do what was asked for; exit with 1 if an action failed, 75 if the last plan was stale."""
     format_ = for_stdout(request.format)
-    surroundings = ApplyContext(request.state_directory, request.patience_s)
+    surroundings = ApplyContext(request)
     printer = ResultsPrinter(format_)
     if request.task is Task.SHOW_STATUS:
         is_table = format_ is RecordFormat.TABLE

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.target_met import TargetMet
 
 State = Mapping[str, Any]
 """A policy's memory between rounds: JSON values only, so that it can be saved and handed on."""
@@ -124,12 +125,14 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobAction:
-    """Something to be done once: migrate a job to the host `to`, or deliver its model."""
+    """Something to be done once: migrate a job to the host `to`, or deliver its model, which has
+    met the target `met`."""
 
     kind: ActionKind
     job_id: str
     reason: str
     to: str = ""
+    met: TargetMet | None = None
 
 
 class IntervalChange(StrEnum):

@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dltools.notation.times import format_time, from_micros
 from dltools.plan.policy.base import (
     ActionKind,
     Allocation,
@@ -33,6 +34,7 @@ from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.prediction import Remaining, refit, to_target
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, with_leftover
+from dltools.plan.policy.target_met import TargetMet
 
 FIRST, SECOND, THIRD = "P1", "P2", "P3"
 CLASSES = (
@@ -102,7 +104,9 @@ class Tradl:
         delivered = set(state.get(host.name, ()))
         met = {job.run_id: job for job in host.jobs if job.met_first is not None}
         actions = tuple(
-            JobAction(ActionKind.DELIVER, job.id, f"first target met: {_target(job)}")
+            JobAction(
+                ActionKind.DELIVER, job.id, f"first target met: {_target(job)}", met=_met(job)
+            )
             for key, job in met.items()
             if key not in delivered
         )
@@ -198,6 +202,19 @@ def _weights(
     mean = math.fsum(known.values()) / len(known) if known else 1.0
     needs = {job.id: known.get(job.id, mean) for job in jobs}
     return {key: need if favour == "farthest" else 1 / need for key, need in needs.items()}
+
+
+def _met(job: ContainerHistory) -> TargetMet | None:
+    """Return the point that met a job's first target, None where it is no longer remembered."""
+    targets, at = job.targets, job.met_first
+    series = job.metrics.get(targets.metric or "")
+    if series is None or at is None or targets.first is None:
+        return None
+    for time, value in zip(series.times, series.values, strict=True):
+        if time == at and math.isfinite(value) and targets.meets(value, targets.first):
+            return TargetMet(targets.metric or "", targets.objective, targets.first, value,
+                             format_time(from_micros(time)))  # fmt: skip
+    return None
 
 
 def _target(job: ContainerHistory) -> str:

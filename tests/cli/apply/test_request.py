@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from dltools.cli.apply.request import Request, Task, choose_task
+from dltools.cli.apply.request import Request, Task, choose_task, hook_command
 from dltools.cli.formats import RecordFormat
 
 
@@ -15,6 +15,7 @@ def request(**changes: Any) -> Request:
     given: dict[str, Any] = {
         "task": Task.APPLY, "input": "-", "is_dry_run": False, "is_offline": False,
         "restores": False, "hold_s": None, "patience_s": 60.0, "state_directory": None,
+        "deliver_directory": None, "deliver_hook": (), "hook_limit_s": 60.0,
         "format": RecordFormat.AUTO, "is_verbose": False,
     }  # fmt: skip
     return Request(**given | changes)
@@ -32,6 +33,7 @@ def test_the_task_is_chosen_by_options() -> None:
     ("changes", "fault"),
     [
         ({"is_offline": True}, "--offline needs --dry-run"),
+        ({"deliver_hook": ("cp",)}, "--deliver-hook needs --deliver-dir"),
         ({"task": Task.UNDO, "input": "plan.jsonl"}, "plan.jsonl: --undo takes no plan"),
         ({"task": Task.UNDO, "restores": True}, "only one of --undo, --restore and --status"),
         ({"task": Task.SHOW_STATUS, "restores": True}, "only one of"),
@@ -46,3 +48,14 @@ def test_options_that_contradict_each_other_are_wrong_usage(
 
 def test_a_dry_run_may_be_offline() -> None:
     assert request(is_dry_run=True, is_offline=True).is_offline
+
+
+def test_a_hook_is_split_into_words_as_a_shell_would() -> None:
+    assert hook_command("scp -r 'my host:/models dir'") == ("scp", "-r", "my host:/models dir")
+    assert hook_command(None) == ()
+
+
+@pytest.mark.parametrize("text", ["", " ", "a 'b"])
+def test_a_hook_that_names_no_command_is_wrong_usage(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match=r"^--deliver-hook "):
+        hook_command(text)

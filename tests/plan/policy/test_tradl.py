@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from helpers.observed_rows import container, decisions_of, node, planner_of, point
+from helpers.observed_rows import at, container, decisions_of, node, planner_of, point
 
+from dltools.notation.times import format_time
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
+from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.policy.tradl import TRADL
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.records import Op
@@ -112,12 +114,31 @@ def test_a_job_that_meets_its_first_target_is_delivered_once_and_at_once() -> No
     made = Planner(
         TRADL, TRADL.parameters(itval=1000), RealisationOptions(Mode.WEIGHT)
     )  # rounds far apart
-    delivered = []
+    delivered, met = [], []
     table = to_table(rows({"a": [1.0, 0.9, 0.4, 0.3, 0.1, 0.1]}))
     for _ in made.add_by_sample(table):
         plan = made.plan({}, pending=False)
-        delivered.append([a.container_name for a in plan.actions if a.op is Op.DELIVER])
+        deliveries = [action for action in plan.actions if action.op is Op.DELIVER]
+        delivered.append([action.container_name for action in deliveries])
+        met += [action.met for action in deliveries]
     assert delivered == [[], [], ["a"], [], []]
+    assert met == [TargetMet("loss", "min", 0.5, 0.4, format_time(at(20)))]
+
+
+def test_a_value_that_no_record_can_hold_is_delivered_without_it() -> None:
+    made = planner_of(rows({"a": [1.0, float("-inf")]}), TRADL, itval=10)
+    assert [(one.op, one.met) for one in made.plan({}).actions if one.op is Op.DELIVER] == [
+        (Op.DELIVER, None)
+    ]
+
+
+def test_a_saved_delivery_keeps_what_was_met() -> None:
+    made = planner_of(rows({"a": [1.0, 0.4]}), TRADL, itval=10)
+    (before,) = (one for one in made.plan({}).actions if one.op is Op.DELIVER)
+    saved = json.loads(json.dumps(made.plan({}).state))
+    loaded = Planner(TRADL, TRADL.parameters(itval=10), RealisationOptions(Mode.WEIGHT), saved)
+    (after,) = (one for one in loaded.plan({}).actions if one.op is Op.DELIVER)
+    assert after.met == before.met is not None
 
 
 def test_a_restart_begins_anew() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dltools.apply.gpu import Access, access, is_usable
 from dltools.engine.containers import Container, RefusedError
+from dltools.engine.gpu import Access, access, is_usable
 from dltools.errors import UnavailableError
 
 GPUS_ALL = {"Driver": "", "Count": -1, "DeviceIDs": None, "Capabilities": [["gpu"]], "Options": {}}

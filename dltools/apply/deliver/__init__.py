@@ -1,0 +1,1 @@
+"""Delivering models: a job's checkpoint is copied out of its container."""
