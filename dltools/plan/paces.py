@@ -10,7 +10,7 @@ from dltools.plan.policy.evaluation_metric import metric_of
 from dltools.plan.policy.pace import Mark, Pace, Role
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.contention import Contention
-from dltools.plan.realisation.mode import Mode, busy_threads, is_serving
+from dltools.plan.realisation.mode import Mode, is_serving
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.spinning import spinning_threads
 
@@ -45,7 +45,7 @@ def note_roles(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Qu
 
 
 def _followed(host: HostHistory) -> list[ContainerHistory]:
-    return [job for job in host.jobs() if busy_threads(job) > 1 and not is_serving(job)]
+    return [job for job in host.jobs() if (job.threads or 1) > 1 and not is_serving(job)]
 
 
 def _role(job: ContainerHistory, found: Realisation) -> Role:

@@ -25,6 +25,10 @@ _HELD_BACK = 0.75
 """A job that gets less than this part of the most CPUs that it has had is held back."""
 
 
+_ONE_CPU = 1.1
+"""A job that never had more CPUs than this, though it could, keeps one thread busy."""
+
+
 class Role(StrEnum):
     """What a job competes as."""
 
@@ -52,8 +56,8 @@ class Pace:
 
     `metric`: whose points are its reports. `newest`: its newest report. `begin`: of the window.
     `best`: its best rate (progress per CPU second), 0 where unknown; `stride`: progress in a
-    report; `peak`: the most CPUs that it has had. `shared` and `ahead`: its rate while others held
-    it back, and while it was first; None where unknown.
+    report; `peak`: the most CPUs that it has had; `was_free`: it could have had more. `shared` and
+    `ahead`: its rate while others held it back, and while it was first; None where unknown.
     """
 
     metric: str
@@ -63,6 +67,7 @@ class Pace:
     best: float = 0.0
     stride: float = 1.0
     peak: float = 0.0
+    was_free: bool = False
     shared: float | None = None
     ahead: float | None = None
 
@@ -99,6 +104,7 @@ class Pace:
             self, begin=newest, best=max(self.best, progress / cpu_s),
             peak=max(self.peak, cpu_s / span_s),
             stride=progress / (newest.reports - begin.reports),
+            was_free=self.was_free or self.role in (None, Role.FIRST),
         )  # fmt: skip
         return found._noted(progress / cpu_s, cpu_s / span_s)
 
@@ -116,6 +122,11 @@ class Pace:
     def report_cpu_s(self) -> float | None:
         """CPU seconds from report to report at best, None where unknown."""
         return self.stride / self.best if self.best > 0 else None
+
+    @property
+    def has_one_busy_thread(self) -> bool:
+        """Whether it has shown that it keeps one thread busy, however many it has."""
+        return self.was_free and self.peak <= _ONE_CPU
 
     def _overdue(self, now: int, work: float) -> Pace:
         cpu_s, span_s = work - self.begin.work, (now - self.begin.time) / MICRO

@@ -84,8 +84,8 @@ def choose_mode(
     if options.mode is not None:
         return choice(options.mode, "as asked")
     everyone = (*host.jobs, *silent)
-    if everyone and all(job.threads == 1 and not is_serving(job) for job in everyone):
-        why = f"jobs of one thread each on {host.cpus:g} CPUs: an order wins nothing"
+    if everyone and all(_has_one_thread(job) and not is_serving(job) for job in everyone):
+        why = f"jobs of one busy thread each on {host.cpus:g} CPUs: an order wins nothing"
         return choice(Mode.WEIGHT, why, is_even=True)
     threads = [busy_threads(job) for job in everyone]
     total = sum(threads)
@@ -98,11 +98,18 @@ def choose_mode(
     return choice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
 
 
+def _has_one_thread(job: ContainerHistory) -> bool:
+    return job.threads is not None and busy_threads(job) == 1
+
+
 def is_serving(job: ContainerHistory) -> bool:
     """Tell whether a job answers requests: it has a response-time target or reports latencies."""
     return job.targets.qoe_s is not None or any(name.startswith("latency") for name in job.metrics)
 
 
 def busy_threads(job: ContainerHistory) -> int:
-    """Return how many threads a job may keep busy: all it has, 1 where that is unknown."""
+    """Return how many threads a job may keep busy: all it has, 1 where that is unknown or where its
+    pace shows that the others sleep."""
+    if job.pace is not None and job.pace.has_one_busy_thread:
+        return 1
     return max(1, job.threads or 1)

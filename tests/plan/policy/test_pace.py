@@ -96,3 +96,11 @@ def test_a_window_does_not_reach_across_roles() -> None:
 def test_the_same_report_counts_once() -> None:
     pace = reported(START, (1.0, 2.0))
     assert reported(pace, (1.0, 2.0)) == pace
+
+
+def test_a_job_that_could_have_more_than_one_cpu_and_does_not_has_one_busy_thread() -> None:
+    pace = reported(START, *((second, float(second)) for second in range(1, 8)))
+    assert measured(pace, 7.0, 7.0).has_one_busy_thread
+    assert not alone().has_one_busy_thread
+    held_back = reported(START.in_role(Role.SHARES, 0, 0.0), (1.0, 1.0), (7.0, 7.0))
+    assert not measured(held_back, 7.0, 7.0).has_one_busy_thread

@@ -6,6 +6,7 @@ import pytest
 from helpers.shared_hosts import host, job
 
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.pace import Mark, Pace
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions, choose_mode
 from dltools.plan.realisation.realise import realise
 
@@ -68,3 +69,12 @@ def test_weight_that_is_asked_for_follows_the_shares() -> None:
     found = host(job("a", 1), job("b", 1), shares=shares)
     made = realise(choose_mode(RealisationOptions(Mode.WEIGHT), found), found)
     assert made.settings == {"a": {"cpu_weight": 1536.0}, "b": {"cpu_weight": 512.0}}
+
+
+def test_threads_that_sleep_all_the_time_do_not_count() -> None:
+    """PyTorch starts threads of its own: with one thread for its work it has three."""
+    jobs = [job(name, 3) for name in "abc"]
+    assert choose_mode(RealisationOptions(), host(*jobs)).mode is Mode.PRIORITY
+    for one in jobs:
+        one.pace = Pace("loss", Mark(0, 0.0), Mark(0, 0.0), peak=1.02, was_free=True)
+    assert choose_mode(RealisationOptions(), host(*jobs)).is_even
