@@ -61,14 +61,21 @@ class Rounds:
         elif not host.queue.is_due(host.sampled_at or 0):
             return None
         if not self.measures:
-            found = self.realise(host)
+            found = self._settings(host)
             host.queue = found.queue
             return found
         silent = self._silent(host)
         is_crowded = choose_mode(self.options, host.state(), silent).mode is Mode.PRIORITY
         host.contention = measured(host, silent, is_crowded=is_crowded)
-        found = self.realise(host)
+        found = self._settings(host)
         host.queue = note_roles(host, found, is_crowded=is_crowded)
+        return found
+
+    def _settings(self, host: HostHistory) -> Realisation:
+        """Return the settings of a host's containers, which are managed from now on."""
+        found = self.realise(host)
+        for key in found.settings:
+            host.containers[key].managed = True
         return found
 
     def realise(self, host: HostHistory) -> Realisation:

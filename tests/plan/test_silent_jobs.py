@@ -150,3 +150,15 @@ def test_a_silent_job_is_remembered_over_a_cut() -> None:
         part = feed(made, *sample)
         saved = part.state
     assert part == plan
+
+
+def test_the_last_of_silent_jobs_has_the_first_level_when_the_others_have_exited() -> None:
+    made = planner("srtf", mode=None)
+    feed(made, node(2), busy(2, "a", 2.0))
+    assert weights(feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))) == {
+        "b": SECOND
+    }
+    plan = feed(made, node(6), busy(6, "b", 0.2, start=3.5, cpu_weight=SECOND))
+    assert weights(plan) == {"b": FIRST}
+    plan = feed(made, node(8), busy(8, "b", 4.2, start=3.5))
+    assert weights(plan) == {}

@@ -46,9 +46,9 @@ class ContainerHistory:
     none. `openmp_runtime` and `openmp_settings` are as the columns of these names.
     `met_first` and `met_final` are the times of the first points that met its targets;
     `epoch` and `step` the newest that it reported; `managed` whether this container has ever been
-    given a share, in an earlier run too; `is_busy` whether it uses CPU, kept while it has reported
-    nothing; `pace` is its progress for each CPU second, None where that is not followed; `run_id`
-    tells this run of the container from its earlier ones.
+    given a share or a setting, in an earlier run too; `is_busy` whether it uses CPU, kept while it
+    has reported nothing; `pace` is its progress for each CPU second, None where that is not
+    followed; `run_id` tells this run of the container from its earlier ones.
     """
 
     id: str
