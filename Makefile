@@ -5,6 +5,7 @@
 # make docs        write the generated parts of man pages, completions and README
 # make structure   print the package's folders, imports and sizes in figures, before and after
 # make bench       measure costs against docker stats, times and precision, and print them
+# make bench-contention  measure what waiting trainings cost the first in line; needs root
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
 # make papers      run the papers' experiments over twenty seeds: samples/papers/results.md
@@ -21,7 +22,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: demo check test test-v2 lint bench live live-full papers structure docs clean
+.PHONY: demo check test test-v2 lint bench bench-contention live live-full papers structure docs clean
 
 $(VENV)/bin/python:
 	@$(if $(MOVED),echo "$(VENV) was made in another place: setting it up again")
@@ -73,6 +74,10 @@ bench: $(VENV)/.test
 	@$(BIN)/python tests/bench/plan.py
 	@$(BIN)/python tests/bench/curves.py
 	@$(BIN)/python tests/bench/sim.py
+
+bench-contention: $(VENV)/.test
+	@samples/torch/build
+	@$(BIN)/python tests/bench/contention.py
 
 live: $(VENV)/.plots
 	@samples/torch/build

@@ -1,0 +1,179 @@
+"""What jobs that wait cost the first in line, at each weight, with cpu.idle, and paused.
+
+    python tests/bench/contention.py [--threads 2] [--waiting 1,2,4,5] [--arms 10,2,idle,paused]
+
+Starts trainings of samples/torch (image dltools-torch), writes weights into the kernel's files of
+their cgroups (needs root), counts steps of the optimizer, and removes the containers. The first job
+has the default weight. An arm may name several weights, 20/10: the last one is for all further
+jobs. Prints steps per second as ratios to one job alone: of the first job, and of all. Nothing is
+asserted. Take a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dltools.engine import cgroup
+from dltools.engine.weight import weight_to_v2
+
+IMAGE = "dltools-torch"
+LABEL = "dltools-contention=1"
+JOB = """
+import mmap, runpy, struct, sys, torch
+with open(sys.argv.pop(1), "r+b") as file:
+    cell = mmap.mmap(file.fileno(), 8)
+class Adam(torch.optim.Adam):
+    def step(self, *rest):
+        struct.pack_into("q", cell, 0, struct.unpack_from("q", cell)[0] + 1)
+        return super().step(*rest)
+torch.optim.Adam = Adam
+runpy.run_path("/usr/local/bin/train", run_name="__main__")
+"""
+
+
+def docker(*words: str) -> str:
+    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"docker {words[0]}: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def logs(id_: str) -> str:
+    done = subprocess.run(["docker", "logs", id_], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+@dataclass
+class Job:
+    """A training that counts its steps in shared memory."""
+
+    id: str
+    cell: mmap.mmap
+    cpu: cgroup.Directory
+    is_paused: bool = False
+
+    @property
+    def steps(self) -> int:
+        return int(struct.unpack_from("q", self.cell)[0])
+
+    def pause(self, wanted: bool) -> None:
+        if self.is_paused is not wanted:
+            docker("pause" if wanted else "unpause", self.id)
+            self.is_paused = wanted
+
+    def write(self, name: str, value: int) -> None:
+        (self.cpu.path / name).write_text(str(value))
+
+    def set_level(self, level: str) -> None:
+        """Set a weight in Docker's shares, `idle`, or `paused`."""
+        self.pause(level == "paused")
+        self.write("cpu.idle", 0)  # while it is 1, the kernel refuses a weight
+        weight = int(level) if level.isdigit() else 1024
+        if self.cpu.version == 1:
+            self.write("cpu.shares", weight)
+        else:
+            self.write("cpu.weight", weight_to_v2(weight))
+        if level == "idle":
+            self.write("cpu.idle", 1)
+
+
+@contextmanager
+def jobs(count: int, options: argparse.Namespace) -> Iterator[list[Job]]:
+    """Start jobs, each alone until it trains, and pause them."""
+    started: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            found = []
+            for number in range(count):
+                path = Path(folder) / str(number)
+                path.write_bytes(bytes(8))
+                started.append(docker(
+                    "run", "-d", "--label", LABEL, "-v", f"{folder}:/cells", "--entrypoint",
+                    "python3", IMAGE, "-c", JOB, f"/cells/{number}", "--silent", "--epochs",
+                    "1000000", "--model", options.model, "--batch", str(options.batch),
+                    "--threads", str(options.threads), "--seed", str(number),
+                ))  # fmt: skip
+                found.append(_trains(started[-1], path))
+            yield found
+        finally:
+            if started:
+                docker("rm", "-f", *started)
+
+
+def _trains(id_: str, path: Path) -> Job:
+    pid = int(docker("inspect", "-f", "{{.State.Pid}}", id_))
+    located = cgroup.of_process(pid, cgroup.mounts())
+    cpu = located.directory("cpu") if located else None
+    if cpu is None:
+        sys.exit("the cgroup of a container is not visible here")
+    with path.open("r+b") as file:
+        job = Job(id_, mmap.mmap(file.fileno(), 8), cpu)
+    until = time.monotonic() + 60
+    while job.steps < 10:
+        if time.monotonic() > until:
+            sys.exit(f"a job does not train: {logs(id_)}")
+        time.sleep(0.05)
+    job.pause(True)
+    return job
+
+
+def rates(running: list[Job], levels: list[str], options: argparse.Namespace) -> list[float]:
+    """Return the steps per second of each job at its level."""
+    for job, level in zip(running, levels, strict=True):
+        job.set_level(level)
+    time.sleep(options.settle)
+    counts, begun = [job.steps for job in running], time.monotonic()
+    time.sleep(options.seconds)
+    taken = time.monotonic() - begun
+    found = [(job.steps - count) / taken for job, count in zip(running, counts, strict=True)]
+    for job in running:
+        job.pause(True)
+    return found
+
+
+def levels_of(arm: str, waiting: int) -> list[str]:
+    named = arm.split("/")
+    return ["1024", *(named[min(number, len(named) - 1)] for number in range(waiting))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--waiting", default="1,2,4,5")
+    parser.add_argument("--arms", default="1024,10,2,10/2,idle,paused")
+    parser.add_argument("--model", default="gru")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--settle", type=float, default=0.7)
+    options = parser.parse_args()
+    counts = [int(word) for word in options.waiting.split(",")]
+    arms = options.arms.split(",")
+    with jobs(1 + max(counts), options) as found:
+        alone = rates(found[:1], ["1024"], options)[0]
+        version = found[0].cpu.version
+        print(f"{options.model}, {options.threads} threads each, batches of {options.batch}")
+        print(f"cgroup version {version}; {alone:.1f} steps/s alone")
+        print("first in line, and all jobs, of what one job does alone:")
+        print(f"{'waiting':>8}" + "".join(f"{arm:>16}" for arm in arms), flush=True)
+        for count in counts:
+            print(f"{count:8}", end="", flush=True)
+            for arm in arms:
+                got = rates(found[: count + 1], levels_of(arm, count), options)
+                print(f"{got[0] / alone:>8.2f}{sum(got) / alone:>8.2f}", end="", flush=True)
+            print(flush=True)
+        again = rates(found[:1], ["1024"], options)[0]
+        print(f"alone again: {again / alone:.2f}")
+
+
+if __name__ == "__main__":
+    main()
