@@ -57,9 +57,10 @@ def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
     assert sets(plan)["a"] == {"cpu_weight": 10}
 
 
+@pytest.mark.parametrize("weight", [10.0, 10.24])  # as the two cgroup versions show it
 @pytest.mark.parametrize("policy", ["flowcon", "fair", "srtf", "las", "slaq", "tradl"])
-def test_an_idle_restarted_job_gets_the_default_weight(policy: str) -> None:
-    idle = container(9, "b", 0.5, thread_count=2, cpu_weight=10.0, started_at=at(-60))
+def test_an_idle_restarted_job_gets_the_default_weight(policy: str, weight: float) -> None:
+    idle = container(9, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(-60))
     plan = planned([*sample(9, "a", weights=WEIGHTS), idle], policy)
     reasons = {action.container_name: action.reason for action in plan.actions}
     assert reasons == {"b": "no progress seen: what containers begin with"}

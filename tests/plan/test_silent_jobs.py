@@ -162,3 +162,13 @@ def test_the_last_of_silent_jobs_has_the_first_level_when_the_others_have_exited
     assert weights(plan) == {"b": FIRST}
     plan = feed(made, node(8), busy(8, "b", 4.2, start=3.5))
     assert weights(plan) == {}
+
+
+@pytest.mark.parametrize("weight", [SECOND, 10.24])  # as the two cgroup versions show it
+def test_a_job_that_waits_is_left_as_it_is_until_its_place_changes(weight: float) -> None:
+    made = planner()
+    feed(made, node(2), busy(2, "a", 1.0), busy(2, "b", 1.0))
+    plan = feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 1.0, cpu_weight=weight))
+    assert weights(plan) == {}
+    plan = feed(made, node(6), busy(6, "a", 8.0), busy(6, "b", 1.0, cpu_weight=weight))
+    assert weights(plan) == {}

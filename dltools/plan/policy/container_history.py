@@ -32,8 +32,9 @@ _BUSY, _IDLE = 0.2, 0.05
 _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
 
-_WAITING_WEIGHT = 10.0
-"""A container of this weight or less may be idle because it waits."""
+WAITING_WEIGHT = 10.24
+"""A container of this weight or less may be idle because it waits: the second level of `priority`
+is 10 in version 1 of cgroups, and the least weight of version 2 reads as 10.24."""
 
 
 @dataclass(slots=True)
@@ -160,7 +161,7 @@ class ContainerHistory:
                 continue
             if last is not None and time > last[0] and used >= last[1]:
                 cores = (used - last[1]) * MICRO / (time - last[0])
-                waits = weight is None or weight <= _WAITING_WEIGHT or self.turn_s is not None
+                waits = weight is None or weight <= WAITING_WEIGHT or self.turn_s is not None
                 if cores >= _BUSY:
                     self.is_busy = True
                 elif cores < _IDLE and not waits and time - last[0] >= MICRO // 2:

@@ -9,12 +9,14 @@ from dltools.plan.realisation.queue import Bound
 from dltools.plan.realisation.settings import Settings
 
 LEVELS = (1024.0, 10.0, 2.0)
-"""Weights of `priority`: a hundred times apart, which cgroup version 2 can tell apart too. The
-first is the default of every container, so that a new job can report its first progress."""
+"""Weights of `priority`: of the first, the next and all others in the queue. The first is the
+default of every container, so that a new job can report its first progress, and no job goes before
+containers and services that are not ours. The kernel's files hold them as 1024, 10 and 2 in version
+1 of cgroups, and as 100, 1 and 1 in version 2, which has no smaller weight."""
 
 
 def priorities(case: Case) -> Realisation:
-    """Return weights a hundred times apart.
+    """Return weights far apart.
 
     First come the jobs that get all that their threads can use, then the others in order of their
     shares, so that as many as there are CPUs for run almost alone. Jobs of a higher rank stand

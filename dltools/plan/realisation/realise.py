@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.base import Allocation, HostState
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.container_history import WAITING_WEIGHT, ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.priority import LEVELS, priorities
+from dltools.plan.realisation.priority import priorities
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.rotation import rotation
 from dltools.plan.realisation.settings import Settings
@@ -88,4 +88,4 @@ def realise(
 
 def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:
     """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
-    return "cpu_weight" in defaults and job.weight is not None and job.weight <= LEVELS[1]
+    return "cpu_weight" in defaults and job.weight is not None and job.weight <= WAITING_WEIGHT

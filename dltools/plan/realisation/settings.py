@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+
 SETTINGS = ("cpus", "cpu_weight", "cpuset", "memory")
 """Names of settings: cores (None: no quota), relative weight in Docker's shares (1024 is the
 default), a list of CPUs (None: all), bytes (None: no limit). A container that takes turns has
@@ -11,6 +13,9 @@ default), a list of CPUs (None: all), bytes (None: no limit). A container that t
 length of its turn in seconds."""
 
 Settings = dict[str, Any]
+
+_V2_STEP = DEFAULT_CPU_WEIGHT / 100
+"""One step of the weights of cgroup version 2, whose default is 100 steps."""
 
 
 def differs(wanted: Settings, present: Settings, cpus: float) -> bool:
@@ -26,8 +31,19 @@ def differs(wanted: Settings, present: Settings, cpus: float) -> bool:
         if name == "cpus":
             value, have = (cpus if v is None else min(v, cpus) for v in (value, have))
         if isinstance(value, int | float) and isinstance(have, int | float):
-            if abs(value - have) > max(0.002, 0.01 * value):
+            is_near = abs(value - have) <= max(0.002, 0.01 * value)
+            if not is_near and not (name == "cpu_weight" and _is_one_step(value, have)):
                 return True
         elif value != have:
             return True
     return False
+
+
+def _is_one_step(wanted: float, present: float) -> bool:
+    """Tell whether a weight in force is the nearest that cgroup version 2 has to the one wanted.
+
+    A weight in force that is not whole can only be of version 2.
+    """
+    if float(present).is_integer():
+        return False
+    return max(1, round(wanted / _V2_STEP)) == round(present / _V2_STEP)
