@@ -36,10 +36,46 @@ _MEASURES = frozenset({
 })  # fmt: skip
 _NO_METRICS = frozenset({"learning_rate", "base_learning_rate", "weight_decay", "num_updates"})
 
+_QUALITIES = frozenset({
+    "accuracy", "bleu", "dice", "f1", "iou", "match", "perplexity", "precision", "recall", "return",
+    "reward", "rewards", "rouge", "score",
+})  # fmt: skip
+"""A name that ends in one of these is a metric's, whatever it is of: `mean_token_accuracy`."""
+
+_STATISTICS = frozenset({"mean", "avg", "average", "median"})
+_SPREADS = frozenset({"std", "stddev", "stdev", "var", "variance"})
+_EXTREMES = frozenset({"min", "max", "minimum", "maximum"})
+
 _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "iou", "dice",
            "reward", "rew", "return", "score", "r2", "top1", "top5", "likelihood",
-           "ndcg", "psnr", "ssim", "objective", "correct", "satisfied")  # fmt: skip
-_FALLING = ("loss", "error", "neg", "nll")
+           "ndcg", "psnr", "ssim", "objective", "correct", "satisfied", "success",
+           "exact_match")  # fmt: skip
+"""Parts of names that rise."""
+
+_RISING_WORDS = frozenset({
+    "ap", "ar", "arc", "auprc", "auroc", "boolq", "chrf", "cider", "comet", "core", "elo", "em",
+    "f2",
+    "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "jaccard", "kappa", "lambada", "mbpp",
+    "mcc", "meteor", "mmlu", "mrr", "openbookqa", "pass", "pearson", "pesq", "piqa", "plddt",
+    "pck", "sdr", "sensitivity", "snr", "spearman", "specificity", "spl", "stoi", "truthfulqa",
+    "win", "winogrande", "winrate", "wins",
+})  # fmt: skip
+"""Words that rise, also with a number behind: `val_ap50`."""
+
+_FALLING = ("loss", "error", "neg", "nll", "perplexity")
+_FALLING_WORDS = frozenset({
+    "bpb", "bpc", "cer", "eer", "entropy", "fid", "kid", "kl", "lpips", "mae", "mse", "regret",
+    "rmse", "wer",
+})  # fmt: skip
+"""Words that fall, whatever stands beside them: `lambada_bpb`."""
+
+_ACHIEVED = frozenset({"reward", "rewards", "rew", "return", "returns", "success", "win",
+                       "winrate"})  # fmt: skip
+_OF_PAIRS = frozenset({"chosen", "rejected", "margin", "margins", "accuracy", "accuracies"})
+_ABOUT_SCORES = frozenset({
+    "actor", "avg", "average", "best", "critic", "episode", "episodic", "eval", "game", "mean",
+    "median", "max", "min", "rollout", "score", "scores", "test", "train", "val",
+})  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4096)
@@ -70,33 +106,91 @@ def is_metric(name: str) -> bool:
     words = name.split("_")
     if "scale" in words or "scaler" in words:
         return False
-    if any("loss" in word for word in words):
+    if any("loss" in word for word in words) or _last_word(words) in _QUALITIES:
         return True
     return name[0].isalpha() and "learning_rate" not in name and not _MEASURES.intersection(words)
 
 
+@functools.lru_cache(maxsize=4096)
 def objective(name: str) -> str:
     """Return "max" where a greater value of a metric of this name is better, else "min"."""
     lower = name.lower()
-    if any(word in lower for word in _FALLING):
+    words = {*lower.split("_"), *(word.rstrip("0123456789") for word in lower.split("_"))}
+    if any(part in lower for part in _FALLING) or words & _FALLING_WORDS:
         return "min"
-    return "max" if any(word in lower for word in _RISING) else "min"
+    is_rising = any(part in lower for part in _RISING) or words & _RISING_WORDS
+    return "max" if is_rising or _is_rising_rate(words) else "min"
 
 
-def evaluation_rank(name: str) -> tuple[int, str]:
+Rank = tuple[int, int, str]
+"""A sort key of metrics, the best evaluation metric first."""
+
+
+@functools.lru_cache(maxsize=4096)
+def evaluation_rank(name: str) -> Rank:
     """Return a sort key that puts the best evaluation metric first.
 
-    The order is: validation losses, other validation metrics, the training loss, other losses,
-    other metrics, norms of gradients; within each of these by name.
+    The order is: rewards, scores and rates of success, by which reinforcement learning is judged,
+    those of an evaluation first; validation losses, other validation metrics, the training loss,
+    other losses, other metrics, norms of gradients and spreads. Within each of these a mean comes
+    before an extreme, then by name.
     """
     lower = name.lower()
-    if lower.startswith(("val_", "valid_", "eval_", "test_")):
-        return (0 if lower.endswith("loss") else 1), name
+    words = lower.split("_")
+    return _group(lower, frozenset(words)), 0 if _EXTREMES.isdisjoint(words) else 1, name
+
+
+def why_first(name: str) -> str:
+    """Return what makes a metric the one to judge a job by, in a few words."""
+    return _GROUPS[evaluation_rank(name)[0]]
+
+
+_GROUPS = (
+    "a reward or rate of success of an evaluation",
+    "a reward or rate of success",
+    "a loss of an evaluation",
+    "a metric of an evaluation",
+    "the training loss",
+    "a loss",
+    "a metric",
+    "a norm or spread",
+)
+
+
+def _group(lower: str, words: frozenset[str]) -> int:
+    """Return the place in `_GROUPS` of a metric."""
+    is_evaluation = lower.startswith(("val_", "valid_", "eval_", "test_"))
+    if "grad_norm" in lower or words & _SPREADS:
+        return 7
+    if _is_achieved(words):
+        return 0 if is_evaluation else 1
+    if is_evaluation:
+        return 2 if lower.endswith("loss") else 3
     if lower in ("loss", "train_loss", "total_loss"):
-        return 2, name
-    if "grad_norm" in lower:
-        return 5, name
-    return (3 if "loss" in lower else 4), name
+        return 4
+    return 5 if "loss" in lower else 6
+
+
+def _is_achieved(words: frozenset[str]) -> bool:
+    """Tell whether a metric says what an agent achieved: a reward, a score, a rate of success.
+
+    The rewards of chosen and rejected answers say how a preference model is trained, not this.
+    """
+    if words & _OF_PAIRS or any("loss" in word for word in words):
+        return False
+    return bool(words & _ACHIEVED) or ("score" in words and words <= _ABOUT_SCORES)
+
+
+def _is_rising_rate(words: set[str]) -> bool:
+    return "rate" in words and bool(
+        words & {"solve", "solved", "completion", "pass", "request", "token"}
+    )
+
+
+def _last_word(words: list[str]) -> str:
+    """Return the last word of a name that is neither a number nor a statistic."""
+    kept = [word for word in words if not word.isdigit() and word not in _STATISTICS]
+    return kept[-1] if kept else ""
 
 
 def latencies(names: Iterable[str]) -> list[str]:
@@ -106,3 +200,15 @@ def latencies(names: Iterable[str]) -> list[str]:
     """
     found = (name for name in names if name.startswith("latency"))
     return sorted(found, key=lambda name: (name != "latency_seconds", evaluation_rank(name)))
+
+
+def is_serving(names: Iterable[str]) -> bool:
+    """Tell whether these are the metrics of a job that answers requests: response times, rates or a
+    queue, and nothing that a training reports."""
+    known = list(names)
+    if any("loss" in name.lower() or evaluation_rank(name)[0] <= 1 for name in known):
+        return False
+    return any(name.startswith("latency") or name in _SERVING for name in known)
+
+
+_SERVING = ("request_rate", "token_rate", "queue_length")

@@ -1,10 +1,18 @@
-"""Which response time a serving container is judged by."""
+"""What names of metrics mean: which are metrics, which direction is better, which come first."""
 
 from __future__ import annotations
 
 import pytest
 
-from dltools.observations.metric_names import latencies
+from dltools.observations.metric_names import (
+    evaluation_rank,
+    is_metric,
+    is_serving,
+    latencies,
+    normal_name,
+    objective,
+    why_first,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,3 +27,75 @@ from dltools.observations.metric_names import latencies
 )  # fmt: skip
 def test_response_times_by_preference(names: list[str], expected: list[str]) -> None:
     assert latencies(names) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["val_ap50", "hellaswag", "success_rate", "win_rate", "mrr", "mcc", "exact_match", "pass@1",
+     "rollout/ep_rew_mean", "mean_token_accuracy", "clip_score", "val/mAP50-95", "auroc"],
+)  # fmt: skip
+def test_better_is_more(name: str) -> None:
+    assert is_metric(normal_name(name))
+    assert objective(normal_name(name)) == "max"
+
+
+@pytest.mark.parametrize(
+    "name", ["loss", "val_ppl", "lambada_perplexity", "FID", "wer", "val_bpb", "top1_err", "rmse",
+             "acc_loss", "kl"],
+)  # fmt: skip
+def test_better_is_less(name: str) -> None:
+    assert is_metric(normal_name(name))
+    assert objective(normal_name(name)) == "min"
+
+
+@pytest.mark.parametrize(
+    "name", ["clip_ratio", "score_time", "reward_scale", "tokens_per_second", "accuracy_time"]
+)
+def test_a_measure_is_no_metric(name: str) -> None:
+    assert not is_metric(normal_name(name))
+
+
+@pytest.mark.parametrize(
+    ("best", "others"),
+    [
+        ("reward", ["loss", "kl", "reward_std", "rewards_max"]),
+        ("critic/score/mean", ["actor/pg_loss", "critic/vf_loss", "critic/score/max"]),
+        ("rollout/ep_rew_mean", ["train/loss", "train/value_loss", "val_loss"]),
+        ("eval/success_rate", ["success_rate", "policy_loss"]),
+        ("episodic_return", ["td_loss", "qf1_loss"]),
+        ("loss", ["rewards/chosen", "rewards/margins", "rewards/accuracies", "grad_norm"]),
+        ("val_loss", ["loss", "val_f1_score", "f1_score"]),
+        ("loss", ["clip_score", "mean_token_accuracy"]),
+    ],
+)
+def test_the_metric_to_judge_by(best: str, others: list[str]) -> None:
+    names = [normal_name(name) for name in (*others, best)]
+    assert min(names, key=evaluation_rank) == normal_name(best)
+
+
+def test_the_reason_for_the_choice_is_said() -> None:
+    assert why_first("critic_score_mean") == "a reward or rate of success"
+    assert why_first("val_loss") == "a loss of an evaluation"
+    assert why_first("grad_norm") == "a norm or spread"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["latency_seconds"], True),
+        (["token_rate", "queue_length", "running_requests"], True),
+        (["loss", "latency_token_seconds", "token_rate"], False),
+        (["reward", "latency_token_seconds"], False),
+        (["accuracy"], False),
+        ([], False),
+    ],
+)
+def test_what_serves(names: list[str], expected: bool) -> None:
+    assert is_serving(names) is expected
+
+
+def test_rates_of_a_server_rise_and_its_queue_falls() -> None:
+    found = [
+        objective(name) for name in ("token_rate", "request_rate", "queue_length", "error_rate")
+    ]
+    assert found == ["max", "max", "min", "min"]

@@ -22,6 +22,13 @@ def test_candidates_are_validation_losses_first() -> None:
     ]  # fmt: skip
 
 
+def test_a_loss_that_is_always_0_comes_last() -> None:
+    job = history({"policy_loss": [(1.0, 0.0), (2.0, 0.0)], "kl": [(1.0, 0.1)]})
+    assert candidates(job) == ["kl", "policy_loss"]
+    job.add_points("policy_loss", [3_000_000], [0.5], [None])
+    assert candidates(job) == ["policy_loss", "kl"]
+
+
 def test_the_label_s_metric_is_the_only_candidate_once_it_is_reported() -> None:
     labels = {"dltools.metric": "accuracy"}
     points = {"val_loss": [(1.0, 1.0)], "loss": [(1.0, 1.0)]}
