@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dltools.observations import metric_names
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
@@ -103,8 +104,9 @@ def _has_one_thread(job: ContainerHistory) -> bool:
 
 
 def is_serving(job: ContainerHistory) -> bool:
-    """Tell whether a job answers requests: it has a response-time target or reports latencies."""
-    return job.targets.qoe_s is not None or any(name.startswith("latency") for name in job.metrics)
+    """Tell whether a job answers requests: it has a response-time target, or reports what servers
+    do and trainings do not."""
+    return job.targets.qoe_s is not None or metric_names.is_serving(job.metrics)
 
 
 def busy_threads(job: ContainerHistory) -> int:

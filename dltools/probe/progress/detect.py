@@ -8,7 +8,8 @@ from dltools.probe.progress.base import Family, Point
 from dltools.probe.progress.named import Named
 
 FAMILIES: tuple[str, ...] = (
-    "mlperf", "keras", "lightning", "huggingface", "nanogpt", "megatron", "deepspeed", "fairseq",
+    "mlperf", "serving",
+    "keras", "lightning", "huggingface", "nanogpt", "megatron", "deepspeed", "fairseq",
     "mm", "detectron", "yolo", "yolox", "darknet", "nvidia", "pytorch", "fastai", "tensorflow",
     "mxnet", "caffe", "boosting", "espnet", "speechbrain", "kaldi", "baselines", "chainer", "cntk",
     "tqdm", "jsonlines", "logfmt", "latency",

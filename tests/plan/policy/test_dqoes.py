@@ -55,6 +55,16 @@ def test_the_classes_of_a_target_of_one_second(latency: float | None, expected: 
     assert classify(1.0, latency, 0.10) == expected
 
 
+def test_a_server_of_language_models_is_judged_by_its_time_per_token() -> None:
+    made = rows({"a": (0.05, 0.025), "b": (0.05, 0.075)})
+    for row in made:
+        if row["kind"] == "progress":
+            row["metric"] = "latency_token_seconds"
+    made += [point(0, name, 40.0, "token_rate") for name in ("a", "b")]
+    assert shares(made) == {"a": 0.45, "b": 0.55}
+    assert "latency_token_seconds" in plan(made).actions[0].reason
+
+
 def test_beta_of_a_fast_model_s_share_goes_to_a_slow_model() -> None:
     # L = 1/2 each; a has all of Q_G, so it gives 0.1 * 1/2 * 1.
     assert shares(rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})) == {"a": 0.45, "b": 0.55}

@@ -639,6 +639,44 @@ EXCERPTS = [
          ("loss", math.nan, None, None), ("accuracy", 0.91, None, None)],
     ),
     Excerpt(
+        "serving",
+        "serving",
+        "(APIServer pid=1) INFO 05-07 04:56:17 [loggers.py:271] Engine 000: Avg prompt throughput: "
+        "2.5 tokens/s, Avg generation throughput: 128.0 tokens/s, Running: 4 reqs, Waiting: 3 reqs,"
+        " GPU KV cache usage: 17.5%, Prefix cache hit rate: 0.0%\n"
+        "INFO 03-18 09:04:46 [metrics.py:481] Avg prompt throughput: 0.0 tokens/s, Avg generation "
+        "throughput: 0.0 tokens/s, Running: 0 reqs, Swapped: 0 reqs, Pending: 0 reqs, GPU KV cache "
+        "usage: 0.0%, CPU KV cache usage: 0.0%.\n"
+        "[2026-01-31 14:05:21 TP0] Decode batch, #running-req: 5, #token: 20800, token usage: 0.29,"
+        " cuda graph: True, gen throughput (token/s): 160.00, #queue-req: 7\n"
+        "slot print_timing: id  0 | task 388 | n_decoded =    172, tg =  12.00 t/s\n"
+        "prompt eval time =     789.00 ms /    27 tokens (   29.22 ms per token,    34.22 tokens "
+        "per second)\n"
+        "       eval time =   16112.50 ms /   192 tokens (   84.00 ms per token,    11.90 tokens "
+        "per second)\n"
+        "      total time =   16901.50 ms /   219 tokens\n"
+        '2026-01-31T19:36:02.798333Z  INFO generate{total_time="1.25s" validation_time="11.2ms" '
+        'queue_time="500\u00b5s" inference_time="1.19s" time_per_token="12.5ms"}: text_generation_'
+        "router::server: router/src/server.rs:1290: Success\n"
+        "    Throughput: 1407.5 infer/sec\n    Avg latency: 708 usec (standard deviation 56 usec)\n"
+        "    p99 latency: 1500 usec\n",
+        [
+            ("token_rate", 128.0, None, None), ("running_requests", 4.0, None, None),
+            ("queue_length", 3.0, None, None), ("latency_token_seconds", 0.03125, None, None),
+            ("token_rate", 0.0, None, None), ("running_requests", 0.0, None, None),
+            ("queue_length", 0.0, None, None),
+            ("token_rate", 160.0, None, None), ("running_requests", 5.0, None, None),
+            ("queue_length", 7.0, None, None), ("latency_token_seconds", 0.03125, None, None),
+            ("token_rate", 12.0, None, None), ("latency_first_token_seconds", 0.789, None, None),
+            ("latency_token_seconds", 0.084, None, None), ("token_rate", 11.9, None, None),
+            ("latency_seconds", 16.9015, None, None),
+            ("latency_seconds", 1.25, None, None), ("queue_seconds", 500 * 1e-6, None, None),
+            ("latency_token_seconds", 0.0125, None, None),
+            ("request_rate", 1407.5, None, None), ("latency_seconds", 708 * 1e-6, None, None),
+            ("latency_p99_seconds", 1500 * 1e-6, None, None),
+        ],
+    ),
+    Excerpt(
         "latency",
         "latency",
         "INFO served /predict latency: 12.5 ms\n"
