@@ -72,7 +72,7 @@ def test_weight_that_is_asked_for_follows_the_shares() -> None:
 
 
 def test_threads_that_sleep_all_the_time_do_not_count() -> None:
-    """PyTorch starts threads of its own: with one thread for its work it has three."""
+    """PyTorch starts threads of its own: with two for its work it has four."""
     jobs = [job(name, 3) for name in "abc"]
     assert choose_mode(RealisationOptions(), host(*jobs)).mode is Mode.PRIORITY
     for one in jobs:
