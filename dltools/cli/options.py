@@ -76,6 +76,21 @@ Realize = Annotated[
         help="How allocations become settings: auto, quota, weight, priority, rotate or cores.",
     ),
 ]
+Quantum = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="Mean length of a turn, with --realize rotate. auto: so long that changing over "
+        "costs 2 %.",
+    ),
+]
+
+
+def quantum_seconds(text: str) -> float | None:
+    """Read the value of --quantum in seconds, None for auto."""
+    return None if text == "auto" else duration(text)
+
+
 StateDir = Annotated[
     Path | None,
     typer.Option(

@@ -14,16 +14,15 @@ from dltools.sim.cpu_sharing import Limits, allocate, cores_without_quota, turns
 from dltools.sim.simulated_job import Report, SimulatedJob
 from dltools.sim.workload import HostSpec, Job
 
-_LEAST_STEP = 1e-6  # seconds; an event that is sooner than the clock can tell would never come
-
 
 class SimulatedHost:
     """One host.
 
     `jobs`: by id. `history`: what the policy knows. `now`: the time (s) that it has been brought up
     to. `memory` (bytes) and `gpus` are in use. `cpu_seconds`: handed out so far. `version` counts
-    its changes: an event of an older version is out of date. `reports`: where an observer finds
-    what the jobs have reported, None where there is no observer.
+    its changes: an event of an older version is out of date. `look_at`: when a round may be due.
+    `changed_at`: when settings follow the first start or exit since the last look. `reports`: where
+    an observer finds what the jobs have reported, None where there is no observer.
     """
 
     def __init__(self, spec: HostSpec, *, is_observed: bool = False) -> None:
@@ -37,6 +36,7 @@ class SimulatedHost:
         self.gpus = 0
         self.cpu_seconds = 0.0
         self.version = 0
+        self.look_at = self.changed_at = math.inf
         self.reports: list[Report] | None = [] if is_observed else None
 
     # Jobs that come and go
@@ -84,11 +84,13 @@ class SimulatedHost:
                 self.cpu_seconds += job.advance(self.now, span, reports_all=reports_all)
         self.now = max(now, self.now)
 
-    def next_event(self, *, watches_targets: bool) -> float:
-        """Return when something happens by itself, infinity where nothing will."""
-        times = [job.next_event(self.now, watches_targets=watches_targets)
-                 for job in self.jobs.values()]  # fmt: skip
-        return max(min(times, default=math.inf), self.now + _LEAST_STEP)
+    def next_change(self) -> float:
+        """Return when a job has started up, done its work or ended, infinity for never."""
+        return min([job.next_change(self.now) for job in self.jobs.values()], default=math.inf)
+
+    def next_news(self) -> float:
+        """Return when a job has reported, or will report, what a round is due for."""
+        return min([job.next_news(self.now) for job in self.jobs.values()], default=math.inf)
 
     # The policy
 
@@ -114,7 +116,7 @@ class SimulatedHost:
         for turn in turns([job.limits for job in jobs]):
             for at, cores in enumerate(allocate(wanted, turn.limits, self.spec.cpus)):
                 jobs[at].cores += turn.share * cores
-                if jobs[at].startup_left == 0:
+                if jobs[at].is_working:
                     rate = self._rate(jobs[at].job, at, cores, wanted, turn.limits)
                     jobs[at].rate += turn.share * rate
 

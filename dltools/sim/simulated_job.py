@@ -33,18 +33,21 @@ class Report(NamedTuple):
 class SimulatedJob:
     """A job on a host.
 
-    `startup_left`: CPU seconds of its start-up that are left. `done`: useful CPU seconds of its
-    work. `reported`: how many epochs, or response times, it has reported. `cpu`: CPU seconds that
-    it used on this host. `wanted`, `cores` and `rate` (useful CPU seconds per second) hold until
-    the next event. `ends_at`: when a serving job ends. `first_epoch` and `final_epoch`: those that
-    meet its targets. `unread`: reports that the policy's history does not have yet. `observed`:
-    where an observer collects its reports, None where there is no observer.
+    `startup_left` and `shutdown_left`: CPU seconds that are left of them. `done`: useful CPU
+    seconds of its work. `reported`: how many epochs, or response times, it has reported. `cpu`: CPU
+    seconds that it used on this host. `wanted`, `cores` and `rate` (useful CPU seconds per second)
+    hold until the next event. `ends_at`: when a serving job ends. `first_epoch` and `final_epoch`:
+    those that meet its targets; the policy wants to know at once where it `watches_targets`.
+    `unread`: reports that the policy's history does not have yet; `news`: time of the first of them
+    that a round is due for. `observed`: where an observer collects its reports, None where there is
+    no observer.
     """
 
     job: Job
     history: ContainerHistory
     result: JobResult
     startup_left: float = 0.0
+    shutdown_left: float = 0.0
     done: float = 0.0
     reported: int = 0
     limits: Limits = field(default_factory=Limits)
@@ -55,7 +58,9 @@ class SimulatedJob:
     ends_at: float = math.inf
     first_epoch: int | None = None
     final_epoch: int | None = None
+    watches_targets: bool = False
     unread: list[Report] = field(default_factory=list)
+    news: float = math.inf
     observed: list[Report] | None = None
 
     @property
@@ -78,11 +83,20 @@ class SimulatedJob:
 
     def wanted_cores(self, host_cpus: float) -> float:
         """Return the cores that it could use if it were alone."""
-        if self.startup_left > 0:
+        if self.startup_left > 0 or self._has_worked:
             return min(1.0, host_cpus)
         if self.job.serves:
             return self.job.request / (self.job.request + self.job.think)
         return min(float(self.job.threads), host_cpus)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether it neither starts up nor shuts down."""
+        return self.startup_left == 0 and not self._has_worked
+
+    @property
+    def _has_worked(self) -> bool:
+        return not self.job.serves and self.job.work - self.done <= _round_off(self.job.work)
 
     # Working
 
@@ -98,14 +112,15 @@ class SimulatedJob:
             self._start_up(now + span, used)
         elif self.job.serves:
             self._serve(now, span, reports_all)
+        elif self._has_worked:
+            self.shutdown_left = _without(self.shutdown_left, used)
         else:
             self._train(now, span, reports_all)
         return used
 
     def _start_up(self, now: float, used: float) -> None:
-        self.startup_left = max(0.0, self.startup_left - used)
-        if self.startup_left <= ROUND_OFF:
-            self.startup_left = 0.0
+        self.startup_left = _without(self.startup_left, used)
+        if self.startup_left == 0:
             self.ends_at = now + self.job.duration
 
     def _serve(self, now: float, span: float, reports_all: bool) -> None:
@@ -118,6 +133,8 @@ class SimulatedJob:
         first = math.floor((now + ROUND_OFF) / REPORT_S) + 1
         last = math.floor((now + span + ROUND_OFF) / REPORT_S)
         for number in range(first, last + 1):
+            if self.reported == 0:
+                self.news = min(self.news, number * REPORT_S)
             if reports_all or self.reported == 0:
                 self._report(number * REPORT_S, latency, None)
             self.reported += 1
@@ -128,12 +145,15 @@ class SimulatedJob:
         last = min(job.epochs, int(self.done / epoch_work + ROUND_OFF))
         for epoch in range(self.reported + 1, last + 1):
             is_read = reports_all or epoch == 1
-            if is_read or epoch in (self.first_epoch, self.final_epoch):
+            meets_target = epoch in (self.first_epoch, self.final_epoch)
+            if is_read or meets_target:
                 time = min(now + span, now + (epoch * epoch_work - before) / self.rate)
                 if epoch == self.first_epoch:
                     self.result.first = time
                 if epoch == self.final_epoch:
                     self.result.final = time
+                if epoch == 1 or (meets_target and self.watches_targets):
+                    self.news = min(self.news, time)
                 if is_read:
                     self._report(time, job.reported(epoch), epoch)
         self.reported = max(self.reported, last)
@@ -149,6 +169,7 @@ class SimulatedJob:
     def sample(self, micros: int, requirements: Requirements) -> bool:
         """Bring the policy's history up to date; tell whether a target was met."""
         history = self.history
+        self.news = math.inf
         if not history.samples or history.samples[-1][0] < micros:
             if not history.metrics:
                 history.note_cpu_use([micros], [self.cpu], [self.limits.weight])
@@ -168,34 +189,45 @@ class SimulatedJob:
     # What comes next
 
     def is_finished(self, now: float) -> bool:
-        """Tell whether it has done its work, or served its time."""
+        """Tell whether it has ended: done its work and shut down, or served its time."""
         if self.job.serves:
             return self.startup_left == 0 and now + ROUND_OFF >= self.ends_at
-        return self.job.work - self.done <= ROUND_OFF * max(1.0, self.job.work)
+        return self._has_worked and self.shutdown_left == 0
 
-    def next_event(self, now: float, *, watches_targets: bool) -> float:
-        """Return when it ends, has started up, reports for the first time or, where targets are
-        watched, meets one; infinity where nothing will happen at this speed."""
-        if self.startup_left > 0:
-            return now + self.startup_left / self.cores if self.cores > 0 else math.inf
+    def next_change(self, now: float) -> float:
+        """Return when it will have started up, done its work, or ended; infinity where nothing
+        will happen at this speed."""
+        left = self.startup_left or (self.shutdown_left if self._has_worked else 0.0)
+        if left > 0:
+            return now + left / self.cores if self.cores > 0 else math.inf
         if self.job.serves:
-            if self.reported > 0:
-                return self.ends_at
-            first = math.floor((now + ROUND_OFF) / REPORT_S) + 1
-            return min(self.ends_at, first * REPORT_S)
-        if self.rate <= 0:
-            return math.inf
-        goal = self._next_goal(watches_targets)
-        return now + (goal - self.done) / self.rate if goal > self.done else math.inf
+            return self.ends_at
+        return now + (self.job.work - self.done) / self.rate if self.rate > 0 else math.inf
 
-    def _next_goal(self, watches_targets: bool) -> float:
-        """Return the work (useful CPU seconds) at which something happens next."""
-        goal = self.job.work
+    def next_news(self, now: float) -> float:
+        """Return when it has reported, or will report, what a round is due for: its first value
+        and, where they are watched, the targets that it meets. Infinity for never."""
+        if self.news < math.inf or self.startup_left > 0:
+            return self.news
+        if self.job.serves:
+            first = math.floor((now + ROUND_OFF) / REPORT_S) + 1
+            return first * REPORT_S if self.reported == 0 else math.inf
+        goal = self._next_goal()
+        return now + (goal - self.done) / self.rate if self.rate > 0 and goal else math.inf
+
+    def _next_goal(self) -> float | None:
+        """Return the work (useful CPU seconds) at which there is news."""
         epochs = [1] if self.reported == 0 else []
-        if watches_targets:
+        if self.watches_targets:
             epochs += [epoch for epoch in (self.first_epoch, self.final_epoch)
                        if epoch is not None and epoch > self.reported]  # fmt: skip
-        for epoch in epochs:
-            if self.done < epoch * self.epoch_work < goal:
-                goal = epoch * self.epoch_work
-        return goal
+        return min(epochs) * self.epoch_work if epochs else None
+
+
+def _round_off(seconds: float) -> float:
+    return ROUND_OFF * max(1.0, seconds)
+
+
+def _without(left: float, used: float) -> float:
+    """Return the seconds that are left, 0 where it is rounding alone."""
+    return left - used if left - used > ROUND_OFF else 0.0

@@ -1,9 +1,10 @@
 """Jobs on hosts in virtual time, under the policies and realisations of dl-plan.
 
 Between two events nothing changes: each job has its cores, works at its speed and reports when an
-epoch's work is done. Events are arrivals, ends, first reports, targets met and rounds of the
-policy. At each the jobs of its host are brought up to now, a round runs if one is due, and the CPUs
-are shared anew.
+epoch's work is done. Events are arrivals, ends of start-ups, of works and of jobs, and looks of the
+policy: after a start or an exit, a first report, a target met, and when a round or a turn of the
+queue is due. At each the jobs of its host are brought up to now, and the CPUs are shared anew.
+`dltools.sim.reaction` says how soon after its cause a look comes.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wak
 from dltools.sim.cpu_sharing import Limits
 from dltools.sim.labels import labels_of
 from dltools.sim.placement import Placement
+from dltools.sim.reaction import AT_ONCE, Reaction
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import Job, Workload
+
+_LEAST_STEP = 1e-6  # seconds; an event that is sooner than the clock can tell would never come
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,10 @@ class Simulation:
         *,
         clairvoyant: bool = False,
         observer: Observer | None = None,
+        reaction: Reaction = AT_ONCE,
     ) -> None:
-        """`clairvoyant` lets the policy know how many epochs each job will train."""
+        """`clairvoyant` lets the policy know how many epochs each job will train. `reaction`: how
+        soon settings follow what happens."""
         self._rounds = Rounds(policy, parameters, options, {})
         self._requirements = self._rounds.requirements
         self._reports_all = bool(
@@ -60,6 +66,7 @@ class Simulation:
         )  # fmt: skip
         self._clairvoyant = clairvoyant
         self._observer = observer
+        self._reaction = reaction
         is_observed = observer is not None
         self._hosts = {spec.name: SimulatedHost(spec, is_observed=is_observed)
                        for spec in workload.hosts}  # fmt: skip
@@ -91,7 +98,7 @@ class Simulation:
         self.events += 1
         if isinstance(event, Wake):
             self._bring_up_to(event.host, now)
-            self._run_round(event.host)
+            self._go_on(event.host)
         elif isinstance(event, Arrival):
             self._arrive(event.job, now)
         elif isinstance(event, Landing):
@@ -113,10 +120,10 @@ class Simulation:
         ended = host.finished_jobs()
         if not ended:
             return
-        self._sample(host)  # their last reports
         for job in ended:
             job.result.finish = now
             self._remove(host, job)
+        self._note_change(host)
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             self._agenda.add(now, Arrival(one))
@@ -128,7 +135,10 @@ class Simulation:
             return
         result = JobResult(job.name, host.spec.name, job.arrival, start=now)
         self._results[job.name] = result
-        started = SimulatedJob(job, self._history(job, host, now), result, job.startup)
+        started = SimulatedJob(
+            job, self._history(job, host, now), result, job.startup, job.shutdown,
+            watches_targets=self._requirements.targets,
+        )  # fmt: skip
         if job.serves:
             started.ends_at = now + job.duration
         else:
@@ -148,11 +158,17 @@ class Simulation:
         self._bring_up_to(host, now)
         host.add(job)
         self._placement.note_change(host)
-        self._run_round(host)
+        self._note_change(host)
+        self._go_on(host)
 
     def _remove(self, host: SimulatedHost, job: SimulatedJob) -> None:
         host.remove(job)
         self._placement.note_change(host)
+
+    def _note_change(self, host: SimulatedHost) -> None:
+        """Have the policy look at a host on which a job has just started or ended."""
+        host.changed_at = min(host.changed_at, self._reaction.to_event(host.now))
+        host.look_at = min(host.look_at, host.changed_at)
 
     def _history(
         self, job: Job, host: SimulatedHost, now: float, migrations: int = 0
@@ -171,18 +187,25 @@ class Simulation:
     def _sample(self, host: SimulatedHost) -> bool:
         return host.sample(round(host.now * MICRO), self._requirements)
 
-    def _run_round(self, host: SimulatedHost) -> None:
-        """Run a round if one is due, share the CPUs anew, and note what comes next."""
-        target_met = self._sample(host)
-        found = self._rounds.run(host.history, lambda: self._histories(host), target_met=target_met)
-        if found is not None:
-            host.apply_settings(found)
-            for action in host.history.actions:
-                job = host.jobs.get(action.job_id)
-                if action.kind is ActionKind.MIGRATE and job is not None:
-                    self._migrate(host, job, self._hosts[action.to])
+    def _go_on(self, host: SimulatedHost) -> None:
+        """Let the policy look if it is time, share the CPUs anew, and note what comes next."""
+        if host.now >= host.look_at:
+            self._look(host)
         host.share_cpus()
         self._plan_next_event(host)
+
+    def _look(self, host: SimulatedHost) -> None:
+        """Sample a host, and run a round if one is due."""
+        host.changed_at = math.inf
+        target_met = self._sample(host)
+        found = self._rounds.run(host.history, lambda: self._histories(host), target_met=target_met)
+        if found is None:
+            return
+        host.apply_settings(found)
+        for action in host.history.actions:
+            job = host.jobs.get(action.job_id)
+            if action.kind is ActionKind.MIGRATE and job is not None:
+                self._migrate(host, job, self._hosts[action.to])
 
     def _histories(self, host: SimulatedHost) -> list[HostHistory]:
         """Return the histories of all hosts, brought up to the time of one of them."""
@@ -204,11 +227,19 @@ class Simulation:
 
     def _plan_next_event(self, host: SimulatedHost) -> None:
         host.version += 1
-        time = host.next_event(watches_targets=self._requirements.targets)
-        timer, due = host.history.timer, host.history.queue.due
-        if timer.interval_s is not None and timer.last is not None and timer.run_ids:
-            time = min(time, max(host.now, timer.last / MICRO + timer.interval_s))
-        if due is not None and host.jobs:
-            time = min(time, max(host.now, due / MICRO))
+        host.look_at = max(host.now + _LEAST_STEP, self._next_look(host))
+        time = min(host.look_at, max(host.now + _LEAST_STEP, host.next_change()))
         if time < math.inf:
             self._agenda.add(time, Wake(host, host.version))
+
+    def _next_look(self, host: SimulatedHost) -> float:
+        """Return when the policy looks at a host next (s)."""
+        if not host.jobs:
+            return host.changed_at
+        timer, due = host.history.timer, host.history.queue.due
+        time = min(host.changed_at, self._reaction.to_report(host.next_news()))
+        if timer.interval_s is not None and timer.last is not None and timer.run_ids:
+            time = min(time, self._reaction.to_interval(timer.last / MICRO, timer.interval_s))
+        if due:  # 0 is for the change that changed_at tells of
+            time = min(time, self._reaction.to_due_time(due / MICRO))
+        return time

@@ -23,8 +23,8 @@ class Job:
     """One job.
 
     `arrival`: seconds. `work`: useful CPU seconds. `epochs`: how often it reports its metric.
-    `startup`: seconds on one CPU before its first work. `memory` (bytes) and `gpus` are its own
-    while it runs. `first` and `final`: targets of the curve's metric.
+    `startup` and `shutdown`: seconds on one CPU before and after its work. `memory` (bytes) and
+    `gpus` are its own while it runs. `first` and `final`: targets of the curve's metric.
     With `request` (CPU seconds) it serves for `duration` seconds instead of training: one request
     after the other, `think` seconds apart, to be answered in `qoe` seconds.
     `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the fraction of the
@@ -38,6 +38,7 @@ class Job:
     threads: int = 1
     epochs: int = 100
     startup: float = 0.0
+    shutdown: float = 0.0
     memory: int = 0
     gpus: int = 0
     curve: LearningCurve = field(default_factory=LearningCurve)

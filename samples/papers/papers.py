@@ -23,6 +23,7 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim import lower_bound
+from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Workload
 from dltools.sim.workload_file.reading import read_workload
@@ -202,8 +203,12 @@ def simulate(found: Workload, settings: Settings) -> Results:
     """Run one workload under one policy."""
     policy = registry.get(settings.policy, [])
     parameters = build(policy.parameters, dict(settings.given))
-    return Simulation(found, policy, parameters, RealisationOptions(Mode(settings.mode))).run()
+    options = RealisationOptions(Mode(settings.mode))
+    return Simulation(found, policy, parameters, options, reaction=REACTION).run()
 
+
+REACTION = Reaction(2.0, DELAY_S)
+"""That of `dl-probe -i 2 | dl-plan | dl-apply`."""
 
 NOOP = Settings("noop", "weight")
 Task = tuple[str, "float | None", Settings, "tuple[int, ...]"]
@@ -339,7 +344,7 @@ HEAD = """\
 jobs: mean ± standard deviation over {seeds} seeds. Less than 1 is better, except for satisfied
 models. The hosts are simulated; dl-sim(1) describes the model and its errors. Nothing here was
 measured on the papers' own machines. The works and curves are ours, because the papers do not
-print theirs. We assume that more than three jobs lose no more to contention than three.
+print theirs. Policies see reports every 2 s, as with `dl-probe -i 2`.
 
 - *Threads*: what a job's threads do while they wait for each other. PyTorch's threads spin by
   default; the papers do not say what theirs did.

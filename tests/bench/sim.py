@@ -16,6 +16,7 @@ from dltools.observations.outcomes import summarise
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.generate import trainings
+from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation
 from dltools.sim.traces.pollux import pollux_jobs
 from dltools.sim.workload import HostSpec, Workload, workload_of
@@ -28,7 +29,9 @@ POLICIES = ("noop", "flowcon", "tradl", "las", "slaq", "srtf")
 
 def timed(what: str, workload: Workload, name: str) -> None:
     policy = registry.get(name, [])
-    simulation = Simulation(workload, policy, policy.parameters(), RealisationOptions())
+    simulation = Simulation(
+        workload, policy, policy.parameters(), RealisationOptions(), reaction=Reaction(2.0, DELAY_S)
+    )
     begun = time.perf_counter()
     found = summarise(simulation.run())
     taken = time.perf_counter() - begun

@@ -27,6 +27,8 @@ def test_work_and_start_up_come_from_the_reports() -> None:
     assert (found.startup, found.work, found.epochs) == (0, 16, 4)
     late = fit.fitted(Job("a", threads=1, epochs=4), alone(10.0, 4, 6, 8, 10), 2)
     assert (late.startup, late.work) == (2, 8)
+    ending = fit.fitted(Job("a", threads=2, epochs=4), alone(9.5, 2, 4, 6, 8), 2)
+    assert (ending.startup, ending.work, ending.shutdown) == (0, 16, 1.5)
     assert late.curve.table == ((0.25, 0.25), (0.5, 1 / 6), (0.75, 0.125), (1.0, 0.1))
 
 

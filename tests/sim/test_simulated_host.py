@@ -25,7 +25,7 @@ def host_with(*jobs: Job, cpus: float = 2.0) -> SimulatedHost:
     for job in jobs:
         history = ContainerHistory(job.name, job.name, "h", 0, started=0)
         history.label(labels_of(job))
-        made = SimulatedJob(job, history, JobResult(job.name, "h", 0.0), job.startup)
+        made = SimulatedJob(job, history, JobResult(job.name, "h", 0.0), job.startup, job.shutdown)
         made.first_epoch = job.epoch_that_meets(job.first)
         host.add(made)
     host.share_cpus()
@@ -62,20 +62,34 @@ def test_a_sample_fills_the_history_and_tells_of_a_target() -> None:
     assert (history.step, history.epoch, history.met_first) == (3, 3.0, 4_000_000)
 
 
-def test_the_next_event_is_the_first_report_a_target_or_the_end() -> None:
+def test_news_are_the_first_report_and_the_targets_that_are_watched() -> None:
     host = host_with(Job("a", work=10.0, epochs=5, curve=LINE, first=0.4))
-    assert host.next_event(watches_targets=False) == 2.0
-    host.advance(2.0, reports_all=False)
-    assert host.next_event(watches_targets=False) == 10.0
-    assert host.next_event(watches_targets=True) == 6.0
-    assert host_with().next_event(watches_targets=True) == math.inf
+    assert (host.next_news(), host.next_change()) == (2.0, 10.0)
+    host.advance(3.0, reports_all=False)
+    assert (host.next_news(), host.next_change()) == (2.0, 10.0)  # nobody has seen it yet
+    host.sample(3_000_000, Requirements())
+    assert (host.next_news(), host.next_change()) == (math.inf, 10.0)
+    host.jobs["a"].watches_targets = True
+    assert host.next_news() == 6.0
+    assert host_with().next_news() == host_with().next_change() == math.inf
 
 
 def test_a_start_up_takes_one_cpu_and_does_no_work() -> None:
     host = host_with(Job("a", work=10.0, threads=2, startup=4.0))
-    assert host.next_event(watches_targets=False) == 4.0
+    assert (host.next_change(), host.next_news()) == (4.0, math.inf)
     host.advance(4.0, reports_all=True)
     assert (host.jobs["a"].done, host.jobs["a"].cpu, host.jobs["a"].startup_left) == (0, 4, 0)
+
+
+def test_a_shutdown_takes_one_cpu_after_the_last_report() -> None:
+    host = host_with(Job("a", work=10.0, threads=2, epochs=2, shutdown=1.5, curve=LINE))
+    assert host.next_change() == 5.0
+    host.advance(5.0, reports_all=True)
+    host.share_cpus()
+    assert [one.time for one in host.reports or ()] == [2.5, 5.0]
+    assert (host.jobs["a"].cores, host.finished_jobs(), host.next_change()) == (1.0, [], 6.5)
+    host.advance(6.5, reports_all=True)
+    assert (host.jobs["a"].cpu, len(host.finished_jobs())) == (11.5, 1)
 
 
 def test_a_serving_job_reports_every_two_seconds() -> None:
@@ -83,7 +97,9 @@ def test_a_serving_job_reports_every_two_seconds() -> None:
     host.jobs["s"].ends_at = 9.0
     host.advance(5.0, reports_all=True)
     assert [(one.time, one.value) for one in host.reports or ()] == [(2.0, 0.1), (4.0, 0.1)]
-    assert host.next_event(watches_targets=True) == 9.0
+    assert (host.next_news(), host.next_change()) == (2.0, 9.0)
+    host.sample(5_000_000, Requirements())
+    assert host.next_news() == math.inf
 
 
 def test_a_realisation_sets_limits_that_hold_until_another_does() -> None:

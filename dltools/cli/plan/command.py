@@ -10,7 +10,7 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import guarded, run
 from dltools.cli.formats import RecordFormat, RecordFormatOption
-from dltools.cli.options import Input, Realize, Verbose, Version, duration
+from dltools.cli.options import Input, Quantum, Realize, Verbose, Version, quantum_seconds
 
 
 @guarded
@@ -38,14 +38,7 @@ def plan(
         ),
     ] = None,
     realize: Realize = "auto",
-    quantum: Annotated[
-        str,
-        typer.Option(
-            metavar="TIME",
-            help="Mean length of a turn, with --realize rotate. auto: so long that changing over "
-            "costs 2 %.",
-        ),
-    ] = "auto",
+    quantum: Quantum = "auto",
     targets: Annotated[
         Path | None,
         typer.Option(
@@ -99,10 +92,9 @@ def plan(
     from dltools.cli.plan.request import Request, choose_format
     from dltools.cli.plan.run import run_request
 
-    quantum_s = None if quantum == "auto" else duration(quantum)
     request = Request(
         input=input_, policy=policy, assignments=tuple(set_ or ()), parameters_file=params,
-        mode=realize, quantum_s=quantum_s, targets_file=targets, state_file=state,
+        mode=realize, quantum_s=quantum_seconds(quantum), targets_file=targets, state_file=state,
         saved_state_file=save_state, plans_every_sample=every, prints_state=not no_state,
         format=choose_format(format_, explain=explain), is_verbose=verbose,
     )  # fmt: skip

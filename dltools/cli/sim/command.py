@@ -10,7 +10,7 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import guarded, run
 from dltools.cli.formats import RowFormat, RowFormatOption
-from dltools.cli.options import Input, Realize, Version, duration
+from dltools.cli.options import Input, Quantum, Realize, Version, duration, quantum_seconds
 
 
 @guarded
@@ -36,6 +36,7 @@ def sim(
         ),
     ] = None,
     realize: Realize = "auto",
+    quantum: Quantum = "auto",
     clairvoyant: Annotated[
         bool,
         typer.Option(
@@ -125,9 +126,10 @@ def sim(
             "--interval",
             parser=duration,
             metavar="TIME",
-            help="Time between two samples, for --output.",
+            help="Time between two samples: how soon policies see what jobs report. --output has "
+            "the same.",
         ),
-    ] = "5s",  # type: ignore[assignment]
+    ] = "2s",  # type: ignore[assignment]
     jobs: Annotated[
         bool, typer.Option("--jobs", help="Print one row per job instead of one per policy.")
     ] = False,
@@ -149,8 +151,9 @@ def sim(
     )  # fmt: skip
     request = Request(
         source=source, given_policies=tuple(policy or ()), assignments=tuple(set_ or ()),
-        mode=realize, is_clairvoyant=clairvoyant, criterion=best, recording=output,
-        sample_interval_s=interval, is_by_job=jobs, format=format_,
+        mode=realize, quantum_s=quantum_seconds(quantum), is_clairvoyant=clairvoyant,
+        criterion=best, recording=output, sample_interval_s=interval, is_by_job=jobs,
+        format=format_,
     )  # fmt: skip
     run_request(request, context)
 

@@ -67,14 +67,16 @@ class Source:
 class Request:
     """What to simulate and what to print.
 
-    `criterion` is that of --best, "" for a comparison of `policies`. `recording` is the file for
-    the observations of one run, with `sample_interval_s` between two samples.
+    `quantum_s` is the mean length of a turn, None for --quantum auto. `criterion` is that of
+    --best, "" for a comparison of `policies`. `recording` is the file for the observations of one
+    run. Two samples are `sample_interval_s` apart.
     """
 
     source: Source
     given_policies: tuple[str, ...]
     assignments: tuple[str, ...]
     mode: str
+    quantum_s: float | None
     is_clairvoyant: bool
     criterion: str
     recording: Path | None
@@ -85,17 +87,15 @@ class Request:
     def __post_init__(self) -> None:
         """Raise `BadParameter` or `ConfigError` for options that contradict each other."""
         if self.criterion and (self.given_policies or self.assignments or self.mode != "auto"
-                               or self.recording or self.is_by_job):  # fmt: skip
+                               or self.quantum_s or self.recording or self.is_by_job):  # fmt: skip
             raise typer.BadParameter(
                 "--best tries all policies and settings: it takes no --policy, --set, --realize, "
-                "--output or --jobs"
+                "--quantum, --output or --jobs"
             )
-        if self.recording is None:
-            return
-        if len(self.policies) > 1 or self.source.repeat > 1:
-            raise typer.BadParameter("--output needs a single --policy and no --repeat")
         if not self.sample_interval_s >= 0.01:
             raise ConfigError("--interval must be at least 0.01 s")
+        if self.recording and (len(self.policies) > 1 or self.source.repeat > 1):
+            raise typer.BadParameter("--output needs a single --policy and no --repeat")
 
     @property
     def policies(self) -> tuple[str, ...]:

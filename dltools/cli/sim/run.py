@@ -39,17 +39,16 @@ def run_request(request: Request, context: typer.Context) -> None:
 def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
     from dltools.report import comparison
 
-    check_settings(request.policies, request.assignments, request.mode)
+    check_settings(request.policies, request.assignments, request.mode, request.quantum_s)
+    given = (request.assignments, request.mode, request.is_clairvoyant)
     tasks = [
-        Task(workload, policy, request.assignments, request.mode, request.is_clairvoyant)
+        Task(workload, policy, *given, request.sample_interval_s, request.quantum_s)
         for policy in request.policies
         for workload in workloads
     ]
     found: Iterable[list[JobResult]]
-    if request.recording is None:
-        found = run_all(tasks)
-    else:
-        found = [_record(request.recording, tasks[0], request.sample_interval_s)]
+    file = request.recording
+    found = run_all(tasks) if file is None else [_record(file, tasks[0])]
     results = iter(found)
     runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
     if request.is_by_job:
@@ -57,7 +56,7 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
     return comparison.by_policy(runs)
 
 
-def _record(file: Path, task: Task, every_s: float) -> list[JobResult]:
+def _record(file: Path, task: Task) -> list[JobResult]:
     """Simulate, and write the observations."""
     from dltools.observations.formats.registry import get_format
     from dltools.sim.recorder import Recorder
@@ -66,7 +65,7 @@ def _record(file: Path, task: Task, every_s: float) -> list[JobResult]:
     destinations.check(file)
     format_ = formats.by_name(ObservationFormat.AUTO, file, suffixes())
     recorder = Recorder()
-    results = task.simulation(Observer(recorder, every_s)).run()
+    results = task.simulation(Observer(recorder, task.interval_s)).run()
     with destinations.output_file(file) as out:
         chosen = WHOLE if format_ is ObservationFormat.AUTO else format_
         target = get_format(chosen).writer(out)  # type: ignore[arg-type]
@@ -84,7 +83,8 @@ def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any
         raise ConfigError(f"--best must be one of {', '.join(CRITERIA)}, not {criterion}")
     tried = list(candidates())
     found = run_all([
-        Task(workload, one.policy, one.assignments, one.mode, request.is_clairvoyant)
+        Task(workload, one.policy, one.assignments, one.mode, request.is_clairvoyant,
+             request.sample_interval_s)
         for one in tried
         for workload in workloads
     ])  # fmt: skip

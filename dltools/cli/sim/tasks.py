@@ -31,16 +31,19 @@ _FEW_JOBS = 500
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run: a workload under a policy with its settings."""
+    """One run: a workload under a policy with its settings, sampled every `interval_s`."""
 
     workload: Workload
     policy: str
     assignments: tuple[str, ...]
     mode: str
     is_clairvoyant: bool
+    interval_s: float
+    quantum_s: float | None = None
 
     def simulation(self, observer: Observer | None = None) -> Simulation:
         """Return the simulation."""
+        from dltools.sim.reaction import DELAY_S, Reaction
         from dltools.sim.simulation import Simulation
 
         policy = registry.get(self.policy, allowed_plugins())
@@ -48,21 +51,25 @@ class Task:
             self.workload,
             policy,
             _parameters(policy, self.assignments),
-            realisation_options(self.mode, queue=_queue_values(policy, self.assignments)),
+            realisation_options(self.mode, self.quantum_s, _queue_values(policy, self.assignments)),
             clairvoyant=self.is_clairvoyant,
             observer=observer,
+            reaction=Reaction(self.interval_s, DELAY_S),
         )
 
 
-def check_settings(policies: Sequence[str], assignments: Sequence[str], mode: str) -> None:
-    """Raise `ConfigError` for an unknown policy, parameter or mode, before anything runs."""
+def check_settings(
+    policies: Sequence[str], assignments: Sequence[str], mode: str, quantum_s: float | None
+) -> None:
+    """Raise `ConfigError` for an unknown policy, parameter or mode, and for a quantum out of range,
+    before anything runs."""
     warn_of_broken_plugins()
     known: set[str] = set()
     for name in policies:
         policy = registry.get(name, allowed_plugins())
         _parameters(policy, assignments)
         known |= names(policy.parameters) | names(QueueParameters)
-        realisation_options(mode, queue=_queue_values(policy, assignments))
+        realisation_options(mode, quantum_s, _queue_values(policy, assignments))
     for key in parse_assignments(assignments):
         if key not in known:
             raise ConfigError(f"--set {key}: none of these policies has this parameter")

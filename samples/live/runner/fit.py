@@ -44,7 +44,11 @@ def scaled(job: Job, factor: float) -> Job:
 
 
 def fitted(job: Job, alone: LiveJob, cpus: int) -> Job:
-    """Return a training with the work, start-up and curve that it showed alone."""
+    """Return a training with the start-up, work, shutdown and curve that it showed alone.
+
+    Its epochs take equally long; what comes before the first and after the last is start-up and
+    shutdown.
+    """
     cores = min(job.threads, cpus)
     if len(alone.progress) < 2:
         return _fitted_to_end(job, alone, cores)
@@ -52,13 +56,14 @@ def fitted(job: Job, alone: LiveJob, cpus: int) -> Job:
     epoch = max(1e-3, (last - first) / (len(alone.progress) - 1))
     epochs = max(len(alone.progress), round(_ENDLESS_S / epoch)) if is_endless(job) else job.epochs
     startup = max(0.0, first - epoch)
-    seconds = (alone.completion or first + epoch * (epochs - 1)) - startup
+    shutdown = max(0.0, alone.completion - last) if alone.completion is not None else 0.0
     step = max(1, len(alone.progress) // _POINTS)
     table = tuple((number / epochs, value)
                   for number, (_, value) in enumerate(alone.progress, 1))[::step]  # fmt: skip
     metric = job.curve.metric
     curve = LearningCurve(metric, "points", table=table)
-    return replace(job, work=seconds * cores, epochs=epochs, startup=startup, curve=curve)
+    return replace(job, work=epoch * epochs * cores, epochs=epochs, startup=startup,
+                   shutdown=shutdown, curve=curve)  # fmt: skip
 
 
 def _fitted_to_end(job: Job, alone: LiveJob, cores: int) -> Job:
@@ -76,8 +81,8 @@ def as_toml(jobs: Sequence[Job], cpus: int) -> str:
 
 
 def _table(job: Job) -> str:
-    keys = ("name", "arrival", "work", "threads", "epochs", "startup", "first", "final", "request",
-            "think", "duration", "qoe", "spin")  # fmt: skip
+    keys = ("name", "arrival", "work", "threads", "epochs", "startup", "shutdown", "first",
+            "final", "request", "think", "duration", "qoe", "spin")  # fmt: skip
     found: dict[str, Any] = {key: getattr(job, key) for key in keys}
     lines = [f"{key} = {json.dumps(value)}" for key, value in found.items() if value is not None]
     curve = job.curve

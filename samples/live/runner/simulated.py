@@ -15,7 +15,7 @@ from dltools.sim.workload import HostSpec, Job, workload_of
 from runner import fit
 from runner.arms import NOOP, Arm
 from runner.measured import Measured
-from runner.pipe import BIN
+from runner.pipe import BIN, INTERVAL_S
 
 _HALVINGS = 10
 
@@ -34,7 +34,7 @@ def simulate(measured: Measured, jobs: Sequence[Job], arms: Sequence[Arm], file:
         workload = workload_of(found, [HostSpec("node", float(measured.cpus))], measured.name)
         ends = all(name in measured.alone and measured.alone[name].completion is not None
                    for name in (job.name for job in found))  # fmt: skip
-        works = [job.work + job.startup for job in workload.jobs]
+        works = [job.startup + job.work + job.shutdown for job in workload.jobs]
         measured.bound = lower_bound.mean_completion(workload, works) if ends else None
         measured.spin = _spin(measured, jobs, file)
     for arm in arms:
@@ -63,7 +63,17 @@ def _spin(measured: Measured, jobs: Sequence[Job], file: Path) -> float | None:
 def _rows(arm: Arm, jobs: Sequence[Job], file: Path, spin: float | None) -> list[dict[str, Any]]:
     told = all(EPOCHS in job.container.labels for job in jobs)
     more = [*(["--clairvoyant"] if told else []), *([] if spin is None else ["--spin", str(spin)])]
-    words = [str(BIN / "dl-sim"), *arm.simulated, *more, "--jobs", "--format", "jsonl", str(file)]
+    words = [
+        str(BIN / "dl-sim"),
+        "-i",
+        str(INTERVAL_S),
+        *arm.simulated,
+        *more,
+        "--jobs",
+        "--format",
+        "jsonl",
+        str(file),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SimulationError(done.stderr.strip())

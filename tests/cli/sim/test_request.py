@@ -25,8 +25,8 @@ def source(**changes: Any) -> Source:
 def request(**changes: Any) -> Request:
     given: dict[str, Any] = {
         "source": source(), "given_policies": (), "assignments": (), "mode": "auto",
-        "is_clairvoyant": False, "criterion": "", "recording": None, "sample_interval_s": 5.0,
-        "is_by_job": False, "format": RowFormat.AUTO,
+        "quantum_s": None, "is_clairvoyant": False, "criterion": "", "recording": None,
+        "sample_interval_s": 5.0, "is_by_job": False, "format": RowFormat.AUTO,
     }  # fmt: skip
     return Request(**given | changes)
 

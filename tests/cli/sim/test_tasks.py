@@ -25,18 +25,34 @@ def test_a_wrong_setting_is_refused(
     policies: list[str], assignments: list[str], mode: str, fault: str
 ) -> None:
     with pytest.raises(ConfigError, match=fault):
-        check_settings(policies, assignments, mode)
+        check_settings(policies, assignments, mode, None)
 
 
 def test_a_parameter_goes_to_the_policies_that_have_it() -> None:
-    check_settings(["noop", "flowcon"], ["alpha=0.1"], "quota")
-    tasks = [Task(WORKLOAD, name, ("alpha=0.1",), "quota", False) for name in ("noop", "flowcon")]
+    check_settings(["noop", "flowcon"], ["alpha=0.1"], "quota", None)
+    tasks = [Task(WORKLOAD, name, ("alpha=0.1",), "quota", False, 2.0)
+             for name in ("noop", "flowcon")]  # fmt: skip
     assert [[job.name for job in jobs] for jobs in run_all(tasks)] == [["a"], ["a"]]
+
+
+def test_a_quantum_out_of_range_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"--quantum must be between 0\.1 and 3600"):
+        check_settings(["fair"], [], "rotate", 0.05)
+
+
+def test_a_longer_quantum_costs_fewer_changes_of_turns() -> None:
+    jobs = "".join(f"[[job]]\nname = '{name}'\nwork = 80\nthreads = 2\n" for name in "ab")
+    two = read_workload(f"[[node]]\ncpus = 2\n{jobs}", "f")
+    ends = {}
+    for quantum_s in (None, 1.0, 16.0):
+        task = Task(two, "fair", (), "rotate", False, 2.0, quantum_s)
+        ends[quantum_s] = max(job.finish or 0.0 for job in next(run_all([task])))
+    assert ends[16.0] < ends[None] < ends[1.0]
 
 
 def test_results_come_in_the_order_of_their_tasks() -> None:
     faster = read_workload("[[job]]\nname = 'b'\nwork = 2\n", "f")
-    tasks = [Task(one, "noop", (), "auto", False) for one in (WORKLOAD, faster)]
+    tasks = [Task(one, "noop", (), "auto", False, 2.0) for one in (WORKLOAD, faster)]
     slow, fast = (jobs[0] for jobs in run_all(tasks))
     assert (slow.name, fast.name) == ("a", "b")
     assert slow.finish is not None
