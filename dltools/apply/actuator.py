@@ -56,6 +56,16 @@ class Actuator:
         self._update = SettingsUpdate(engine, self._locator, self._originals)
 
     @property
+    def engines(self) -> list[Engine]:
+        """The one engine, as `Actuators` has several."""
+        return [self.engine]
+
+    @property
+    def unreachable(self) -> list[str]:
+        """Why engines do not answer: none, this one did."""
+        return []
+
+    @property
     def changed(self) -> frozenset[str]:
         """Ids of the containers that this actuator has changed."""
         return frozenset(self._originals.changed)

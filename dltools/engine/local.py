@@ -36,12 +36,14 @@ class Local:
     http.client takes as long to import as a hundred requests (measured).
     """
 
-    is_local = True
+    def __init__(self, path: str, forwarded_to: str = "") -> None:
+        """Ask the engine for its versions. The socket may be forwarded to an engine elsewhere.
 
-    def __init__(self, path: str) -> None:
-        """Ask the engine for its versions. Raises the errors of the methods."""
+        Raises the errors of the methods.
+        """
+        self.is_local = not forwarded_to
         self._path = path
-        self._where = f"unix://{path}"
+        self._where = forwarded_to or f"unix://{path}"
         self._streams = Streams()
         self._prefix = ""
         version = self.json("GET", "/version")

@@ -1,7 +1,8 @@
-"""Requests to a Docker engine on another machine, over TCP, TLS or SSH, by docker-py."""
+"""Requests to a Docker engine on another machine, over TCP or TLS, by docker-py."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -20,20 +21,22 @@ from dltools.engine.transport import (
 
 
 class Remote:
-    """Requests through docker-py's client: a session of the package requests that knows TLS and
-    SSH."""
+    """Requests through docker-py's client: a session of the package requests that knows TLS."""
 
     is_local = False
 
     def __init__(self, where: str, settings: Mapping[str, Any]) -> None:
-        """Connect. Raises the errors of the methods."""
+        """Connect, with the certificates in `settings`, else those that the environment names.
+
+        Raises the errors of the methods.
+        """
         from docker.api.client import APIClient
         from docker.utils import kwargs_from_env
         from docker.utils.config import load_general_config
 
         self._where = where
         with connection_errors(self._where, Exception):
-            found = dict(settings) or kwargs_from_env() or {"base_url": where}
+            found = dict(settings) or kwargs_from_env({**os.environ, "DOCKER_HOST": where})
             self._session = APIClient(version="auto", timeout=TIMEOUT_S, **found)
             self._session.headers.update(load_general_config().get("HttpHeaders") or {})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -30,8 +31,10 @@ class FakeEngine:
     is called when an update has been made.
     """
 
-    def __init__(self, socket: Path) -> None:
+    def __init__(self, socket: Path, host: str = HOST) -> None:
         self.socket = socket
+        self.host = host
+        self.delay_s = 0.0
         self.url = f"unix://{socket}"
         self.faults: dict[str, int] = {}
         self.host_config: dict[str, Any] = {"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0,
@@ -65,7 +68,9 @@ class FakeEngine:
             return 200, {"ApiVersion": "1.41", "Version": "20.10"}
         tail = path.split("/", 2)[2]  # without /v1.41
         if tail == "info":
-            return 200, {"ID": "FAKE", "Name": HOST, "NCPU": 4, "MemTotal": 1 << 33}
+            name = self.host
+            id_ = "FAKE" if name == HOST else name
+            return 200, {"ID": id_, "Name": name, "NCPU": 4, "MemTotal": 1 << 33}
         if tail == "containers/json":
             return 200, [{"Id": ID, "Names": [f"/{NAME}"], "State": self.state}]
         if tail == "events":
@@ -142,6 +147,7 @@ def _handler(fake: FakeEngine) -> type[BaseHTTPRequestHandler]:
             if path.endswith("/events") and "until=" not in query and not fake.ends_events:
                 self._keep_open()
                 return
+            time.sleep(fake.delay_s)
             status, found = fake.answer(method, path, body)
             content = found if isinstance(found, bytes) else json.dumps(found).encode()
             kind = "application/json" if content is not found else "application/octet-stream"

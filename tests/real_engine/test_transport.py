@@ -8,7 +8,6 @@ import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -101,16 +100,6 @@ def test_an_address_that_leads_nowhere_is_told_why(
     done = tool("dl-probe", env={"DOCKER_HOST": host})
     assert done.returncode == code
     assert said in complaint(done.stderr)
-
-
-def test_ssh_without_what_it_needs_says_what_to_do(tool: Tools) -> None:
-    if find_spec("paramiko") is not None:
-        pytest.skip("paramiko is installed: SSH works")
-    done = tool("dl-probe", env={"DOCKER_HOST": "ssh://me@gpu-1"})
-    assert done.returncode == 69
-    said = complaint(done.stderr)
-    assert "pip install paramiko" in said
-    assert "ssh -NL /tmp/docker.sock:/var/run/docker.sock me@gpu-1" in said
 
 
 def test_what_is_not_there_is_gone(engine: Engine) -> None:

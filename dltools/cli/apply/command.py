@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
+from dltools.cli.engines import Contexts, Engines, Hosts, Swarm
 from dltools.cli.exits import guarded, run
 from dltools.cli.formats import RecordFormat, RecordFormatOption
 from dltools.cli.options import Input, Patience, StateDir, Verbose, Version
@@ -57,6 +58,9 @@ def apply(
             "none waits for its turn.",
         ),
     ] = None,
+    host: Hosts = None,
+    context_: Contexts = None,
+    swarm: Swarm = False,
     deliver_dir: Annotated[
         Path | None,
         typer.Option(
@@ -86,7 +90,7 @@ def apply(
     verbose: Verbose = False,
     version: Version = False,  # noqa: ARG001
 ) -> None:
-    """Apply the plans that dl-plan prints to the containers of a Docker host.
+    """Apply the plans that dl-plan prints to the containers of Docker hosts.
 
     For each action, dl-apply checks the container, writes its settings to a journal, changes them,
     reads them back, and prints the result. Settings that are as wanted are left alone. Models that
@@ -97,6 +101,7 @@ def apply(
 
     request = Request(
         task=choose_task(is_undo=undo, is_status=status),
+        engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
         input=input_, is_dry_run=dry_run, is_offline=offline, restores=restore, hold_s=hold,
         deliver_directory=deliver_dir, deliver_hook=hook_command(deliver_hook),
         hook_limit_s=hook_timeout,

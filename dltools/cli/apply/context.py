@@ -12,19 +12,22 @@ from dltools.cli.exits import print_message
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
+    from dltools.apply.actuators import Actuators, Connector
     from dltools.apply.deliver.deliverer import Deliverer
     from dltools.apply.turns import Rotation
     from dltools.cli.apply.request import Request
+    from dltools.engine.addresses import Address
     from dltools.engine.containers import Engine
     from dltools.errors import UnavailableError
 
 
 class ApplyContext:
-    """The engine and the state directory that a run works with."""
+    """The engines and the state directory that a run works with."""
 
     def __init__(self, request: Request) -> None:
         """Nothing is connected or locked yet."""
         self._request = request
+        self._engines = request.engines
         self._state_directory = request.state_directory
         self._patience = request.patience_s
         self._rotation: Rotation | None = None
@@ -36,8 +39,12 @@ class ApplyContext:
 
         return state_directory.all_directories(self._state_directory)
 
-    def connect(self) -> Engine:
-        """Connect to the engine.
+    def addresses(self) -> list[Address]:
+        """Return the addresses of the engines. Raises `ConfigError` and `UnavailableError`."""
+        return self._engines.addresses()
+
+    def connect(self, address: Address, *, is_only_one: bool = True) -> Engine:
+        """Connect to an engine; wait for it later, where it goes away, if it is the only one.
 
         Raises `UnavailableError` with the names of containers that an earlier run has left paused.
         """
@@ -48,7 +55,10 @@ class ApplyContext:
         from dltools.errors import UnavailableError
 
         try:
-            return Engine(Patient(connect(), self._patience, self._report_waiting))
+            found = connect(address)
+            if not is_only_one:
+                return Engine(found)
+            return Engine(Patient(found, self._patience, self._report_waiting))
         except UnavailableError as error:
             notes = turn_notes.read_notes(self.state_directories(), None).values()
             names = [note.name for note in notes if not note.run.is_alive]
@@ -67,33 +77,50 @@ class ApplyContext:
         print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
     @contextmanager
-    def actuator(self, dry_run: bool) -> Iterator[Actuator]:
+    def actuator(self, dry_run: bool) -> Iterator[Actuator | Actuators]:
         """Connect, and lock the state until the block ends: no other dl-apply writes meanwhile.
 
         Containers that an earlier run has left paused are unpaused first.
         """
-        from dltools.apply.actuator import Actuator
-        from dltools.apply.journal import Journal
-        from dltools.apply.turns import Rotation
+        from dltools.apply.actuators import Actuators
         from dltools.engine import state_directory
-        from dltools.engine.runs import ApplyRun
         from dltools.files import locked
 
         home = state_directory.directory(self._state_directory)
         with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
             if not dry_run and (earlier := state_directory.earlier(self._state_directory)):
                 _move_state(earlier, home)
-            engine = self.connect()
-            if dry_run:
-                self._report_left_paused(engine)
+            addresses = self.addresses()
+            if len(addresses) == 1:
+                made = self._actuator(addresses[0], home, dry_run=dry_run)
+                self._rotation = made.rotation
+                yield made
             else:
-                self._unpause_left_paused(engine, home / "rotation")
-            run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
-            self._rotation = Rotation(engine, home / "rotation", run)
-            yield Actuator(
-                engine, Journal(home / "journal"), self._rotation,
-                deliverer=self._deliverer(engine, home / "deliveries"), dry_run=dry_run,
-            )  # fmt: skip
+                yield Actuators({one.name: self._connector(one, home, dry_run=dry_run)
+                                 for one in addresses})  # fmt: skip
+
+    def _connector(self, address: Address, home: Path, *, dry_run: bool) -> Connector:
+        return lambda: self._actuator(address, home, dry_run=dry_run, is_only_one=False)
+
+    def _actuator(
+        self, address: Address, home: Path, *, dry_run: bool, is_only_one: bool = True
+    ) -> Actuator:
+        from dltools.apply.actuator import Actuator
+        from dltools.apply.journal import Journal
+        from dltools.apply.turns import Rotation
+        from dltools.engine.runs import ApplyRun
+
+        engine = self.connect(address, is_only_one=is_only_one)
+        if dry_run:
+            self._report_left_paused(engine)
+        else:
+            self._unpause_left_paused(engine, home / "rotation")
+        run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
+        rotation = Rotation(engine, home / "rotation", run)
+        return Actuator(
+            engine, Journal(home / "journal"), rotation,
+            deliverer=self._deliverer(engine, home / "deliveries"), dry_run=dry_run,
+        )  # fmt: skip
 
     def _deliverer(self, engine: Engine, records: Path) -> Deliverer | None:
         """Return what delivers models, None if that is not asked for."""

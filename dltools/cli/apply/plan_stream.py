@@ -18,6 +18,7 @@ from dltools.inputs import InputLines
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
+    from dltools.apply.actuators import Actuators
     from dltools.cli.apply.request import Request
     from dltools.cli.apply.results_printer import ResultsPrinter
     from dltools.plan.records import Result
@@ -27,7 +28,9 @@ class PlanStream:
     """Applies a stream of plans. `failed` are all results that failed, `last` those of the last
     plan."""
 
-    def __init__(self, actuator: Actuator, printer: ResultsPrinter, request: Request) -> None:
+    def __init__(
+        self, actuator: Actuator | Actuators, printer: ResultsPrinter, request: Request
+    ) -> None:
         """No plan has been read yet."""
         self._actuator = actuator
         self._rotation = actuator.rotation

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from dltools.cli.engines import Engines
 from dltools.cli.formats import RecordFormat
 
 
@@ -30,6 +31,7 @@ class Request:
     """
 
     task: Task
+    engines: Engines
     input: str
     is_dry_run: bool
     is_offline: bool
@@ -49,6 +51,8 @@ class Request:
             raise typer.BadParameter("--offline needs --dry-run")
         if self.deliver_hook and self.deliver_directory is None:
             raise typer.BadParameter("--deliver-hook needs --deliver-dir")
+        if self.is_offline and self.engines.are_named:
+            raise typer.BadParameter("--offline asks no engine: leave --host, --context, --swarm")
         if self.task is Task.UNDO and self.input != "-":
             raise typer.BadParameter(f"{self.input}: --undo takes no plan")
         if self.restores and self.task in (Task.UNDO, Task.SHOW_STATUS):

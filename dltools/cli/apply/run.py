@@ -16,6 +16,7 @@ from dltools.cli.apply.status import nothing_to_undo, show_status
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.formats import RecordFormat, for_stdout
 from dltools.cli.input_streams import open_input
+from dltools.errors import DltoolsError
 from dltools.inputs import read_lines
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ def run_request(request: Request, context: typer.Context) -> None:
     surroundings = ApplyContext(request)
     printer = ResultsPrinter(format_)
     if request.task is Task.SHOW_STATUS:
-        is_table = format_ is RecordFormat.TABLE
-        show_status(surroundings.connect(), surroundings.state_directories(), is_table=is_table)
+        _show_status(surroundings, is_table=format_ is RecordFormat.TABLE)
         return
     if request.task is Task.UNDO:
         results = _undo(request, surroundings, printer)
@@ -41,11 +41,33 @@ def run_request(request: Request, context: typer.Context) -> None:
     _exit_with(results)
 
 
+def _show_status(surroundings: ApplyContext, *, is_table: bool) -> None:
+    addresses = surroundings.addresses()
+    faults = []
+    for address in addresses:
+        try:
+            engine = surroundings.connect(address)
+        except DltoolsError as error:
+            if len(addresses) == 1:
+                raise
+            faults.append(error)
+            print_message(str(error))
+            continue
+        show_status(engine, surroundings.state_directories(), is_table=is_table)
+    if faults:
+        raise typer.Exit(Exit.UNAVAILABLE if len(faults) == len(addresses) else Exit.PARTIAL)
+
+
 def _undo(request: Request, surroundings: ApplyContext, printer: ResultsPrinter) -> list[Result]:
     with surroundings.actuator(request.is_dry_run) as actuator:
         results = printer.show(partial(actuator.undo, None))
         if not results and not surroundings.has_unpaused:
-            print_message(nothing_to_undo(actuator.engine, surroundings.state_directories()))
+            for engine in actuator.engines:
+                print_message(nothing_to_undo(engine, surroundings.state_directories()))
+        for fault in actuator.unreachable:
+            print_message(f"not undone: {fault}")
+        if actuator.unreachable:
+            raise typer.Exit(Exit.PARTIAL)
     return results
 
 

@@ -8,15 +8,16 @@ import pytest
 import typer
 
 from dltools.cli.apply.request import Request, Task, choose_task, hook_command
+from dltools.cli.engines import Engines
 from dltools.cli.formats import RecordFormat
 
 
 def request(**changes: Any) -> Request:
     given: dict[str, Any] = {
-        "task": Task.APPLY, "input": "-", "is_dry_run": False, "is_offline": False,
-        "restores": False, "hold_s": None, "patience_s": 60.0, "state_directory": None,
+        "task": Task.APPLY, "engines": Engines(), "input": "-", "is_dry_run": False,
+        "is_offline": False, "restores": False, "hold_s": None, "patience_s": 60.0,
+        "state_directory": None, "format": RecordFormat.AUTO, "is_verbose": False,
         "deliver_directory": None, "deliver_hook": (), "hook_limit_s": 60.0,
-        "format": RecordFormat.AUTO, "is_verbose": False,
     }  # fmt: skip
     return Request(**given | changes)
 
@@ -34,6 +35,10 @@ def test_the_task_is_chosen_by_options() -> None:
     [
         ({"is_offline": True}, "--offline needs --dry-run"),
         ({"deliver_hook": ("cp",)}, "--deliver-hook needs --deliver-dir"),
+        (
+            {"is_offline": True, "is_dry_run": True, "engines": Engines(["tcp://h:1"])},
+            "--offline asks no engine",
+        ),
         ({"task": Task.UNDO, "input": "plan.jsonl"}, "plan.jsonl: --undo takes no plan"),
         ({"task": Task.UNDO, "restores": True}, "only one of --undo, --restore and --status"),
         ({"task": Task.SHOW_STATUS, "restores": True}, "only one of"),

@@ -1,0 +1,220 @@
+"""Applying plans to the containers of several engines, at the same time.
+
+An engine that does not answer holds up no other: its actions fail, and it is connected to in the
+background until it is back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from dltools.apply.actuator import Actuator, OnResult
+from dltools.apply.deliver.deliverer import Deliverer
+from dltools.engine.containers import Engine
+from dltools.errors import DltoolsError, UnavailableError
+from dltools.plan.records import Action, Plan, Result, Status
+
+Connector = Callable[[], Actuator]
+"""Connects to an engine, and raises `DltoolsError` if that fails."""
+
+FIRST_ANSWER_S = 10.0
+"""How long to wait for all engines at first (ours)."""
+
+
+class Actuators:
+    """The actuators of several engines, used as one."""
+
+    def __init__(self, connectors: Mapping[str, Connector], wait_s: float = FIRST_ANSWER_S) -> None:
+        """Connect to all engines, by what to call them, but wait no longer than `wait_s` for any.
+
+        Raises `UnavailableError` if none answers.
+        """
+        self._links = [_Link(name, connect) for name, connect in connectors.items()]
+        until = time.monotonic() + wait_s
+        for link in self._links:
+            link.wait(until - time.monotonic())
+        if not self._connected():
+            raise UnavailableError("; ".join(self.unreachable))
+        self.rotation = _Rotations(self._links)
+        self.deliverer = _Deliverers(self._links)
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Ids of the containers that have been changed."""
+        return frozenset().union(*(link.changed for link in self._links))
+
+    @property
+    def engines(self) -> list[Engine]:
+        """The engines that answer."""
+        return [link.actuator.engine for link in self._links if link.actuator is not None]
+
+    @property
+    def unreachable(self) -> list[str]:
+        """Why engines do not answer, one line each."""
+        return [f"{link.name}: {link.fault}" for link in self._links if link.actuator is None]
+
+    def apply(self, plan: Plan, on_result: OnResult) -> list[Result]:
+        """Apply each action on the engine of its host, whatever becomes of the others."""
+        connected, lock = self._connected(), threading.Lock()
+        results: list[Result] = []
+
+        def report(result: Result) -> None:
+            with lock:
+                results.append(result)
+                on_result(result)
+
+        for action in plan.actions:
+            if action.host not in connected:
+                report(self._unreached(action))
+        with ThreadPoolExecutor(len(connected) or 1) as pool:
+            for name, link in connected.items():
+                own = tuple(action for action in plan.actions if action.host == name)
+                pool.submit(link.apply, replace(plan, actions=own), report)
+        for link in self._links:
+            link.reconnect()
+        return sorted(results, key=lambda result: result.id)
+
+    def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
+        """Restore containers: all in the journal, or those with the ids `only`."""
+        wanted = None if only is None else set(only)
+        results: list[Result] = []
+        for link in self._connected().values():
+            assert link.actuator is not None
+            for found in link.actuator.undo(wanted):
+                results.append(replace(found, id=len(results) + 1))
+                on_result(results[-1])
+        return results
+
+    def _connected(self) -> dict[str, _Link]:
+        """Return the links to engines that answer, by host."""
+        return {link.host: link for link in self._links if link.actuator is not None}
+
+    def _unreached(self, action: Action) -> Result:
+        found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
+        if not self.unreachable:
+            return replace(found, error=f"no engine that was named is on host {action.host}")
+        lost = [link for link in self._links if link.actuator is None]
+        own = [link for link in lost if action.host in (link.host, link.name)] or lost
+        why = "; ".join(f"{link.name}: {link.fault}" for link in own)
+        return replace(found, status=Status.FAILED, error=f"host {action.host}: {why}")
+
+
+class _Link:
+    """One engine: its actuator, None while it does not answer, and why."""
+
+    def __init__(self, name: str, connect: Connector) -> None:
+        self.name = name
+        self.host = ""
+        self.fault = "no answer yet"
+        self.actuator: Actuator | None = None
+        self._connect = connect
+        self._thread: threading.Thread | None = None
+        self.reconnect()
+
+    @property
+    def changed(self) -> frozenset[str]:
+        return self.actuator.changed if self.actuator else frozenset()
+
+    def reconnect(self) -> None:
+        """Begin to connect in the background, unless that is done or under way."""
+        if self.actuator is None and not (self._thread and self._thread.is_alive()):
+            self._thread = threading.Thread(target=self._try, daemon=True)
+            self._thread.start()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the attempt to connect."""
+        if self._thread is not None:
+            self._thread.join(max(0.0, seconds))
+
+    def lose(self, error: DltoolsError) -> None:
+        """Take the engine as gone."""
+        self.actuator, self.fault = None, str(error)
+
+    def apply(self, plan: Plan, report: OnResult) -> None:
+        """Apply a plan; where the engine goes away, report the actions that are left as failed."""
+        done: set[int] = set()
+
+        def on_result(result: Result) -> None:
+            done.add(result.id)
+            report(result)
+
+        assert self.actuator is not None
+        try:
+            self.actuator.apply(plan, on_result)
+        except DltoolsError as error:
+            self.lose(error)
+            for action in plan.actions:
+                if action.id not in done:
+                    report(Result(action.id, Status.FAILED, action.container_id,
+                                  action.container_name, error=str(error)))  # fmt: skip
+
+    def _try(self) -> None:
+        try:
+            found = self._connect()
+        except DltoolsError as error:
+            self.fault = str(error)
+            return
+        self.host = found.engine.host
+        self.actuator = found
+
+
+class _Rotations:
+    """The turns on all engines. An engine that goes away has none until it is back."""
+
+    def __init__(self, links: Sequence[_Link]) -> None:
+        self._links = links
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether containers take turns."""
+        return any(link.actuator.rotation.has_turns for link in self._links if link.actuator)
+
+    def seconds_until_due(self) -> float | None:
+        """Return the seconds until `advance` has something to do, None if it never has."""
+        due = [link.actuator.rotation.seconds_until_due() for link in self._links if link.actuator]
+        return min((seconds for seconds in due if seconds is not None), default=None)
+
+    def advance(self) -> None:
+        """Do what is due on each engine."""
+        for link in self._links:
+            if link.actuator is not None:
+                try:
+                    link.actuator.rotation.advance()
+                except UnavailableError as error:
+                    link.lose(error)
+
+    def end(self) -> None:
+        """Unpause all containers. Raises `UnavailableError` where some stay paused."""
+        faults = []
+        for link in self._links:
+            if link.actuator is not None:
+                try:
+                    link.actuator.rotation.end()
+                except UnavailableError as error:
+                    faults.append(str(error))
+        if faults:
+            raise UnavailableError("; ".join(faults))
+
+
+class _Deliverers:
+    """What delivers models, on all engines."""
+
+    def __init__(self, links: Sequence[_Link]) -> None:
+        self._links = links
+
+    def retry(self, on_result: OnResult) -> list[Result]:
+        """Try again the deliveries that are due."""
+        return [result for deliverer in self._each() for result in deliverer.retry(on_result)]
+
+    def seconds_until_due(self) -> float | None:
+        """Return how long until a delivery is to be tried again, None if none is."""
+        due = [deliverer.seconds_until_due() for deliverer in self._each()]
+        return min((seconds for seconds in due if seconds is not None), default=None)
+
+    def _each(self) -> list[Deliverer]:
+        actuators = [link.actuator for link in self._links if link.actuator is not None]
+        return [one.deliverer for one in actuators if one.deliverer is not None]

@@ -1,0 +1,159 @@
+"""Plans for several engines: each action on its own, and a dead engine holds up no other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.fake_engine import FakeEngine, action, plan_of
+from helpers.tools import Tools, complaint
+
+from dltools.apply.actuator import Actuator
+from dltools.apply.actuators import Actuators, Connector
+from dltools.apply.journal import Journal
+from dltools.apply.turns import Rotation
+from dltools.engine.addresses import host_address
+from dltools.engine.connect import connect
+from dltools.engine.containers import Engine
+from dltools.errors import UnavailableError
+from dltools.plan.records import Plan, Result, Status
+from dltools.plan.writing import dump_plan
+
+Engines = dict[str, FakeEngine]
+
+QUOTA = {"CpuPeriod": 100_000, "CpuQuota": 150_000}
+
+
+@pytest.fixture
+def engines(tmp_path: Path) -> Iterator[Engines]:
+    """Two engines, on hosts a and b."""
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(FakeEngine(tmp_path / f"{name}.sock", name))
+               for name in "ab"}  # fmt: skip
+
+
+def plan(*hosts: str) -> Plan:
+    return plan_of(*(action({"cpus": 1.5}, id=number, host=host)
+                     for number, host in enumerate(hosts, 1)))  # fmt: skip
+
+
+def connector(url: str, tmp_path: Path) -> Connector:
+    def made() -> Actuator:
+        engine = Engine(connect(host_address(url)))
+        rotation = Rotation(engine, tmp_path / "rotation")
+        return Actuator(engine, Journal(tmp_path / "journal" / engine.id), rotation)
+
+    return made
+
+
+def actuators(engines: Engines, tmp_path: Path, wait_s: float = 10.0) -> Actuators:
+    urls = {name: fake.url for name, fake in engines.items()}
+    return Actuators({n: connector(url, tmp_path) for n, url in urls.items()}, wait_s)
+
+
+def applied(group: Actuators, wanted: Plan) -> list[tuple[Status, str | None]]:
+    told: list[Result] = []
+    found = group.apply(wanted, told.append)
+    assert sorted(told, key=lambda result: result.id) == found
+    return [(result.status, result.error) for result in found]
+
+
+def test_each_action_goes_to_the_engine_of_its_host(engines: Engines, tmp_path: Path) -> None:
+    group = actuators(engines, tmp_path)
+    assert applied(group, plan("b", "a", "b")) == [
+        (Status.APPLIED, None), (Status.APPLIED, None), (Status.UNCHANGED, None),
+    ]  # fmt: skip
+    assert engines["a"].updates == engines["b"].updates == [QUOTA]
+    assert [result.status for result in group.undo(None, lambda _: None)] == [Status.APPLIED] * 2
+    assert len(engines["a"].updates) == len(engines["b"].updates) == 2
+
+
+def test_an_action_for_a_host_that_was_not_named_is_skipped(
+    engines: Engines, tmp_path: Path
+) -> None:
+    group = actuators(engines, tmp_path)
+    assert applied(group, plan("c")) == [(Status.SKIPPED, "no engine that was named is on host c")]
+
+
+def test_a_dead_engine_fails_its_own_actions_alone(engines: Engines, tmp_path: Path) -> None:
+    dead = f"unix://{tmp_path}/nobody.sock"
+    urls = {"a": engines["a"].url, "c": dead}
+    group = Actuators({n: connector(url, tmp_path) for n, url in urls.items()})
+    (done, _), (failed, why) = applied(group, plan("a", "c"))
+    assert (done, failed) == (Status.APPLIED, Status.FAILED)
+    assert why == (f"host c: c: no Docker engine answers at {dead}: no such socket; "
+                   "is dockerd running?")  # fmt: skip
+    assert group.unreachable == [f"c: {why.removeprefix('host c: c: ')}"]
+
+
+def test_no_engine_at_all_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match="no Docker engine answers at unix:///nobody"):
+        Actuators({"c": connector("unix:///nobody.sock", tmp_path)})
+
+
+def test_an_engine_that_comes_later_is_used(engines: Engines, tmp_path: Path) -> None:
+    late = FakeEngine(tmp_path / "late.sock", "late")
+    group = actuators({**engines, "late": late}, tmp_path)
+    assert applied(group, plan("late"))[0][0] is Status.FAILED
+    with late:
+        until = time.monotonic() + 30
+        while applied(group, plan("late"))[0][0] is Status.FAILED and time.monotonic() < until:
+            time.sleep(0.05)
+        assert late.updates
+
+
+def test_an_engine_that_goes_away_fails_what_is_left_and_the_others_go_on(
+    engines: Engines, tmp_path: Path
+) -> None:
+    group = actuators(engines, tmp_path)
+    engines["b"].faults["POST /update"] = 0  # it hangs up
+    found = [status for status, _ in applied(group, plan("b", "a", "b"))]
+    assert found == [Status.FAILED, Status.APPLIED, Status.FAILED]
+    assert len(group.unreachable) == 1
+
+
+def test_a_slow_engine_does_not_hold_up_the_start(engines: Engines, tmp_path: Path) -> None:
+    engines["b"].delay_s = 3.0
+    begun = time.monotonic()
+    group = actuators(engines, tmp_path, wait_s=0.5)
+    assert time.monotonic() - begun < 2.5
+    assert group.unreachable == ["b: no answer yet"]
+    assert applied(group, plan("a"))[0][0] is Status.APPLIED
+
+
+def test_dl_apply_applies_one_plan_to_several_hosts(
+    tool: Tools, engines: Engines, tmp_path: Path
+) -> None:
+    named = [word for fake in engines.values() for word in ("--host", fake.url)]
+    state = ["--state-dir", tmp_path / "state"]
+    wanted = dump_plan(replace(plan("a", "b"))).encode()
+    done = tool("dl-apply", *named, *state, input=wanted)
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.stderr
+    assert {one["status"] for one in results} == {"applied"}
+    assert engines["a"].updates == engines["b"].updates == [QUOTA]
+    dead = ["--host", f"unix://{tmp_path}/nobody.sock"]
+    assert tool("dl-apply", *named, *dead, *state, input=wanted).returncode == 0
+    undone = tool("dl-apply", "--undo", *named, *dead, *state)
+    assert undone.returncode == 1
+    assert "not undone: unix:///" in complaint(undone.stderr)
+
+
+def test_a_context_names_an_engine(tool: Tools, engines: Engines, tmp_path: Path) -> None:
+    meta = tmp_path / "docker/contexts/meta" / hashlib.sha256(b"lab").hexdigest()
+    meta.mkdir(parents=True)
+    endpoint = {"docker": {"Host": engines["b"].url, "SkipTLSVerify": False}}
+    (meta / "meta.json").write_text(
+        json.dumps({"Name": "lab", "Metadata": {}, "Endpoints": endpoint})
+    )
+    env = {"DOCKER_CONFIG": str(tmp_path / "docker")}
+    found = tool("dl-apply", "--context", "lab", "--state-dir", tmp_path / "state",
+                 input=dump_plan(plan("b")).encode(), env=env)  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    assert len(engines["b"].updates) == 1
