@@ -1,6 +1,7 @@
 # make demo        run the main example on a shipped recording, without Docker
 # make check       run the tests that need no engine, in a minute: no slow ones, fewer examples
 # make test        run all tests, on a real engine if one answers
+# make test-cluster  move jobs between three real Swarm nodes on this machine; needs root
 # make lint        check style, types and import contracts
 # make docs        write the generated parts of man pages, completions and README
 # make structure   print the package's folders, imports and sizes in figures, before and after
@@ -22,7 +23,8 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: demo check test test-v2 lint bench bench-contention live live-full papers structure docs clean
+.PHONY: demo check test test-cluster test-v2 lint bench bench-contention live live-full papers \
+  structure docs clean
 
 $(VENV)/bin/python:
 	@$(if $(MOVED),echo "$(VENV) was made in another place: setting it up again")
@@ -58,6 +60,10 @@ check: $(VENV)/.test
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-cluster: $(VENV)/.test
+	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'
+	@tests/cluster/nodes run $(BIN)/python -m pytest -q tests/cluster $(PYTEST_ARGS)
 
 test-v2:
 	@tests/emulated/pipe-v2.sh

@@ -19,9 +19,10 @@ QOE = "dltools.qoe"  # response time to keep, in seconds
 EPOCHS = "dltools.epochs"  # how many epochs it will train
 STEPS = "dltools.steps"  # how many steps it will train
 CHECKPOINT = "dltools.checkpoint"  # path inside it of its model: a file or a folder
+ORIGIN = "dltools.origin"  # id of its first container, if dl-apply has moved it
 PROTECT = "dltools.protect"  # never touch it
 KNOWN = (METRIC, PATTERN, FILES, ENDPOINT, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS, STEPS,
-         CHECKPOINT, PROTECT)  # fmt: skip
+         CHECKPOINT, ORIGIN, PROTECT)  # fmt: skip
 
 
 def is_true(label: str | None) -> bool:

@@ -10,8 +10,10 @@ from dltools.apply import reasons
 from dltools.apply.bounds import out_of_bounds
 from dltools.apply.comparison import compare
 from dltools.apply.deliver.deliverer import Deliverer
+from dltools.apply.engine_fields import creation_fields
 from dltools.apply.journal import Journal
 from dltools.apply.located import Locator
+from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.original import Originals
 from dltools.apply.pauses import set_state
 from dltools.apply.settings import attainable_settings
@@ -41,13 +43,16 @@ class Actuator:
         rotation: Rotation,
         *,
         deliverer: Deliverer | None = None,
+        migrator: Migrator | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Nothing is changed yet. Without a deliverer no model is delivered."""
+        """Nothing is changed yet. Without a deliverer no model is delivered, without a migrator no
+        job is moved."""
         self.engine = engine
         self.rotation = rotation
         self.deliverer = None if dry_run else deliverer
         self._deliverer = deliverer
+        self.migrator = migrator
         self._journal = journal
         self._dry_run = dry_run
         self._turns: list[Turn] = []
@@ -99,6 +104,8 @@ class Actuator:
             container = self.engine.inspect(action.container_id)
             if action.op is Op.DELIVER:
                 return self._deliver(action, container, found)
+            if action.op is Op.MIGRATE:
+                return self._migrate(action, container, found, planned_at)
             if action.op is Op.UPDATE:
                 return self._apply_settings(action, container, found, planned_at)
             if action.op is Op.ROTATE:
@@ -114,6 +121,18 @@ class Actuator:
         if self._deliverer is None:
             return replace(found, error="give --deliver-dir to have models delivered")
         return self._deliverer.deliver(action, container, found, dry_run=self._dry_run)
+
+    def _migrate(
+        self, action: Action, container: Container, found: Result, planned_at: datetime | None
+    ) -> Result:
+        """Move a container to another host."""
+        if refused := reasons.refusal(found, container, planned_at):
+            return refused
+        if self.migrator is None:
+            return replace(found, error="name both hosts with --host to have jobs moved")
+        entry = self._journal.find(container.id)
+        original = creation_fields(entry.fields if entry else {})
+        return self.migrator.migrate(action, container, found, original)
 
     def _apply_settings(
         self, action: Action, container: Container, found: Result, planned_at: datetime | None

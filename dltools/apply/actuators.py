@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from dltools.apply.actuator import Actuator, OnResult
 from dltools.apply.deliver.deliverer import Deliverer
+from dltools.apply.migrate.migrator import Migrator
 from dltools.engine.containers import Engine
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.plan.records import Action, Plan, Result, Status
@@ -28,7 +29,12 @@ FIRST_ANSWER_S = 10.0
 class Actuators:
     """The actuators of several engines, used as one."""
 
-    def __init__(self, connectors: Mapping[str, Connector], wait_s: float = FIRST_ANSWER_S) -> None:
+    def __init__(
+        self,
+        connectors: Mapping[str, Connector],
+        wait_s: float = FIRST_ANSWER_S,
+        migrator: Migrator | None = None,
+    ) -> None:
         """Connect to all engines, by what to call them, but wait no longer than `wait_s` for any.
 
         Raises `UnavailableError` if none answers.
@@ -41,6 +47,7 @@ class Actuators:
             raise UnavailableError("; ".join(self.unreachable))
         self.rotation = _Rotations(self._links)
         self.deliverer = _Deliverers(self._links)
+        self.migrator = migrator
 
     @property
     def changed(self) -> frozenset[str]:

@@ -91,3 +91,8 @@ def _quadratic_shares(steps: int) -> int:
     up, with l = log2(shares)."""
     level = (-125 + math.sqrt(125**2 + 4 * 612 * (math.log10(steps) + 7 / 34))) / 2
     return min(MOST_SHARES, max(LEAST_SHARES, math.floor(2**level)))
+
+
+def creation_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of the journal as an engine takes them when it creates a container."""
+    return {name: value or ("" if name == "CpusetCpus" else 0) for name, value in fields.items()}

@@ -69,6 +69,11 @@ class Journal:
             file.write(json.dumps({"v": VERSION, **asdict(entry)}).encode())
         return new
 
+    def find(self, container_id: str) -> Entry | None:
+        """Return the entry of a container, None if it has none. Raises `DataError`."""
+        path = self._path(container_id)
+        return self._load(path) if path.exists() else None
+
     def entries(self, engine: str) -> list[Entry]:
         """Return the entries of one engine's containers, by name. Raises `DataError`."""
         found = [self._load(path) for path in sorted(self._directory.glob("*.json"))]

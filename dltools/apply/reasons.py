@@ -12,7 +12,7 @@ from dltools.plan.records import Action, Op, Result, Status
 
 GONE = "the container no longer exists"
 
-_OPS = (Op.UPDATE, Op.PAUSE, Op.UNPAUSE, Op.ROTATE, Op.DELIVER)
+_OPS = (Op.UPDATE, Op.PAUSE, Op.UNPAUSE, Op.ROTATE, Op.DELIVER, Op.MIGRATE)
 _SETTINGS = ("cpus", "cpu_weight", "cpuset")
 _WITH_PROCESSES = ("running", "paused")
 

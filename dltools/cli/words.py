@@ -79,6 +79,8 @@ def settings_in_words(settings: Settings, named: Iterable[str] = (), *, whole: b
         words.append(f"weight {weight:g}")
     if settings.get("cpuset"):
         words.append(f"on CPUs {settings['cpuset']}")
+    if settings.get("host"):
+        words.append(f"on {settings['host']}")
     if settings.get("delivered"):
         words.append(f"delivered to {settings['delivered']}")
     if settings.get("memory") is not None:

@@ -60,6 +60,10 @@ class Engine:
         self.host: str = info.get("Name") or ""
         self.cpus: int = info.get("NCPU") or 0
         self.memory: int = info.get("MemTotal") or 0
+        devices = info.get("DiscoveredDevices") or []
+        self.has_gpu: bool = "nvidia" in (info.get("Runtimes") or {}) or any(
+            str(device.get("ID")).startswith("nvidia.com/gpu") for device in devices
+        )
 
     def containers(self, filters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Return the running and paused containers, in the words of Docker's list."""
@@ -84,6 +88,42 @@ class Engine:
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
         self._transport.json("POST", f"/containers/{_quoted(id_)}/unpause")
+
+    def create(self, name: str, body: Mapping[str, Any]) -> str:
+        """Create a container, which does not run yet, and return its id."""
+        answer = self._transport.json("POST", "/containers/create", {"name": name}, dict(body))
+        return str(answer["Id"])
+
+    def start(self, id_: str) -> None:
+        """Start a container, unless it runs."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/start")
+
+    def signal(self, id_: str, name: str) -> None:
+        """Send a signal, such as SIGTERM, to a container's first process."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/kill", {"signal": name})
+
+    def remove(self, id_: str) -> None:
+        """Remove a container that does not run."""
+        self._transport.json("DELETE", f"/containers/{_quoted(id_)}")
+
+    def image_id(self, name: str) -> str | None:
+        """Return the id of an image, None where it is absent."""
+        found = self._known(f"/images/{_quoted(name)}/json")
+        return found and str(found["Id"])
+
+    def has_volume(self, name: str) -> bool:
+        """Tell whether there is a volume of a name."""
+        return self._known(f"/volumes/{_quoted(name)}") is not None
+
+    def has_network(self, name: str) -> bool:
+        """Tell whether there is a network of a name."""
+        return self._known(f"/networks/{_quoted(name)}") is not None
+
+    def _known(self, path: str) -> Any:
+        try:
+            return self._transport.json("GET", path)
+        except GoneError:
+            return None
 
     def run(self, id_: str, command: Sequence[str]) -> int:
         """Run a command inside a container and return its exit status."""

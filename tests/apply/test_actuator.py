@@ -43,7 +43,7 @@ def test_what_is_as_wanted_is_not_sent(actuator: Actuator, fake_engine: FakeEngi
     ("wrong", "status", "error"),
     [
         ({"host": "b"}, "skipped", f"the action is for host b, and this engine is on host {HOST}"),
-        ({"op": Op.MIGRATE}, "skipped", "dl-apply cannot carry out migrate actions"),
+        ({"op": Op.MIGRATE}, "skipped", "name both hosts with --host to have jobs moved"),
         ({"op": Op.DELIVER}, "skipped", "give --deliver-dir to have models delivered"),
         ({"set": {"memory": 1, "cpus": 1}}, "skipped", "dl-apply cannot set memory"),
         ({"container_id": "0"}, "stale", "container ffffffffffff has replaced it since the plan"),

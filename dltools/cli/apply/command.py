@@ -61,6 +61,12 @@ def apply(
     host: Hosts = None,
     context_: Contexts = None,
     swarm: Swarm = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Move jobs that have no checkpoint, too: they begin anew elsewhere."
+        ),
+    ] = False,
     deliver_dir: Annotated[
         Path | None,
         typer.Option(
@@ -103,7 +109,7 @@ def apply(
         task=choose_task(is_undo=undo, is_status=status),
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
         input=input_, is_dry_run=dry_run, is_offline=offline, restores=restore, hold_s=hold,
-        deliver_directory=deliver_dir, deliver_hook=hook_command(deliver_hook),
+        forces=force, deliver_directory=deliver_dir, deliver_hook=hook_command(deliver_hook),
         hook_limit_s=hook_timeout,
         patience_s=patience, state_directory=state_dir, format=format_, is_verbose=verbose,
     )  # fmt: skip

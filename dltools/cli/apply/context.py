@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
     from dltools.apply.actuators import Actuators, Connector
     from dltools.apply.deliver.deliverer import Deliverer
+    from dltools.apply.migrate.migrator import Migrator
     from dltools.apply.turns import Rotation
     from dltools.cli.apply.request import Request
     from dltools.engine.addresses import Address
@@ -31,6 +32,7 @@ class ApplyContext:
         self._state_directory = request.state_directory
         self._patience = request.patience_s
         self._rotation: Rotation | None = None
+        self._by_host: dict[str, Engine] = {}
         self.has_unpaused = False  # whether an earlier run had left containers paused
 
     def state_directories(self) -> list[Path]:
@@ -96,8 +98,9 @@ class ApplyContext:
                 self._rotation = made.rotation
                 yield made
             else:
-                yield Actuators({one.name: self._connector(one, home, dry_run=dry_run)
-                                 for one in addresses})  # fmt: skip
+                connectors = {one.name: self._connector(one, home, dry_run=dry_run)
+                              for one in addresses}  # fmt: skip
+                yield Actuators(connectors, migrator=self._migrator(home, dry_run=dry_run))
 
     def _connector(self, address: Address, home: Path, *, dry_run: bool) -> Connector:
         return lambda: self._actuator(address, home, dry_run=dry_run, is_only_one=False)
@@ -111,6 +114,7 @@ class ApplyContext:
         from dltools.engine.runs import ApplyRun
 
         engine = self.connect(address, is_only_one=is_only_one)
+        self._by_host[engine.host] = engine
         if dry_run:
             self._report_left_paused(engine)
         else:
@@ -119,8 +123,18 @@ class ApplyContext:
         rotation = Rotation(engine, home / "rotation", run)
         return Actuator(
             engine, Journal(home / "journal"), rotation,
-            deliverer=self._deliverer(engine, home / "deliveries"), dry_run=dry_run,
+            deliverer=self._deliverer(engine, home / "deliveries"),
+            migrator=self._migrator(home, dry_run=dry_run), dry_run=dry_run,
         )  # fmt: skip
+
+    def _migrator(self, home: Path, *, dry_run: bool) -> Migrator:
+        """Return what moves jobs between the engines that have answered by then."""
+        from dltools.apply.migrate.migrator import Migrator
+        from dltools.apply.migrate.mover import Mover
+        from dltools.apply.migrate.record import MigrationFiles
+
+        mover = Mover(self._by_host, MigrationFiles(home / "migrations"))
+        return Migrator(mover, force=self._request.forces, dry_run=dry_run)
 
     def _deliverer(self, engine: Engine, records: Path) -> Deliverer | None:
         """Return what delivers models, None if that is not asked for."""

@@ -61,7 +61,9 @@ class PlanStream:
         from dltools.plan.reading import load_plans
 
         self._retry_deliveries()
+        self._go_on_with_migrations()
         for plan in load_plans(self._lines(stream, name), name, print_message):
+            self._go_on_with_migrations()
             self.last = self._printer.show(partial(self._actuator.apply, plan))
             self.failed += [result for result in self.last if result.status == "failed"]
             if self._request.is_verbose:
@@ -87,6 +89,12 @@ class PlanStream:
         due = (self._rotation.seconds_until_due(),
                deliverer.seconds_until_due() if deliverer else None)  # fmt: skip
         return min((seconds for seconds in due if seconds is not None), default=None)
+
+    def _go_on_with_migrations(self) -> None:
+        """Finish or roll back what an earlier run, or an earlier plan, has left half-way."""
+        if not self._request.is_dry_run and (migrator := self._actuator.migrator):
+            results = self._printer.show(migrator.go_on)
+            self.failed += [result for result in results if result.status == "failed"]
 
     def _retry_deliveries(self) -> None:
         if deliverer := self._actuator.deliverer:

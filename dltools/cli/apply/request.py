@@ -25,6 +25,7 @@ class Task(Enum):
 class Request:
     """What to do, and how.
 
+    `forces`: whether jobs without a checkpoint are moved, too.
     `hold_s` is how long turns go on after the input has ended (s), None for as long as containers
     wait; `patience_s` the longest wait for an engine that restarts (s); `deliver_hook` the command
     to run for each model that is delivered into `deliver_directory`, in `hook_limit_s` at most.
@@ -39,6 +40,7 @@ class Request:
     hold_s: float | None
     patience_s: float
     state_directory: Path | None
+    forces: bool
     deliver_directory: Path | None
     deliver_hook: tuple[str, ...]
     hook_limit_s: float

@@ -60,7 +60,8 @@ def _show_status(surroundings: ApplyContext, *, is_table: bool) -> None:
 
 def _undo(request: Request, surroundings: ApplyContext, printer: ResultsPrinter) -> list[Result]:
     with surroundings.actuator(request.is_dry_run) as actuator:
-        results = printer.show(partial(actuator.undo, None))
+        results = printer.show(actuator.migrator.undo) if actuator.migrator else []
+        results += printer.show(partial(actuator.undo, None))
         if not results and not surroundings.has_unpaused:
             for engine in actuator.engines:
                 print_message(nothing_to_undo(engine, surroundings.state_directories()))

@@ -17,7 +17,7 @@ def request(**changes: Any) -> Request:
         "task": Task.APPLY, "engines": Engines(), "input": "-", "is_dry_run": False,
         "is_offline": False, "restores": False, "hold_s": None, "patience_s": 60.0,
         "state_directory": None, "format": RecordFormat.AUTO, "is_verbose": False,
-        "deliver_directory": None, "deliver_hook": (), "hook_limit_s": 60.0,
+        "forces": False, "deliver_directory": None, "deliver_hook": (), "hook_limit_s": 60.0,
     }  # fmt: skip
     return Request(**given | changes)
 

@@ -1,0 +1,76 @@
+"""The configuration of a container, from which another engine creates its like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dltools.engine.containers import Container
+from dltools.labels import ORIGIN
+
+GRACE_S = 10.0
+"""How long an engine waits for a container to stop, unless the container says otherwise."""
+
+
+def creation_body(container: Container, original: Mapping[str, Any], image: str) -> dict[str, Any]:
+    """Return the body of the request that creates the same container on another engine.
+
+    `original` are the engine's fields that dl-apply has changed, as they were before; `image` is
+    what the other engine calls the image.
+    """
+    config = {**container.raw["Config"], "Image": image}
+    if config.get("Hostname") == container.id[:12]:
+        del config["Hostname"]
+    config["Labels"] = {**container.labels, ORIGIN: origin(container)}
+    host_config = {**container.host_config, **original}
+    own = [_as_mount(bind) for bind in host_config.get("Binds") or []]
+    host_config["Mounts"] = [*(host_config.get("Mounts") or []), *own]
+    host_config["Binds"] = None  # unlike a mount, the engine would make a folder that is missing
+    body = {**config, "HostConfig": host_config}
+    network = host_config.get("NetworkMode", "default")
+    if is_own_network(network):
+        endpoint = (container.raw.get("NetworkSettings", {}).get("Networks") or {}).get(network)
+        aliases = [name for name in (endpoint or {}).get("Aliases") or []
+                   if name != container.id[:12]]  # fmt: skip
+        body["NetworkingConfig"] = {"EndpointsConfig": {network: {"Aliases": aliases}}}
+    return body
+
+
+def origin(container: Container) -> str:
+    """Return the id of the first container of a job, which stays the same when the job moves."""
+    return container.labels.get(ORIGIN) or container.id
+
+
+def is_own_network(mode: str) -> bool:
+    """Tell whether a network mode names a network that a user has made."""
+    return mode not in ("", "default", "bridge", "host", "none") and ":" not in mode
+
+
+def grace_seconds(container: Container) -> float:
+    """Return how long a container may take to stop."""
+    found = container.raw["Config"].get("StopTimeout")
+    return GRACE_S if found is None else float(found)
+
+
+def stop_signal(container: Container) -> str:
+    """Return the signal that asks a container to stop."""
+    return str(container.raw["Config"].get("StopSignal") or "SIGTERM")
+
+
+def _as_mount(bind: str) -> dict[str, Any]:
+    """Return a bind (SOURCE:TARGET:OPTIONS) as a mount, which the engine refuses where its source
+    is missing."""
+    source, target, *rest = bind.split(":")
+    options = rest[0].split(",") if rest else []
+    mount: dict[str, Any] = {
+        "Type": "bind" if source.startswith("/") else "volume",
+        "Source": source,
+        "Target": target,
+        "ReadOnly": "ro" in options,
+    }
+    shared = [option for option in options if option.lstrip("r") in ("private", "shared", "slave")]
+    if shared and mount["Type"] == "bind":
+        mount["BindOptions"] = {"Propagation": shared[0]}
+    if "nocopy" in options:
+        mount["VolumeOptions"] = {"NoCopy": True}
+    return mount

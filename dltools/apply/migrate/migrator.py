@@ -1,0 +1,148 @@
+"""Migrations that plans order, and those that earlier runs have left half-way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from dltools.apply.migrate.configuration import (
+    creation_body,
+    grace_seconds,
+    origin,
+    stop_signal,
+)
+from dltools.apply.migrate.mover import Mover, WaitError, rolled_back
+from dltools.apply.migrate.record import Migration, Step
+from dltools.apply.migrate.refusals import checkpoint_path, refusal
+from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.errors import UnavailableError
+from dltools.notation.times import format_time
+from dltools.plan.records import Action, Result, Status
+
+OnResult = Callable[[Result], None]
+
+
+class Migrator:
+    """Moves jobs between the hosts of one run."""
+
+    def __init__(self, mover: Mover, *, force: bool = False, dry_run: bool = False) -> None:
+        """With `force` jobs without checkpoints are moved, too."""
+        self._mover = mover
+        self._force = force
+        self._dry_run = dry_run
+
+    def migrate(
+        self, action: Action, container: Container, found: Result, original: Mapping[str, Any]
+    ) -> Result:
+        """Move a container for an action. `found` names both; `original` are the engine's fields
+        that dl-apply has changed, as they were before."""
+        target = self._mover.engines.get(action.to or "")
+        if target is None:
+            return replace(found, error=f"host {action.to} is not among those that --host names")
+        if action.to == action.host:
+            return replace(found, status=Status.UNCHANGED, after={"host": action.host})
+        found = replace(found, before={"host": action.host}, after={"host": action.host})
+        if reason := refusal(container, target, force=self._force):
+            return replace(found, error=reason)
+        if self._dry_run:
+            return replace(found, status=Status.PLANNED, after={"host": action.to})
+        migration = Migration(
+            action_id=action.id,
+            source=action.host,
+            target=action.to or "",
+            container_id=container.id,
+            container_name=container.name,
+            body=creation_body(container, original, _image(container, target)),
+            restart_policy=container.host_config.get("RestartPolicy") or {"Name": "no"},
+            origin=origin(container),
+            checkpoint=checkpoint_path(container) if not self._force else "",
+            grace_s=grace_seconds(container),
+            stop_signal=stop_signal(container),
+            since=format_time(datetime.now(UTC)),
+        )
+        self._mover.files.write(migration)
+        return self._carry_out(migration)
+
+    def go_on(self, on_result: OnResult) -> list[Result]:
+        """Finish what earlier runs have begun, or roll it back where the old container has not been
+        touched; forget what is over."""
+        results = []
+        for migration in self._mover.files.all():
+            if migration.is_open:
+                if migration.step is Step.CREATE:
+                    migration = rolled_back(migration, "an earlier dl-apply was ended")
+                results.append(self._carry_out(migration))
+                on_result(results[-1])
+            elif self._is_over(migration):
+                self._mover.files.remove(migration)
+        return results
+
+    def undo(self, on_result: OnResult) -> list[Result]:
+        """Roll back what can be rolled back, and say what cannot."""
+        results = []
+        for migration in self._mover.files.all():
+            result = self._undone(migration)
+            results.append(result)
+            on_result(result)
+        return results
+
+    def _undone(self, migration: Migration) -> Result:
+        found = _result(migration, Status.SKIPPED)
+        if migration.step in (Step.DONE, Step.REMOVE):
+            reason = (
+                f"it has been moved from {migration.source} to {migration.target}, and its old "
+                "container is removed: only a plan that moves it can move it back"
+            )
+            return replace(found, error=reason)
+        if self._dry_run:
+            return replace(found, status=Status.PLANNED, after={"host": migration.source})
+        if migration.step in (Step.CREATE, Step.STOP, Step.START):
+            migration = rolled_back(migration, "undone")
+            self._mover.files.write(migration)
+        result = self._carry_out(migration)
+        if result.error and result.error.endswith(": undone"):
+            return replace(result, status=Status.APPLIED, error=None)
+        return result
+
+    def _carry_out(self, migration: Migration) -> Result:
+        try:
+            migration = self._mover.carry_out(migration)
+        except (WaitError, UnavailableError) as error:
+            (left,) = [one for one in self._mover.files.all()
+                       if one.container_id == migration.container_id]  # fmt: skip
+            reason = f"{error}; {left.whereabouts}; the next run of dl-apply goes on"
+            return replace(_result(left, Status.FAILED), error=reason)
+        if migration.step is Step.DONE:
+            after = {"host": migration.target, "container": migration.new_id}
+            return replace(_result(migration, Status.APPLIED), after=after)
+        self._mover.files.remove(migration)
+        reason = f"not moved, it goes on on {migration.source}: {migration.why}"
+        return replace(_result(migration, Status.FAILED), error=reason)
+
+    def _is_over(self, migration: Migration) -> bool:
+        """Tell whether the new container of a finished move is gone."""
+        engine: Engine | None = self._mover.engines.get(migration.target)
+        if engine is None:
+            return False
+        try:
+            engine.inspect(migration.new_id)
+        except GoneError:
+            return True
+        except (RefusedError, UnavailableError):
+            return False
+        return False
+
+
+def _image(container: Container, target: Engine) -> str:
+    """Return the name of a container's image if it stands for the same one on the target, else the
+    image's id."""
+    own = str(container.raw.get("Image") or "")
+    return container.image if target.image_id(container.image) == own else own
+
+
+def _result(migration: Migration, status: Status) -> Result:
+    host = {"host": migration.source}
+    return Result(migration.action_id, status, migration.container_id, migration.container_name,
+                  before=host, after=host)  # fmt: skip

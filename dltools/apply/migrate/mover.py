@@ -1,0 +1,242 @@
+"""Carrying a migration from step to step, forward or back.
+
+The job runs on one host at most, at any time. The new container starts only when the engine of the
+source has said that the old one does not run, and the old one starts again only when the new one is
+gone or has never been started. Each step is on record before it is taken, and may be taken again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from dltools.apply.migrate.record import Migration, MigrationFiles, Step
+from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.engine.tar_header import first_header
+from dltools.errors import DataError, DltoolsError
+from dltools.labels import ORIGIN
+
+NO_RESTART = {"Name": "no", "MaximumRetryCount": 0}
+"""The restart policy of a container that has been stopped: its engine must not start it again."""
+
+_SETTLE_S = 1.0
+"""How long a new container must run, or have ended well, to count as started."""
+
+_KILLED_S = 30.0
+"""How long to wait for a container that has been killed."""
+
+_POLL_S = 0.1
+
+
+class FailedError(Exception):
+    """A step cannot be taken, and the migration is to be rolled back; the message says why."""
+
+
+class WaitError(DltoolsError):
+    """A step cannot be taken now, and must be taken again later; the message says why."""
+
+
+@dataclass(slots=True)
+class Mover:
+    """Moves jobs between hosts: `engines` are by host."""
+
+    engines: Mapping[str, Engine]
+    files: MigrationFiles
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    _steps: Mapping[Step, Callable[[Migration], Migration]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know the function of each step."""
+        self._steps = {
+            Step.CREATE: self._create, Step.STOP: self._stop, Step.START: self._start,
+            Step.REMOVE: self._remove, Step.CLEAR: self._clear, Step.RESUME: self._resume,
+        }  # fmt: skip
+
+    def carry_out(self, migration: Migration) -> Migration:
+        """Take steps until the migration is done or undone, and return it.
+
+        Raises `WaitError` or `UnavailableError` where the next run must go on.
+        """
+        while migration.is_open:
+            try:
+                migration = self._steps[migration.step](migration)
+            except FailedError as error:
+                migration = rolled_back(migration, str(error))
+            except RefusedError as error:
+                if migration.step in (Step.REMOVE, Step.CLEAR, Step.RESUME):
+                    raise WaitError(str(error)) from error
+                migration = rolled_back(migration, str(error))
+            self.files.write(migration)
+        return migration
+
+    def _create(self, migration: Migration) -> Migration:
+        """Create the new container, which must see the job's checkpoint."""
+        source, target = self._source(migration), self._target(migration)
+        try:
+            if source.inspect(migration.container_id).state != "running":
+                raise FailedError("the container has stopped since the plan was made")
+        except GoneError as error:
+            raise FailedError("the container no longer exists") from error
+        new = self._new_container(migration)
+        try:
+            new_id = new.id if new else target.create(migration.container_name, migration.body)
+        except (GoneError, RefusedError) as error:
+            raise FailedError(f"{migration.target} cannot create it: {error}") from error
+        self._expect_checkpoint(replace(migration, new_id=new_id))
+        return replace(migration, new_id=new_id, step=Step.STOP)
+
+    def _stop(self, migration: Migration) -> Migration:
+        """Stop the old container."""
+        source = self._source(migration)
+        try:
+            self._end(source, migration.container_id, migration)
+        except GoneError as error:
+            raise FailedError("the container was removed while it was to be stopped") from error
+        self._compare_checkpoints(migration)
+        return replace(migration, step=Step.START)
+
+    def _start(self, migration: Migration) -> Migration:
+        """Start the new container, and see it run."""
+        target = self._target(migration)
+        try:
+            if not _has_run(target.inspect(migration.new_id)):
+                target.start(migration.new_id)
+            until = self.clock() + _SETTLE_S
+            while True:
+                found = target.inspect(migration.new_id)
+                if not _is_well(found):
+                    raise FailedError(f"it does not run on {migration.target}: {_ending(found)}")
+                if self.clock() >= until or found.state == "exited":
+                    return replace(migration, step=Step.REMOVE)
+                self.sleep(_POLL_S)
+        except GoneError as error:
+            raise FailedError(f"{migration.target} cannot start it: {error}") from error
+
+    def _remove(self, migration: Migration) -> Migration:
+        """Remove the old container."""
+        with suppress(GoneError):
+            self._source(migration).remove(migration.container_id)
+        return replace(migration, step=Step.DONE)
+
+    def _clear(self, migration: Migration) -> Migration:
+        """Remove the new container, which may run only if its start had been begun."""
+        target = self._target(migration)
+        new = self._new_container(migration)
+        if new is not None:
+            with suppress(GoneError):
+                self._end(target, new.id, migration)
+                target.remove(new.id)
+        was_started = migration.failed_at is Step.START
+        return replace(migration, step=Step.RESUME if was_started else Step.UNDONE)
+
+    def _resume(self, migration: Migration) -> Migration:
+        """Start the old container again, as it was."""
+        source = self._source(migration)
+        try:
+            source.update(migration.container_id, {"RestartPolicy": migration.restart_policy})
+            source.start(migration.container_id)
+        except GoneError:
+            why = f"{migration.why}; somebody has removed its old container"
+            migration = replace(migration, why=why)
+        was_started = migration.failed_at is Step.START
+        return replace(migration, step=Step.UNDONE if was_started else Step.CLEAR)
+
+    def _end(self, engine: Engine, id_: str, migration: Migration) -> None:
+        """Stop a container as `docker stop` does, and return when it does not run; its engine will
+        not start it again."""
+        engine.update(id_, {"RestartPolicy": NO_RESTART})
+        if not _has_processes(engine.inspect(id_)):
+            return
+        for signal, patience_s in ((migration.stop_signal, migration.grace_s),
+                                   ("SIGKILL", _KILLED_S)):  # fmt: skip
+            with suppress(RefusedError):  # it has just ended
+                engine.signal(id_, signal)
+            until = self.clock() + patience_s
+            while self.clock() < until:
+                if not _has_processes(engine.inspect(id_)):
+                    return
+                self.sleep(_POLL_S)
+        raise WaitError(f"{migration.container_name} does not stop on {engine.host}")
+
+    def _new_container(self, migration: Migration) -> Container | None:
+        """Return the new container, None if there is none; one of its name that is not the job's is
+        none."""
+        with suppress(GoneError):
+            found = self._target(migration).inspect(migration.new_id or migration.container_name)
+            if found.id == migration.new_id or found.labels.get(ORIGIN) == migration.origin:
+                return found
+        return None
+
+    def _expect_checkpoint(self, migration: Migration) -> None:
+        if not migration.checkpoint:
+            return
+        for engine, id_ in ((self._source(migration), migration.container_id),
+                            (self._target(migration), migration.new_id)):  # fmt: skip
+            try:
+                first_header(engine.archive(id_, migration.checkpoint))
+            except (GoneError, DataError) as error:
+                raise FailedError(
+                    f"there is no checkpoint {migration.checkpoint} on {engine.host}"
+                ) from error
+
+    def _compare_checkpoints(self, migration: Migration) -> None:
+        """Refuse to go on where the target sees another checkpoint than the source."""
+        if not migration.checkpoint:
+            return
+        try:
+            old = first_header(
+                self._source(migration).archive(migration.container_id, migration.checkpoint)
+            )
+            new = first_header(
+                self._target(migration).archive(migration.new_id, migration.checkpoint)
+            )
+        except (GoneError, DataError) as error:
+            raise FailedError(f"the checkpoint {migration.checkpoint} is gone") from error
+        if old != new:
+            raise FailedError(
+                f"{migration.target} has another checkpoint than {migration.source}: they do not "
+                "share the volume"
+            )
+
+    def _source(self, migration: Migration) -> Engine:
+        return self._engine(migration.source)
+
+    def _target(self, migration: Migration) -> Engine:
+        return self._engine(migration.target)
+
+    def _engine(self, host: str) -> Engine:
+        try:
+            return self.engines[host]
+        except KeyError:
+            raise WaitError(f"host {host} is not among the hosts of this run") from None
+
+
+def rolled_back(migration: Migration, why: str) -> Migration:
+    """Return a migration that goes back from the step at which it is."""
+    first = {Step.CREATE: Step.CLEAR, Step.STOP: Step.RESUME, Step.START: Step.CLEAR}
+    return replace(migration, step=first[migration.step], failed_at=migration.step, why=why)
+
+
+def _has_processes(container: Container) -> bool:
+    return container.state not in ("created", "exited", "dead")
+
+
+def _has_run(container: Container) -> bool:
+    """Tell whether a container runs, or has run to a good end; one that has failed has not."""
+    return container.state != "created" and _is_well(container)
+
+
+def _is_well(container: Container) -> bool:
+    if container.state == "exited":
+        return not container.raw["State"].get("ExitCode")
+    return container.state == "running"
+
+
+def _ending(container: Container) -> str:
+    state = container.raw["State"]
+    code = f" with status {state['ExitCode']}" if state.get("ExitCode") else ""
+    error = f", {state['Error']}" if state.get("Error") else ""
+    return f"{container.state}{code}{error}"

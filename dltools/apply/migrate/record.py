@@ -1,0 +1,118 @@
+"""Migrations that were begun: a file for each, which says what is being done.
+
+A file is written before each step. Whatever ends a run of dl-apply, the next one knows where the
+job may run, and goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from dltools.errors import DataError, OutputError
+from dltools.files import atomic_file
+
+VERSION = 1
+
+
+class Step(StrEnum):
+    """What is being done; the comment says where the job may run meanwhile."""
+
+    CREATE = "create"  # the new container: on the source
+    STOP = "stop"  # the old container: on the source
+    START = "start"  # the new container: on the target
+    REMOVE = "remove"  # the old container: on the target
+    DONE = "done"  # on the target
+    CLEAR = "clear"  # remove the new container: where `failed_at` says
+    RESUME = "resume"  # start the old container: on the source
+    UNDONE = "undone"  # on the source
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One job on its way. `source` and `target` are hosts, `new_id` the container on the target, ""
+    before there is one.
+
+    `body` is what the engine creates the new container from, `restart_policy` that of the old one.
+    `checkpoint` is the path of the job's checkpoint, "" if it is not looked at; `grace_s` how long
+    the job may take to stop. `failed_at` is the step that failed, where the move is rolled back,
+    and `why` the reason.
+    """
+
+    action_id: int
+    source: str
+    target: str
+    container_id: str
+    container_name: str
+    body: Mapping[str, Any]
+    restart_policy: Mapping[str, Any]
+    origin: str
+    checkpoint: str = ""
+    grace_s: float = 10.0
+    stop_signal: str = "SIGTERM"
+    step: Step = Step.CREATE
+    new_id: str = ""
+    failed_at: Step | None = None
+    why: str = ""
+    since: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is left to be done."""
+        return self.step not in (Step.DONE, Step.UNDONE)
+
+    @property
+    def whereabouts(self) -> str:
+        """Where the job is, in words."""
+        if self.step is Step.START or (self.step is Step.CLEAR and self.failed_at is Step.START):
+            return f"it is stopped on {self.source}, and may run on {self.target}"
+        if self.step is Step.STOP:
+            return f"it may be stopped on {self.source}"
+        if self.step is Step.RESUME:
+            return f"it is stopped on {self.source}"
+        return f"it runs on {self.target if self.step is Step.REMOVE else self.source}"
+
+
+class MigrationFiles:
+    """The files of migrations, all in one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        """The directory is created with the first file."""
+        self._directory = directory
+
+    def write(self, migration: Migration) -> None:
+        """Write down what is to be done now. Raises `OutputError`."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
+        with atomic_file(self._path(migration)) as file:
+            file.write(json.dumps({"v": VERSION, **asdict(migration)}).encode())
+
+    def all(self) -> list[Migration]:
+        """Return the migrations on record, by name. Raises `DataError`."""
+        found = [_load(path) for path in sorted(self._directory.glob("*.json"))]
+        return sorted(found, key=lambda one: (one.container_name, one.container_id))
+
+    def remove(self, migration: Migration) -> None:
+        """Forget a migration of which nothing is left."""
+        self._path(migration).unlink(missing_ok=True)
+
+    def _path(self, migration: Migration) -> Path:
+        return self._directory / f"{migration.container_id}.json"
+
+
+def _load(path: Path) -> Migration:
+    try:
+        data: Any = json.loads(path.read_bytes())
+        if data.pop("v") != VERSION:
+            raise ValueError("it has another version")
+        data["step"] = Step(data["step"])
+        data["failed_at"] = data["failed_at"] and Step(data["failed_at"])
+        return Migration(**data)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataError(f"{path}: damaged record of a migration: {error}") from error

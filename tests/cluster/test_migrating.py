@@ -1,0 +1,217 @@
+"""Real jobs moved between real hosts: one place for each, whatever goes wrong."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.cluster_nodes import NODES, Node
+from helpers.containers import eventually
+from helpers.tools import Tools, environment, records
+
+from dltools.apply.migrate.record import Step
+from dltools.notation.times import format_time
+from dltools.plan.records import Action, Op, Plan
+from dltools.plan.writing import dump_plan
+
+Trace = Callable[[], list[int]]
+
+KILLED = """
+import os, signal, sys
+from dltools.apply.migrate.record import MigrationFiles, Step
+write = MigrationFiles.write
+def killed(self, migration):
+    if migration.step is Step({step!r}) and {before}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    write(self, migration)
+    if migration.step is Step({step!r}):
+        os.kill(os.getpid(), signal.SIGKILL)
+MigrationFiles.write = killed
+sys.argv = ["dl-apply", *sys.argv[1:]]
+from dltools.cli.apply import main
+main()
+"""
+"""dl-apply, which is killed just before or after it notes that it begins a step."""
+
+
+def order(node: Node, to: Node, name: str = "job", **changes: Any) -> bytes:
+    values = {"id": 1, "op": Op.MIGRATE, "host": node.name, "container_name": name,
+              "container_id": node.get(name, "{{.Id}}"), "set": {}, "expect": {},
+              "reason": "test", "to": to.name}  # fmt: skip
+    at = format_time(datetime.now(UTC))
+    return dump_plan(Plan("test", at, {}, {}, None, (Action(**(values | changes)),))).encode()
+
+
+def hosts(nodes: list[Node]) -> list[str]:
+    return [f"--host={node.url}" for node in nodes]
+
+
+def moved(tool: Tools, nodes: list[Node], plan: bytes, *options: str) -> list[dict[str, Any]]:
+    done = tool("dl-apply", *hosts(nodes), *options, input=plan)
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    return records(done.stdout)
+
+
+def goes_on(trace: Trace) -> None:
+    """The job trains, and no epoch was ever trained by two."""
+    seen = len(trace())
+    eventually(trace, lambda found: len(found) > seen + 2)
+    found = trace()
+    assert found == sorted(set(found)), found
+
+
+def test_a_job_moves_with_its_configuration_and_goes_on(
+    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace
+) -> None:
+    a, b, _ = nodes
+    a.train("job", str(tmp_path / "ckpt"), "--cpus=0.4", "--memory=64m", "--restart=always",
+            "--env=SEED=3", "--label=team=x", "--stop-timeout=5")  # fmt: skip
+    eventually(trace, lambda found: len(found) > 2)
+    (result,) = moved(tool, nodes, order(a, b))
+    before = len(trace())
+    assert (result["status"], result["error"]) == ("applied", None)
+    assert result["after"]["host"] == "node2"
+    assert a.names() == []
+    shown = (
+        "{{.HostConfig.NanoCpus}} {{.HostConfig.Memory}} {{.HostConfig.RestartPolicy.Name}} "
+        '{{.Config.StopTimeout}} {{index .Config.Labels "team"}} {{.Config.Env}}'
+    )
+    assert b.get("job", shown).startswith("400000000 67108864 always 5 x [SEED=3")
+    assert before > 2
+    goes_on(trace)
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("step", [Step.CREATE, Step.STOP, Step.START, Step.REMOVE, Step.DONE])
+def test_the_next_run_goes_on_after_kill_9_at_each_step(
+    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace, step: Step, before: bool
+) -> None:
+    a, b, _ = nodes
+    a.train("job", str(tmp_path / "ckpt"), "--restart=always")
+    eventually(trace)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED.format(step=step.value, before=before), *hosts(nodes)],
+        input=order(a, b), capture_output=True, env=environment(), timeout=120,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL
+    moved(tool, nodes, dump_plan(Plan("test", "", {}, {}, None, ())).encode())
+    assert sorted([*a.names(), *b.names()]) == ["job"]
+    home = a if a.names() else b
+    assert home is (a if step is Step.CREATE or (step is Step.STOP and before) else b)
+    assert home.get("job", "{{.State.Running}} {{.HostConfig.RestartPolicy.Name}}") == "true always"
+    goes_on(trace)
+
+
+def refused(result: dict[str, Any]) -> str:
+    assert result["status"] in ("skipped", "failed"), result
+    return str(result["error"])
+
+
+def test_what_cannot_be_moved_is_left_alone(tool: Tools, nodes: list[Node], tmp_path: Path) -> None:
+    a, b, _ = nodes
+    folder = str(tmp_path)
+    a.train("protected", folder, "--label=dltools.protect=1")
+    a("run", "-d", "--name=unlabelled", "--entrypoint=/bin/sleep", "dltools-test-busybox", "999")
+    a.train("own", "/ckpt-of-node1", label="/elsewhere/model")
+    a.train("brief", folder, "--rm")
+    a("volume", "create", "data")
+    a.train("volume", "data")
+    a("tag", "dltools-test-busybox", "only-here")
+    a("commit", "-c", "LABEL x=1", "unlabelled", "only-here")
+    a("run", "-d", "--name=image", "-v", f"{folder}:/ckpt", "--entrypoint=/bin/sleep",
+      "--label=dltools.checkpoint=/ckpt/model", "only-here", "999")  # fmt: skip
+    why = {name: refused(moved(tool, nodes, order(a, b, name))[0])
+           for name in ("protected", "unlabelled", "own", "brief", "volume", "image")}  # fmt: skip
+    assert why["protected"] == "protected by its label dltools.protect"
+    assert why["unlabelled"].startswith("it has no label dltools.checkpoint, and would begin anew")
+    assert why["own"].startswith("its checkpoint /elsewhere/model is not on a volume")
+    assert why["brief"].startswith("it was started with --rm")
+    assert why["volume"] == "its volume data is missing on node2"
+    assert why["image"].endswith("is absent on node2")
+    assert b.names() == []
+    assert len(a("ps", "-q").split()) == 6
+
+
+def test_volumes_that_hosts_do_not_share_are_noticed(tool: Tools, nodes: list[Node]) -> None:
+    a, b, _ = nodes
+    for node in (a, b):
+        node("volume", "create", "data")
+    a.train("job", "data")
+    eventually(lambda: a("exec", "job", "cat", "/ckpt/model", check=False))
+    error = refused(moved(tool, nodes, order(a, b))[0])
+    assert error == ("not moved, it goes on on node1: there is no checkpoint /ckpt/model on node2")
+    b("run", "--rm", "-v", "data:/ckpt", "--entrypoint=/bin/sh", "dltools-test-busybox", "-c",
+      "echo another > /ckpt/model")  # fmt: skip
+    error = refused(moved(tool, nodes, order(a, b))[0])
+    assert "node2 has another checkpoint than node1" in error
+    assert (a.names("--filter=status=running"), b.names()) == (["job"], [])
+
+
+def test_a_name_that_is_taken_and_a_start_that_fails_are_rolled_back(
+    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace
+) -> None:
+    a, b, _ = nodes
+    a.train("job", str(tmp_path / "ckpt"), "--cpuset-cpus=0")
+    eventually(trace)
+    other = b("create", "--name=job", "dltools-test-busybox", "sh")
+    assert "is already in use" in refused(moved(tool, nodes, order(a, b))[0])
+    assert b.get("job", "{{.Id}}") == other
+    b("rm", "job")
+    a("rm", "-f", "job")
+    a("run", "-d", "--name=job", "--label=dltools.checkpoint=/ckpt/model",
+      "-v", f"{tmp_path}/ckpt:/ckpt", "-v", "/run/dlc-only-node1:/only", "--entrypoint=/bin/sleep",
+      "dltools-test-busybox", "999")  # fmt: skip
+    Path("/run/dlc-only-node1").rmdir()
+    error = refused(moved(tool, nodes, order(a, b))[0])
+    assert "/run/dlc-only-node1" in error
+    assert (a.names("--filter=status=running"), b.names()) == (["job"], [])
+
+
+def test_a_target_that_loses_power_gets_the_job_when_it_is_back(
+    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace
+) -> None:
+    a, b, _ = nodes
+    a.train("job", str(tmp_path / "ckpt"))
+    eventually(trace)
+    code = KILLED.format(step=Step.START.value, before=False).replace(
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        f"import subprocess; subprocess.run([{str(NODES)!r}, 'down', "
+        "'node2'], check=True)", 2,
+    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code, *hosts(nodes), "--patience=0"],
+                          input=order(a, b), capture_output=True, env=environment(),
+                          timeout=120)  # fmt: skip
+    (result,) = records(done.stdout)
+    assert result["status"] == "failed"
+    assert "it is stopped on node1, and may run on node2; the next run" in result["error"]
+    b.up()
+    (result,) = moved(tool, nodes, dump_plan(Plan("test", "", {}, {}, None, ())).encode())
+    assert result["status"] == "applied", result
+    assert (a.names(), b.names("--filter=status=running")) == ([], ["job"])
+    goes_on(trace)
+
+
+def test_undo_rolls_back_what_was_begun_and_says_what_it_cannot(
+    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace
+) -> None:
+    a, b, _ = nodes
+    a.train("job", str(tmp_path / "ckpt"), "--restart=always")
+    eventually(trace)
+    code = KILLED.format(step=Step.START.value, before=False)
+    subprocess.run([sys.executable, "-c", code, *hosts(nodes)], input=order(a, b),
+                   capture_output=True, env=environment(), timeout=120)  # fmt: skip
+    done = tool("dl-apply", *hosts(nodes), "--undo")
+    assert [one["status"] for one in records(done.stdout)] == ["applied"]
+    assert (a.names("--filter=status=running"), b.names()) == (["job"], [])
+    moved(tool, nodes, order(a, b))
+    (result,) = records(tool("dl-apply", *hosts(nodes), "--undo").stdout)
+    assert "only a plan that moves it can move it back" in refused(result)
+    (result,) = moved(tool, nodes, order(b, a))
+    assert result["status"] == "applied", result
+    goes_on(trace)
