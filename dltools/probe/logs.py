@@ -59,7 +59,8 @@ class LogSource(ProgressSource):
         self._extractor_gap = self.gap = extractor_gap
         self._is_local = engine.is_local
         self._reader = LogReader(engine, container)
-        self._points_of = PointReader(extractor)
+        self._stamp = b""  # of the present entry
+        self._points_of = PointReader(extractor, lambda _line, _points: self._stamp)
         self._is_followed = is_followed
         self._is_read = False
         self._has_restarted = False
@@ -109,7 +110,11 @@ class LogSource(ProgressSource):
 
     def _read_all(self, since: float) -> list[TimedPoint]:
         try:
-            return self._points(self._reader.read_all(since))
+            found = self._points(self._reader.read_all(since))
+            if not self._is_followed:
+                for mark, point in self._points_of.settled():
+                    found += _timed(mark, point)
+            return found
         except GoneError:
             return []
         except RefusedError as error:
@@ -127,9 +132,9 @@ class LogSource(ProgressSource):
                 skipped = f"{len(entries) - number} of {len(entries)} lines skipped"
                 self._complain(f"{skipped}: reading them takes too long")
                 break
-            stamp, _, text = entry.partition(b" ")
-            if points := self._points_of.feed(text):
-                found += _timed(stamp, points)
+            self._stamp, _, text = entry.partition(b" ")
+            for mark, point in self._points_of.marked(text):
+                found += _timed(mark, point)
         return found
 
     def _complain(self, message: str) -> None:
@@ -137,9 +142,8 @@ class LogSource(ProgressSource):
         self.gap = "; ".join(filter(None, (self._extractor_gap, gap)))
 
 
-def _timed(stamp: bytes, points: list[Point]) -> list[TimedPoint]:
+def _timed(stamp: bytes, point: Point) -> list[TimedPoint]:
     try:
-        found = moment(stamp)
+        return [TimedPoint(moment(stamp), point)]
     except ValueError:
         return []
-    return [TimedPoint(found, point) for point in points]

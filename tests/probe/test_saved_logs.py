@@ -45,9 +45,9 @@ def test_time_elapsed_is_added_to_the_first_stamp() -> None:
     assert times(text) == ["01 10:01:30"]
 
 
-def test_the_newest_stamp_counts_for_lines_without() -> None:
+def test_lines_between_two_stamps_are_spread() -> None:
     text = "[12:00:10] epoch\nloss: 1\nloss: 2\n[12:00:30] epoch\nloss: 3\n"
-    assert times(text) == ["31 12:00:10", "31 12:00:11", "31 12:00:30"]
+    assert times(text) == ["31 12:00:10", "31 12:00:20", "31 12:00:30"]
     assert [row["gap"] is None for row in rows(text)] == [True, False, True]
 
 

@@ -1,8 +1,9 @@
-"""Finding the family of formats that a log belongs to, by trying all on its first lines."""
+"""Finding the families of formats that a log belongs to, by trying all on its first lines."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from typing import NamedTuple
 
 from dltools.probe.progress.base import Family, Point
 from dltools.probe.progress.named import Named
@@ -16,8 +17,8 @@ FAMILIES: tuple[str, ...] = (
 )  # fmt: skip
 """Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""
 
-_ENOUGH = 20
-"""Lines with points after which the families seen so far are kept."""
+MANY = 20
+"""Lines with points after which the families seen so far are kept, and no other is tried."""
 
 _WHOLE = ("mlperf", "mm", "nvidia", "jsonlines")
 """Families whose lines may hold JSON: a cut object cannot be read."""
@@ -26,57 +27,90 @@ LONGEST_TEXT = 4_096
 """Characters of a line that all other families look at: what an expression costs can grow with the
 square of it."""
 
-_LOST = 1_000
-"""Lines without a point after which all families are tried again."""
+_LOST = 200
+"""Lines without a point after which all families are tried again, and the generic reader too."""
+
+
+class Claim(NamedTuple):
+    """The points of one line, and who found them.
+
+    `rivals` is how many lines a family has that found none in this one: the generic reader's points
+    are doubtful beside such a family. `is_sure` says that the line stands for itself.
+    """
+
+    points: list[Point]
+    is_sure: bool = True
+    rivals: int = 0
+
+
+_NOTHING = Claim([])
 
 
 class Automatic:
-    """Finds the family of one log, and its points.
+    """Finds the families of one log, and its points.
 
-    Every family sees every line until `_ENOUGH` lines had points; then only the families that found
-    some go on. Well-known names (`Named`) count if no family finds a point, or only partial ones.
+    Every family sees every line until `MANY` lines had points; then only those that found some go
+    on. A family that is `partial` claims its lines, never the log. The generic reader (`Named`)
+    reads what no family claims; it retires when a family has claimed `MANY` lines, and comes back
+    when the family falls silent.
     """
 
     def __init__(self) -> None:
         """No family is known yet."""
         self._families = [_make(name) for name in FAMILIES]
         self._named = Named()
-        self._kept: list[Family | Named] = []
+        self._kept: list[Family] = []
+        self._reads_names = True
         self._votes: dict[str, int] = {}
+        self._claimed = 0  # lines claimed by families that are not partial
         self._idle = 0
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
-        if not self._kept:
-            return self._try(line)
-        text = line[:LONGEST_TEXT]
-        for extractor in self._kept:
-            if found := extractor.points(line if extractor.name in _WHOLE else text):
-                self._idle = 0
-                return found
-        self._idle += 1
-        if self._idle > _LOST:
-            self._kept, self._votes, self._idle = [], {}, 0
-        return []
+        return self.claim(line).points
 
-    def _try(self, line: str) -> list[Point]:
+    def claim(self, line: str) -> Claim:
+        """Return the points of one line, and how sure they are."""
+        found = self._of_families(line)
+        if not found and self._reads_names:
+            reading = self._named.read(line[:LONGEST_TEXT])
+            if reading.points:
+                self._vote("")
+                is_sure = reading.is_sure and not self._claimed
+                return Claim(reading.points, is_sure, self._claimed)
+        if found:
+            return Claim(found)
+        self._idle += 1
+        if self._idle > _LOST and (self._kept or not self._reads_names):
+            self._start_again()
+        return _NOTHING
+
+    def _of_families(self, line: str) -> list[Point]:
         found: list[Point] = []
         text = line[:LONGEST_TEXT]
-        for family in self._families:
-            claimed = family.points(line if family.name in _WHOLE else text)
-            if claimed and not found:
-                found = claimed
-                self._votes[family.name] = self._votes.get(family.name, 0) + 1
-        whole = any(not family.partial for family in self._families if family.name in self._votes)
-        if not found and not whole:
-            found = self._named.points(text)
-            if found:
-                self._votes[""] = self._votes.get("", 0) + 1
-        if found and sum(self._votes.values()) >= _ENOUGH:
-            self._kept = [f for f in self._families if f.partial or f.name in self._votes]
-            if not whole:
-                self._kept.append(self._named)
+        for family in self._kept or self._families:
+            points = family.points(line if family.name in _WHOLE else text)
+            if points and not found:
+                found = points
+                if not family.partial:
+                    self._claimed += 1
+                self._vote(family.name)
+                if self._kept:
+                    break
         return found
+
+    def _vote(self, name: str) -> None:
+        """Count a line with points; after many, keep the families that found some."""
+        self._idle = 0
+        self._votes[name] = self._votes.get(name, 0) + 1
+        if not self._kept and sum(self._votes.values()) >= MANY:
+            self._kept = [f for f in self._families if f.partial or f.name in self._votes]
+        if self._claimed >= MANY:
+            self._reads_names = False
+
+    def _start_again(self) -> None:
+        self._kept, self._votes, self._idle = [], {}, 0
+        self._claimed, self._reads_names = min(self._claimed, 2), True
 
 
 def _make(name: str) -> Family:

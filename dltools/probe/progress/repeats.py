@@ -1,0 +1,82 @@
+"""Points that a log shows twice: bars drawn again, programs that print each point twice, ranks."""
+
+from __future__ import annotations
+
+import math
+
+from dltools.probe.progress.base import Point
+from dltools.probe.progress.peel import Peeled
+
+_SILENT = 200
+"""Points of other ranks after which a rank that says nothing more is no longer followed."""
+
+_Place = tuple[int | None, float | None]
+
+
+class Repeats:
+    """Drops the points of one log that were there before.
+
+    A point with the step and the epoch of the one before is dropped if its line was drawn over that
+    one, or if its value is the same too.
+    """
+
+    def __init__(self) -> None:
+        """No point has come yet."""
+        self._last: dict[str, tuple[_Place, float]] = {}
+
+    def is_new(self, point: Point, *, is_redrawn: bool) -> bool:
+        """Tell whether a point was not there before, and remember it."""
+        if point.step is None:
+            return True
+        place, value = (point.step, point.epoch), point.value
+        last = self._last.get(point.metric)
+        if last is not None and last[0] == place and (is_redrawn or _same(last[1], value)):
+            return False
+        self._last[point.metric] = (place, value)
+        return True
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+class Ranks:
+    """Follows one of several ranks that print the same metric: the first that does.
+
+    A number before a colon may be a step as well: it is a rank if it comes back after another one,
+    or if the rest of the line has a step or an epoch of its own.
+    """
+
+    def __init__(self) -> None:
+        """No rank is known."""
+        self._followed: dict[str, str] = {}
+        self._others: dict[str, int] = {}
+        self._numbers: set[str] = set()
+        self._newest = ""
+        self._are_ranks = False
+
+    def follows(self, line: Peeled, point: Point) -> bool:
+        """Tell whether a point is of the rank that is followed."""
+        if not line.rank:
+            return True
+        if not line.is_certain and not self._is_rank(line.rank, point):
+            return True
+        metric = point.metric
+        followed = self._followed.setdefault(metric, line.rank)
+        if followed == line.rank:
+            self._others[metric] = 0
+            return True
+        self._others[metric] = self._others.get(metric, 0) + 1
+        if self._others[metric] > _SILENT:
+            self._followed[metric], self._others[metric] = line.rank, 0
+            return True
+        return False
+
+    def _is_rank(self, number: str, point: Point) -> bool:
+        if number != self._newest:
+            if number in self._numbers:
+                self._are_ranks = True
+            if len(self._numbers) < 4096:
+                self._numbers.add(number)
+            self._newest = number
+        return self._are_ranks or point.step is not None or point.epoch is not None

@@ -1,0 +1,56 @@
+"""Names and values in a line: `loss: 0.5`, `loss=tensor(0.5, ...)`, `epoch [3/10]`, `step:31K`.
+
+One expression finds every name beside a number, with all that programs put between: a colon, an
+equals sign, an arrow, `is`, a blank. What a name means is for others to say. The time is linear in
+the line's length.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from dltools.probe.progress.base import Regex
+
+
+class Token(NamedTuple):
+    """A name and a number beside it.
+
+    `text` is the number as printed, `total` what stands after a slash (`3/10`), `scale` a suffix of
+    thousands, `delimiter` what stands between ("" for blanks), `start` and `end` the place in the
+    line.
+    """
+
+    name: str
+    delimiter: str
+    text: str
+    total: str
+    scale: str
+    is_percent: bool
+    start: int
+    end: int
+
+
+_NUMBER = (
+    r"[-+]?(?>(?:\d{1,3}(?:,\d{3})++(?![\d])|\d++)(?:\.\d*+)?(?:[eE][-+]?\d++)?"
+    r"|\.\d++(?:[eE][-+]?\d++)?|nan|inf(?:inity)?)"
+)
+_TOKEN = Regex(
+    r"(?<![\w./@\\-])([A-Za-z_][\w./@+-]*+"  # the name, and a unit or a phase in parentheses
+    r"(?: ?[(\[][A-Za-z%@][\w%@ ./-]{0,19}[)\]])?)"
+    r"(?:['\"*`]{0,2}\s{0,20}(:=|[:=]=?>?|-+>|\u2192)\s{0,20}|\s(is|was|of)\s"
+    r"|(?<!\.)\s{1,20}(?:#|No\. ?)?)"
+    r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
+    r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
+    rf"({_NUMBER})(?:\s?(/)\s?(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
+    r"(?![\w]|:\d|/\w|\.\w|,\d|%\|)",
+    re.IGNORECASE,
+)
+
+
+def tokens(line: str) -> list[Token]:
+    """Return the names with numbers beside them, in order."""
+    return [
+        Token(m[1], m[2] or m[3] or "", m[4], m[6] or "", m[8] or "", m[7] is not None, *m.span())
+        for m in _TOKEN.finditer(line)
+    ]

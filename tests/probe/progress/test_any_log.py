@@ -1,0 +1,277 @@
+"""Logs of no family: what all logs have in common is read by one pipeline."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from dltools.probe.progress import Automatic, Point, PointReader
+
+Expected = list[tuple[str, float, int | None, float | None]]
+
+
+def read(text: str) -> list[Point]:
+    log = PointReader(Automatic())
+    return log.feed(text.encode()) + log.end()
+
+
+def found(text: str) -> Expected:
+    return [(point.metric, point.value, point.step, point.epoch) for point in read(text)]
+
+
+def values(text: str, metric: str) -> list[float]:
+    return [point.value for point in read(text) if point.metric == metric]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("recons loss: 0.02,gen_loss: 0.29", {"recons_loss": 0.02, "gen_loss": 0.29}),
+        ("grpo_loss is 0.013", {"grpo_loss": 0.013}),
+        ("train_epoch_loss=tensor(1.2, device='cuda:0')", {"train_epoch_loss": 1.2}),
+        ("actor/pg_loss:0.001 - actor/kl:0.3", {"actor_pg_loss": 0.001, "actor_kl": 0.3}),
+        ("Accuracy@1: 24%", {"accuracy_1": 24.0}),
+        ("Validation bpb: 1.17", {"val_bpb": 1.17}),
+        ("[train: loss 1.2]", {"train_loss": 1.2}),
+        ("Train Loss: 0.5 Acc: 0.9 | Val Loss: 0.4 Acc: 0.8",
+         {"train_loss": 0.5, "train_accuracy": 0.9, "val_loss": 0.4, "val_accuracy": 0.8}),
+        ("accuracy: 9812/10000 (98.12%)", {"accuracy": 0.9812}),
+        ("loss (train): 0.5 | loss (val): 0.4", {"train_loss": 0.5, "val_loss": 0.4}),
+        ("'loss': np.float32(0.25), 'lr': 0.1", {"loss": 0.25}),
+        ("loss -> 0.25", {"loss": 0.25}),
+        ("**loss**: 0.25", {"loss": 0.25}),
+        ("Mean reward: -20.5 | epsilon: 0.9", {"reward": -20.5}),
+        ("success rate: 0.25", {"success_rate": 0.25}),
+        ("pass@1: 0.25", {"pass_1": 0.25}),
+        ("INFO Epoch finished with training loss: 0.5", {"train_loss": 0.5}),
+    ],
+)  # fmt: skip
+def test_names_and_values_are_told_by_their_words(line: str, expected: dict[str, float]) -> None:
+    assert {p.metric: p.value for p in Automatic().points(line)} == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "step", "epoch"),
+    [
+        ("Epoch:[1/1](10/39695) loss:2.31 lr:0.1", 10, 1),
+        ("Epoch: [3][40/500] Loss 0.51", 40, 3),
+        ("Epoch 3/10 [40/500] - loss: 0.51", 40, 3),
+        ("Epoch 3/10, 40/500, loss: 0.51", 40, 3),
+        ("[3/10][40/500] Loss_D: 0.51", 40, 3),
+        ("Iteration 254 | reward: 0.51", 254, None),
+        ("{'loss': 0.51, 'current_steps': 10, 'total_steps': 90}", 10, None),
+        ("[Batch 1/2] loss=0.51", 1, None),
+        ("step:31K loss:0.51", 31_000, None),
+        ("step:1.5M loss:0.51", 1_500_000, None),
+        ("loss: 0.51 at global step 1,234 (batch 3)", 1234, None),
+        ("[40/500] loss: 0.51", 40, None),
+        ("iter 40 / 500 | loss 0.51", 40, None),
+        ("Episode 7: reward = 0.51", 7, None),
+        ("11/09 14:34:10 loss: 0.51", None, None),
+        ("epoch=0.25 loss=0.51", None, 0.25),
+    ],
+)
+def test_counters_have_one_grammar(line: str, step: int | None, epoch: float | None) -> None:
+    (point,) = Automatic().points(line)
+    assert (point.step, point.epoch) == (step, epoch)
+
+
+def test_a_heading_says_the_epoch_of_the_lines_below() -> None:
+    text = "".join(f"==== Epoch {n} ====\nloss: 0.{n}5\n" for n in (1, 2, 3))
+    assert found(text) == [
+        ("loss", 0.15, None, 1),
+        ("loss", 0.25, None, 2),
+        ("loss", 0.35, None, 3),
+    ]
+
+
+def test_training_and_test_are_two_series() -> None:
+    text = "".join(
+        f"train epoch: {n}, loss: {2.5 / n}\ntest epoch: {n}, loss: {3.5 / n}\n" for n in (1, 2)
+    )
+    assert values(text, "train_loss") == [2.5, 1.25]
+    assert values(text, "test_loss") == [3.5, 1.75]
+
+
+STRAY = [
+    "Config param dcn_bandwidth_latency: 50ms",
+    'time=2026-01-31T12:00:00Z level=info train_loss=1 msg="ready"',
+    "GET /health took 12ms",
+]
+
+
+@pytest.mark.parametrize("stray", STRAY)
+def test_a_stray_line_does_not_switch_the_generic_reader_off(stray: str) -> None:
+    lines = [f"INFO custom step {n}: dpo loss {2.5 - n / 1000}" for n in range(500)]
+    text = "\n".join([stray, *lines[:250], stray, *lines[250:]])
+    assert len(values(text, "dpo_loss")) == 500
+
+
+def test_the_generic_reader_comes_back_when_a_family_falls_silent() -> None:
+    first = [f"Train Epoch: 1 [{n}/60000 (17%)]\tLoss: 0.5{n}" for n in range(30)]
+    second = [f"phase two, update {n} => gan loss: 0.3{n}" for n in range(500)]
+    assert len(values("\n".join(first + second), "gan_loss")) >= 290
+
+
+NOISE = [
+    "average_loss: 51200",
+    "val_loss = 0",
+    "ERROR 08-01 10:00:00 engine.py:12 failed",
+    "case 3: expected=14 extracted=14",
+    "input_ids: 101",
+    "percentage: 12.5",
+    "placement: 3",
+    "    loss = 0.0  # sum over batches",
+    "parser.add_argument('--loss', default=0.5)",
+    "loss_weight: 0.5, reward_scale: 2.0",
+    "target_accuracy: 0.75",
+    "self.best_val_loss = 1000.5",
+]
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_a_line_of_settings_or_code_gives_no_point(noise: str) -> None:
+    lines = [f"it {n} - loss {3.5 - n / 100}" for n in range(40)]
+    assert {p.metric for p in read("\n".join([noise, *lines]))} == {"loss"}
+    assert len(read("\n".join([noise, *lines]))) == 40
+
+
+def test_a_doubtful_series_waits_for_its_second_line() -> None:
+    log = PointReader(Automatic())
+    assert log.feed(b"loss: 0.75\n") == []
+    assert [p.value for p in log.feed(b"loss: 0.5\n")] == [0.75, 0.5]
+    assert [p.value for p in log.feed(b"loss: 0.25\n")] == [0.25]
+
+
+def test_a_single_result_counts_at_the_end() -> None:
+    assert found("Final test accuracy: 0.91\n") == [("test_accuracy", 0.91, None, None)]
+
+
+def test_an_equal_step_is_a_new_point_if_nothing_was_redrawn() -> None:
+    lines = [f"step 10 epoch 0.01 loss: {n}.5" for n in range(5)]
+    assert len(read("\n".join(lines))) == 5
+    assert len(read("\n".join(lines[:1] * 5))) == 1
+    assert len(read("\r".join(lines))) == 1
+
+
+def test_a_point_that_is_printed_twice_counts_once() -> None:
+    lines = [
+        line
+        for n in range(9)
+        for line in (f"2026-01-31 12:00:0{n} INFO step {n} loss: {n}.5", f"step {n} loss: {n}.5")
+    ]
+    assert found("\n".join(lines)) == [("loss", n + 0.5, n, None) for n in range(9)]
+
+
+def test_a_run_that_is_appended_has_its_own_points() -> None:
+    run = [f"step {n} loss: {9 - n}.5" for n in range(9)]
+    assert len(read("\n".join(run + run))) == 18
+
+
+PREFIXES = {
+    "Docker's json-file": '{"log":"LINE\\n","stream":"stdout","time":"2026-01-31T12:00:00.5Z"}',
+    "CRI": "2026-01-31T12:00:0N.123456789Z stdout F LINE",
+    "docker logs -t": "2026-01-31T12:00:0N.123456789Z LINE",
+    "journald": "Jan 31 12:00:0N gpu-7 train.sh[1234]: LINE",
+    "journald, short-iso": "2026-01-31T12:00:0N+0000 gpu-7 train[12]: LINE",
+    "journald, JSON": '{"__REALTIME_TIMESTAMP": "176986080N000000", "MESSAGE": "LINE"}',
+    "kubectl": "[pod/job-x7/main] LINE",
+    "compose": "trainer-1  | LINE",
+    "Slurm": "0: LINE",
+    "torchrun": "[rank0]: LINE",
+    "torchrun, tee": "[default0]:LINE",
+    "mpirun": "[1,0]<stdout>:LINE",
+    "Ray": "(RayTrainWorker pid=731, ip=10.0.0.7) LINE",
+    "two of them": "2026-01-31T12:00:0NZ stdout F [rank0]: LINE",
+}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize(
+    "line", ["iter {n}: loss {n}.25, time 20.5ms", "custom step {n} | loss {n}.25"]
+)
+def test_a_prefix_is_peeled(prefix: str, line: str) -> None:
+    text = "\n".join(
+        PREFIXES[prefix].replace("N", str(n)).replace("LI" + str(n) + "E", line.format(n=n))
+        for n in range(9)
+    )
+    assert found(text) == [("loss", n + 0.25, n, None) for n in range(9)]
+
+
+def test_a_bar_in_docker_s_file_is_redrawn() -> None:
+    bars = "".join(f"\r10%|#  | {n}/9 [00:01<00:02, 1.1it/s, loss=0.{n}5]" for n in (1, 1, 2))
+    record = {"log": bars, "stream": "stderr", "time": "2026-01-31T12:00:00.5Z"}
+    assert [p.step for p in read(json.dumps(record))] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "prefix", ["{rank}: ", "[rank{rank}]: ", "(Worker pid={rank}) ", "[1,{rank}]<stdout>:"]
+)
+def test_one_of_five_ranks_is_followed(prefix: str) -> None:
+    lines = [
+        prefix.format(rank=rank) + f"step {n} loss: {n}.{rank}5"
+        for n in range(30)
+        for rank in (3, 0, 1, 2, 4)
+    ]
+    assert values("\n".join(lines), "loss") == [n + 0.35 for n in range(30)]
+
+
+def test_a_number_before_a_colon_may_be_the_step() -> None:
+    lines = [f"{n}: loss {n}.5" for n in range(30)]
+    assert len(read("\n".join(lines))) == 30
+
+
+def test_another_rank_is_followed_when_the_first_one_falls_silent() -> None:
+    lines = [f"[rank0]: step {n} loss: 0.{n}1" for n in range(5)]
+    lines += [f"[rank1]: step {n} loss: 0.{n}2" for n in range(1000)]
+    assert len(read("\n".join(lines))) > 700
+
+
+HOSTILE = [
+    "loss: " + "[(" * 8000, "loss " * 3000, "a/" * 8000, "loss=tensor(" * 1300,
+    "epoch [" + " " * 16000, "[" + "1/" * 8000, "epoch 1" + ",[" * 8000,
+    "train " * 2500 + "loss: 1",
+    "val loss: 1 " * 1300, '{"log":' * 2000, "(" + "pid=" * 4000, "a-1" * 5000, "0: " * 5000,
+    "2026-01-31 " * 1400, "1,111" * 3000 + " loss 1", "loss " + "\t" * 16000,
+    "-" * 16000 + "loss 1",
+    "loss: 0.5 " + "x " * 8000, " " * 16000 + "loss: 1", "loss" + "'" * 16000 + ": 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", HOSTILE, ids=lambda line: line[:12])
+def test_no_line_takes_long(line: str) -> None:
+    reader = PointReader(Automatic())
+    reader.feed(b"warm loss: 1\n")
+    begun = time.process_time()
+    reader.feed(line.encode() + b"\n")
+    assert time.process_time() - begun < 1.0
+
+
+def test_a_bar_that_is_not_drawn_for_each_dict_says_no_step() -> None:
+    text = (
+        "\r  1%|          | 10/1635 [00:12<33:20,  1.23s/it]\n"
+        "{'loss': 1.5, 'learning_rate': 9e-05, 'epoch': 0.01}\n"
+        "{'loss': 1.25, 'learning_rate': 9e-05, 'epoch': 0.01}\n"
+        "{'loss': 1.25, 'learning_rate': 9e-05, 'epoch': 0.01}\n"
+        "{'loss': 1.0, 'learning_rate': 9e-05, 'epoch': 0.01, 'step': 30}\n"
+    )
+    assert found(text) == [
+        ("loss", 1.5, 10, 0.01), ("loss", 1.25, None, 0.01), ("loss", 1.0, 30, 0.01),
+    ]  # fmt: skip
+
+
+def test_a_header_of_yolo_may_lack_the_memory() -> None:
+    text = (
+        "      Epoch   box_loss   cls_loss   dfl_loss  Instances       Size\n"
+        "       1/10      1.721      3.791      5.175         30        640: 100%|#"
+        "| 9/9 [00:24<00:00, 2.7s/it]\n"
+    )
+    assert found(text)[0] == ("box_loss", 1.721, 9, 1)
+
+
+def test_the_metadata_of_a_mark_may_name_the_metric() -> None:
+    mark = ':::MLLOG {{"key": "eval_accuracy", "value": {}, "metadata": {{"metric": "{}", {}}}}}'
+    text = "\n".join(mark.format(value, "FID", f'"step_num": {value}') for value in (512, 1024))
+    assert found(text) == [("eval_fid", 512.0, 512, None), ("eval_fid", 1024.0, 1024, None)]
