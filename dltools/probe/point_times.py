@@ -80,6 +80,11 @@ class PointTimes:
             self._wait(found)
         return found
 
+    def pause(self) -> None:
+        """Settle what waits in a log without any stamp: its rows may come out while it is read."""
+        if not self._has_stamps:
+            self._give_up()
+
     def end(self) -> None:
         """Settle what waits: no stamp comes any more."""
         self._give_up()

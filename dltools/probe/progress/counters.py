@@ -33,12 +33,16 @@ _RATIO = Regex(
     r"(?:(?<=[\s\[(|])|^)(\d++)\s{0,3}/\s{0,3}(?:\d++|\?|Unknown)(?=[\s\])|,:;]|$)"
     r"(?!\s\d\d:\d\d)(?!\s{0,3}(?:MB|GB|MiB|GiB|W\b|KB))"
 )
+_FIRST = Regex(r"\s{0,9}(?:\[(\d{1,12})\]|(\d{1,12}))(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)")
+_JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,12})\s{0,9}[\])][\s:,-]{0,4}$")
+_OPENS = Regex(r"\s{0,4}\[\s{0,9}\d")
+_PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
 _SPAN = 200
 """Characters after an epoch in which its step may stand."""
 
 
-def count(line: str, found: Sequence[Token]) -> Count:
-    """Return where a line stands; `found` are its tokens."""
+def count(line: str, found: Sequence[Token], metrics: int = 0) -> Count:
+    """Return where a line stands; `found` are its tokens, `metrics` is where its metrics begin."""
     step, rank, epoch, epoch_end = None, 99, None, -1
     for token in found:
         what = sort(token.name)
@@ -49,13 +53,22 @@ def count(line: str, found: Sequence[Token]) -> Count:
             value = _whole(token)
             if value is not None:
                 step, rank = value, order
+        elif epoch is None and token.end < metrics and _is_timm(line, token):
+            epoch, epoch_end = _epoch(token.text), token.end
     if step is None:
-        step, other = _bare(line, found, epoch_end)
+        step, other = _bare(line, found, epoch_end, metrics)
         epoch = epoch if other is None else other
     return Count(step, epoch)
 
 
-def _bare(line: str, found: Sequence[Token], epoch_end: int) -> tuple[int | None, float | None]:
+def _is_timm(line: str, token: Token) -> bool:
+    """Tell whether a token is an epoch of timm: `Train: 3 [ 0/1251]`."""
+    return token.name.lower() in _PHASES and bool(_OPENS.match(line, token.end))
+
+
+def _bare(
+    line: str, found: Sequence[Token], epoch_end: int, metrics: int
+) -> tuple[int | None, float | None]:
     """Return a step that has no name, and an epoch that has none either."""
     if epoch_end >= 0:
         at = epoch_end
@@ -66,11 +79,20 @@ def _bare(line: str, found: Sequence[Token], epoch_end: int) -> tuple[int | None
         if match := _BRACKETS.search(line):
             return _small(match[2]), float(match[1][:15])
     if "/" not in line:
-        return None, None
+        return _leading(line, metrics), None
     for match in _RATIO.finditer(line, at, at + _SPAN):
         if not any(token.start <= match.start() < token.end for token in found):
             return _small(match[1]), None
-    return None, None
+    return _leading(line, metrics), None
+
+
+def _leading(line: str, metrics: int) -> int | None:
+    """Return a step that stands alone at the start of a line, or just before its metrics."""
+    if match := _FIRST.match(line):
+        return _small(match[1] or match[2])
+    if metrics and (match := _JUST_BEFORE.search(line, max(0, metrics - 24), metrics)):
+        return _small(match[1])
+    return None
 
 
 def _small(text: str) -> int | None:

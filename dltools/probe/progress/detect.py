@@ -11,9 +11,8 @@ from dltools.probe.progress.named import Named
 FAMILIES: tuple[str, ...] = (
     "mlperf", "serving",
     "keras", "lightning", "huggingface", "nanogpt", "megatron", "deepspeed", "fairseq",
-    "mm", "detectron", "yolo", "yolox", "darknet", "nvidia", "pytorch", "fastai", "tensorflow",
-    "mxnet", "caffe", "boosting", "espnet", "speechbrain", "kaldi", "baselines", "chainer", "cntk",
-    "tqdm", "jsonlines", "logfmt", "latency",
+    "mm", "detectron", "yolo", "darknet", "nvidia", "pytorch", "tensorflow", "mxnet", "caffe",
+    "boosting", "espnet", "kaldi", "baselines", "cntk", "tables", "tqdm", "jsonlines", "latency",
 )  # fmt: skip
 """Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""
 
@@ -51,8 +50,8 @@ class Automatic:
 
     Every family sees every line until `MANY` lines had points; then only those that found some go
     on. A family that is `partial` claims its lines, never the log. The generic reader (`Named`)
-    reads what no family claims; it retires when a family has claimed `MANY` lines, and comes back
-    when the family falls silent.
+    reads what no family claims; it retires when families have claimed `MANY` lines and more than it
+    has, and comes back when they fall silent.
     """
 
     def __init__(self) -> None:
@@ -75,10 +74,13 @@ class Automatic:
         if not found and self._reads_names:
             reading = self._named.read(line[:LONGEST_TEXT])
             if reading.points:
+                rivals = max(0, self._claimed - self._votes.get("", 0))
                 self._vote("")
-                is_sure = reading.is_sure and not self._claimed
-                return Claim(reading.points, is_sure, self._claimed)
+                return Claim(reading.points, reading.is_sure and not rivals, rivals)
         if found:
+            if found[0].source == "latency" and self._reads_names:
+                reading = self._named.read(line[:LONGEST_TEXT])
+                found = [*reading.points, *found] if reading.is_sure else found
             return Claim(found)
         self._idle += 1
         if self._idle > _LOST and (self._kept or not self._reads_names):
@@ -105,7 +107,7 @@ class Automatic:
         self._votes[name] = self._votes.get(name, 0) + 1
         if not self._kept and sum(self._votes.values()) >= MANY:
             self._kept = [f for f in self._families if f.partial or f.name in self._votes]
-        if self._claimed >= MANY:
+        if self._claimed >= MANY and self._claimed > self._votes.get("", 0):
             self._reads_names = False
 
     def _start_again(self) -> None:

@@ -65,6 +65,8 @@ class Held(Generic[M]):
             self._sure.update(point.metric for point in claim.points)
             return now
         self._has_rivals = self._has_rivals or claim.rivals > 0
+        if not claim.rivals and all(self._is_known(point) for point in claim.points):
+            return now
         seen = self._see(claim.points)
         if seen is None:
             return []
@@ -74,6 +76,7 @@ class Held(Generic[M]):
                 self._hold(seen, now)
                 return []
             seen.is_series = True
+            self._sure.update(point.metric for point in claim.points)
         now = [*seen.waiting, *now]
         self._held -= len(seen.waiting)
         seen.waiting = []
@@ -117,6 +120,10 @@ class Held(Generic[M]):
         if self._held + len(points) <= _MOST_HELD:
             seen.waiting += points
             self._held += len(points)
+
+    def _is_known(self, point: Point) -> bool:
+        """Tell whether a point goes on with a series that is certain."""
+        return point.metric in self._sure and not point.value.is_integer()
 
     def _is_result(self, point: Point) -> bool:
         return (

@@ -55,7 +55,7 @@ _SETTINGS = frozenset({
     "scaler", "scaling", "lambda", "alpha", "beta", "gamma", "threshold", "thresh", "thr", "target",
     "clip", "clipping", "eps", "epsilon", "factor", "interval", "freq", "frequency", "every",
     "patience", "warmup", "smoothing", "temperature", "penalty", "bound", "limit", "type", "fn",
-    "func", "function", "mode", "name", "index", "idx", "id", "ids", "num", "n", "count", "size",
+    "func", "mode", "name", "index", "idx", "id", "ids", "num", "n", "count", "size",
     "dim", "len", "length", "port", "decay", "tolerance", "tol", "init", "dtype", "bits", "start",
     "schedule", "window", "history", "path", "use", "enable", "print", "save", "reduction",
     "multiplier", "best", "lower", "higher", "code", "codes", "baseline", "expected", "goal",
@@ -82,6 +82,11 @@ _AT = re.compile(
     r"(?:^|_)(?:p|pass|hit|hits|ap|map|top|accuracy|recall|precision|ndcg|hr|mrr|r)_?\d+(?:_|$)"
 )
 _LOSS = re.compile(r"loss(?:es)?\d*|loss[a-z]|[a-z0-9]{1,20}loss(?:es)?")
+_GENERATIVE = re.compile(
+    r"l_(?:g_|d_)?[a-z]\w{1,20}|(?:d|g)_(?:real|fake|gan|l1|a|b)|(?:cycle|idt)_[ab]"
+)
+"""Losses of BasicSR, of pix2pix and CycleGAN."""
+
 _FILE = re.compile(r"\.(?:py|cc|cpp|cu|c|h|js|ts|rs|go|sh|ipynb|json|ya?ml|txt|log)$")
 
 
@@ -104,6 +109,8 @@ def sort(name: str) -> Sort:
         return Sort.METRIC if ("max" not in words and "min" not in words) else Sort.BESIDE
     if "max" in words and "norm" in words:
         return Sort.OTHER
+    if _GENERATIVE.fullmatch(normal):
+        return Sort.METRIC
     found = Sort.OTHER
     if _METRICS.intersection(words):
         found = Sort.WEAK if _WEAK.intersection(words) and len(words) == 1 else Sort.METRIC
@@ -131,5 +138,6 @@ HINTS = (
     "lpips", "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer",
     "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "rmse", "hellaswag", "mmlu",
     "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
+    "l_", "d_", "g_", "entropy", "success",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""

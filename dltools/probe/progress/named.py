@@ -24,19 +24,19 @@ _CODE = Regex(
 )
 """What source code, settings and names of files look like."""
 
-_HEADER = Regex(r"^[\W_]*(?:(?:[Ss]tart(?:ing)?|[Bb]egin(?:ning)?(?: of)?|[Tt]rain(?:ing)?) )?"
-                r"[Ee](?:poch|POCH)[ :#]{0,3}\[?(\d{1,9})(?:(?:/| of )\d+)?[\W_]*$")  # fmt: skip
+_COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round")
+_LONGEST_HEADING = 100
 
 _STOP = frozenset({
     "info", "warning", "debug", "error", "the", "a", "an", "this", "with", "and", "at", "for",
     "in", "on", "of", "is", "was", "epoch", "step", "iter", "iteration", "batch", "end", "final",
     "finished", "done", "got", "current", "currently", "now", "new", "last", "after", "before",
-    "our", "my", "best", "had", "has", "root", "to", "from", "average", "avg", "mean", "running",
+    "our", "my", "had", "has", "root", "to", "from", "running",
     "overall", "model", "per", "or", "by", "using", "set", "time", "s", "ms", "it",
 })  # fmt: skip
 _MOST_WORDS = 3
 _LOOK_BACK = 48
-_DROPPED = ("average", "avg", "mean")
+_DROPPED = ("average", "avg", "mean", "averaged")
 
 
 class Reading(NamedTuple):
@@ -60,13 +60,14 @@ class Candidate(NamedTuple):
 
 
 class Named:
-    """The generic reader of one log; it remembers the epoch of a line that is only a heading."""
+    """The generic reader of one log; it remembers the step or epoch of a heading."""
 
     name = "named"
     partial = False
 
     def __init__(self) -> None:
         """No heading has come yet."""
+        self._above = Count(None, None)
         self._epoch: float | None = None
 
     def points(self, line: str) -> list[Point]:
@@ -77,19 +78,58 @@ class Named:
         """Return the points of a line, and whether they stand for themselves."""
         lower = line.lower()
         if not any(hint in lower for hint in HINTS):
-            if "epoch" in lower and (match := _HEADER.search(line)):
-                self._epoch = float(match[1])
+            if len(line) < _LONGEST_HEADING and any(word in lower for word in _COUNTERS):
+                self._above = _heading(line, self._above)
             return Reading([])
         found = tokens(line)
         chosen = [one for one in candidates(line, found) if not one.why_not]
         if not chosen or _CODE.search(line):
             return Reading([])
-        at = count(line, found)
-        if at.epoch is None and self._epoch is not None:
-            at = Count(at.step, self._epoch)
+        at = count(line, found, chosen[0].start)
+        if at.step is None or at.epoch is None:
+            at = _below(self._above, at)
+        self._epoch = self._epoch if at.epoch is None else at.epoch
         points = _points(chosen, phase_words(line, lower), at)
-        has_fraction = any("." in p.token.text or p.token.text[-1:] in "nNfFyY" for p in chosen)
-        return Reading(points, is_sure=has_fraction and at != (None, None))
+        if at == (None, None) and self._epoch is not None:
+            points = [self._placed(point) for point in points]
+        return Reading(points, _is_sure(line, chosen, at))
+
+    def _placed(self, point: Point) -> Point:
+        """Return a point of an evaluation with the epoch of the training before it."""
+        is_evaluation = point.metric.startswith(("val_", "eval_", "test_"))
+        return point._replace(epoch=self._epoch) if is_evaluation else point
+
+
+def _is_sure(line: str, chosen: Sequence[Candidate], at: Count) -> bool:
+    """Tell whether a line stands for itself: a fraction with a step or an epoch, or at the start of
+    the line with a delimiter as programs print it, not as code assigns it."""
+    if at != (None, None):
+        return any("." in one.token.text or one.token.text[-1:] in "nNfFyY" for one in chosen)
+    first = chosen[0]
+    return (
+        first.start == 0
+        and first.token.delimiter in (":", "=")
+        and first.token.delimiter + " " != line[first.token.start + len(first.token.name) + 1 :][:2]
+        and sort(first.name) is Sort.METRIC
+        and ("." in first.token.text and float(first.token.text.replace(",", "")) != 0)
+    )
+
+
+def _heading(line: str, above: Count) -> Count:
+    """Return the counters for the lines below a line, which may be a heading: one counter alone."""
+    found = tokens(line)
+    if len(found) != 1 or sort(found[0].name) not in (Sort.EPOCH, Sort.STEP):
+        return above
+    if len(line[: found[0].start].split()) > 2 or any(map(str.isalpha, line[found[0].end :])):
+        return above
+    return count(line, found)
+
+
+def _below(above: Count, at: Count) -> Count:
+    """Return a line's counters with those of the heading above it that it lacks itself."""
+    if at == (None, None):
+        return above
+    return Count(at.step, above.epoch if at.epoch is None else at.epoch)
 
 
 def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
@@ -142,6 +182,8 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
             if inner and inner.isalnum() and inner[0].isalpha():
                 taken.append(inner)
             break
+        if word.lower() in _DROPPED:
+            continue
         if not word[0].isalpha() or word.lower() in _STOP:
             break
         taken.append(word)

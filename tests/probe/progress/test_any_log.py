@@ -110,7 +110,7 @@ def test_a_stray_line_does_not_switch_the_generic_reader_off(stray: str) -> None
 
 
 def test_the_generic_reader_comes_back_when_a_family_falls_silent() -> None:
-    first = [f"Train Epoch: 1 [{n}/60000 (17%)]\tLoss: 0.5{n}" for n in range(30)]
+    first = [f"Epoch: [1][{n}/5005]\tLoss 0.5{n} (0.7)" for n in range(30)]
     second = [f"phase two, update {n} => gan loss: 0.3{n}" for n in range(500)]
     assert len(values("\n".join(first + second), "gan_loss")) >= 290
 
@@ -140,9 +140,10 @@ def test_a_line_of_settings_or_code_gives_no_point(noise: str) -> None:
 
 def test_a_doubtful_series_waits_for_its_second_line() -> None:
     log = PointReader(Automatic())
-    assert log.feed(b"loss: 0.75\n") == []
-    assert [p.value for p in log.feed(b"loss: 0.5\n")] == [0.75, 0.5]
-    assert [p.value for p in log.feed(b"loss: 0.25\n")] == [0.25]
+    assert log.feed(b"loss = 0.75\n") == []
+    assert [p.value for p in log.feed(b"loss = 0.5\n")] == [0.75, 0.5]
+    assert [p.value for p in log.feed(b"loss = 0.25\n")] == [0.25]
+    assert log.feed(b"loss = 0\n") == []
 
 
 def test_a_single_result_counts_at_the_end() -> None:
@@ -275,3 +276,40 @@ def test_the_metadata_of_a_mark_may_name_the_metric() -> None:
     mark = ':::MLLOG {{"key": "eval_accuracy", "value": {}, "metadata": {{"metric": "{}", {}}}}}'
     text = "\n".join(mark.format(value, "FID", f'"step_num": {value}') for value in (512, 1024))
     assert found(text) == [("eval_fid", 512.0, 512, None), ("eval_fid", 1024.0, 1024, None)]
+
+
+def test_a_table_has_its_names_in_a_row_of_their_own() -> None:
+    text = (
+        "  epoch    train_loss    valid_acc    placement     dur\n"
+        "-------  ------------  -----------  -----------  ------\n"
+        "      1        0.6905       0.5150            3  0.0452\n"
+        "      2        0.6648       0.5400            3  0.0317\n"
+    )
+    assert found(text) == [
+        ("train_loss", 0.6905, None, 1), ("val_accuracy", 0.515, None, 1),
+        ("train_loss", 0.6648, None, 2), ("val_accuracy", 0.54, None, 2),
+    ]  # fmt: skip
+    marked = "| Step | Training Loss | Validation Loss |\n|---|---|---|\n| 10 | 0.5 | 0.75 |\n"
+    assert found(marked) == [("train_loss", 0.5, 10, None), ("val_loss", 0.75, 10, None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("     Learning iteration 10/1500\n  Mean reward: 12.34\n", [("reward", 12.34, 10, None)]),
+        ("[batch=20/1000]:\n  Train loss/total: 11.25\n", [("train_loss_total", 11.25, 20, None)]),
+        ("Train: 3 [   0/1251 (  0%)]  Loss: 6.95 (6.95)\n", [("loss", 6.95, 0, 3)]),
+        ("x.py:48] [100] accuracy=0.25, loss=0.75\n",
+         [("accuracy", 0.25, 100, None), ("loss", 0.75, 100, None)]),
+        ("0 [D loss: 0.75, acc.: 3.25%]\n",
+         [("d_loss", 0.75, 0, None), ("accuracy", 3.25, 0, None)]),
+        ("epoch: 1 step: 1875, loss is 0.25\n", [("loss", 0.25, 1875, 1)]),
+        ("(epoch: 1, iters: 100) D_A: 0.25 cycle_A: 0.75\n",
+         [("d_a", 0.25, 100, 1), ("cycle_a", 0.75, 100, 1)]),
+        ("Train Epoch: 2 [5/9] Loss: 0.5\nTest set: Average loss: 0.25\n",
+         [("loss", 0.5, 5, 2), ("test_loss", 0.25, None, 2)]),
+        ("epoch: 1 mean dice: 0.25 best mean dice: 0.75\n", [("dice", 0.25, None, 1)]),
+    ],
+)  # fmt: skip
+def test_counters_stand_where_programs_put_them(text: str, expected: Expected) -> None:
+    assert found(text) == expected

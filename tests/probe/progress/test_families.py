@@ -158,7 +158,7 @@ EXCERPTS = [
     ),
     Excerpt(
         "fastai",
-        "fastai",
+        "tables",
         "epoch     train_loss  valid_loss  accuracy  perplexity  time    \n"
         "0         6.454500    5.968120    0.094213  390.770355  02:40     \n"
         "1         nan         5.9         #na#      380.0       02:30     \n",
@@ -172,7 +172,7 @@ EXCERPTS = [
     ),
     Excerpt(
         "pytorch-mnist",
-        "pytorch",
+        "named",
         "[1,0]<stdout>:Train Epoch: 1 [10000/60000 (17%)]\tLoss: 2.299872\n"
         "Train Epoch: 1 [20480/60000 (34%)]\tLoss: 0.500000\n\n"
         "Test set: Average loss: 0.0578, Accuracy: 9812/10000 (98%)\n\n",
@@ -195,7 +195,7 @@ EXCERPTS = [
     ),
     Excerpt(
         "pytorch-words",
-        "pytorch",
+        "named",
         "| epoch   1 |   200/ 2983 batches | lr 20.0000 | ms/batch  7.65 | loss 12.28 | ppl 216359.45\n"
         "| end of epoch   1 | time: 88.30s | valid loss  6.10 | valid ppl   445.96\n"
         "| End of training | test loss  4.9 | test ppl   134.3\n",
@@ -240,11 +240,16 @@ EXCERPTS = [
     ),
     Excerpt(
         "torchtitan",
-        "nanogpt",
+        "named",
         "[rank0]:2025-01-01 00:00:00,1 - root - INFO - step:  1  loss:  8.1309  grad_norm:  1.5"
-        "  memory:  9.6GiB(12%)  tps: 1,200\n"
+        "  memory:  9.6GiB(12%)  tps: 1,200\n",
+        [("loss", 8.1309, 1, None), ("grad_norm", 1.5, 1, None)],
+    ),
+    Excerpt(
+        "litgpt",
+        "nanogpt",
         "Epoch 1 | iter 16 step 1 | loss train: 1.25, val: n/a | iter time: 350.5 ms\n",
-        [("loss", 8.1309, 1, None), ("grad_norm", 1.5, 1, None), ("train_loss", 1.25, 16, 1)],
+        [("train_loss", 1.25, 16, 1)],
     ),
     Excerpt(
         "megatron",
@@ -400,7 +405,7 @@ EXCERPTS = [
     ),
     Excerpt(
         "yolox",
-        "yolox",
+        "named",
         "\x1b[32m2021-08-01 16:59:33\x1b[0m | \x1b[1mINFO    \x1b[0m | \x1b[36myolox.core.trainer\x1b[0m:"
         "\x1b[36m237\x1b[0m - \x1b[1mepoch: 56/300, iter: 10/114, mem: 9000Mb, iter_time: 0.4s,"
         " data_time: 0.0s, total_loss: 3.2, iou_loss: 1.6, l1_loss: 0.0, conf_loss: 1.1, cls_loss: 0.5,"
@@ -520,13 +525,20 @@ EXCERPTS = [
     ),
     Excerpt(
         "xgboost",
-        "boosting",
-        "[0]\tvalidation_0-logloss:0.61\tvalidation_1-logloss:0.62\n[100]\ttrain-rmse:0.1\teval-rmse:0.2\n"
-        "[20]\ttraining's l2: 0.24\tvalid_1's binary_logloss: 0.533323\n"
-        "10:\tlearn: 0.6920\ttest: 0.6921\tbest: 0.6921 (0)\ttotal: 1m 5s\tremaining: 65ms\n",
+        "named",
+        "[0]\tvalidation_0-logloss:0.61\tvalidation_1-logloss:0.62\n"
+        "[100]\ttrain-rmse:0.1\teval-rmse:0.2\n",
         [
             ("val_0_logloss", 0.61, 0, None), ("val_1_logloss", 0.62, 0, None),
             ("train_rmse", 0.1, 100, None), ("eval_rmse", 0.2, 100, None),
+        ],
+    ),
+    Excerpt(
+        "lightgbm",
+        "boosting",
+        "[20]\ttraining's l2: 0.24\tvalid_1's binary_logloss: 0.533323\n"
+        "10:\tlearn: 0.6920\ttest: 0.6921\tbest: 0.6921 (0)\ttotal: 1m 5s\tremaining: 65ms\n",
+        [
             ("train_l2", 0.24, 20, None), ("val_1_binary_logloss", 0.533323, 20, None),
             ("train_loss", 0.692, 10, None), ("val_loss", 0.6921, 10, None),
         ],
@@ -547,7 +559,7 @@ EXCERPTS = [
     ),
     Excerpt(
         "speechbrain",
-        "speechbrain",
+        "named",
         "speechbrain.utils.train_logger - epoch: 2, lr: 1.00e+00 - train loss: 7.26e-01 - valid loss:"
         " 1.27, valid CER: 1.54e+02, valid WER: 1.54e+02\n"
         "Epoch loaded: 2 - test loss: 1.30, test WER: 12.5\n",
@@ -601,7 +613,7 @@ EXCERPTS = [
     ),
     Excerpt(
         "logfmt",
-        "logfmt",
+        "named",
         'level=info step=10 loss=0.5 lr=0.1 msg="all is well"\n'
         'time=2026-01-31T12:00:00Z level=info epoch=1 train_loss="0.3" val_acc=0.5\n'
         'level=info status=200 duration=12ms path="/x"\n',
@@ -609,7 +621,7 @@ EXCERPTS = [
     ),
     Excerpt(
         "chainer",
-        "chainer",
+        "tables",
         "epoch       iteration   main/loss   validation/main/loss\n"
         "\x1b[J1           342         0.204333    0.836164              \n"
         "\x1b[J     total [##############....................................] 29.32%\n"
@@ -811,14 +823,14 @@ def test_numbers_of_any_length_are_borne(digits: int) -> None:
 
 
 def test_a_family_is_kept_once_it_is_known() -> None:
-    lines = [f"Train Epoch: 1 [{n}/60000 (17%)]\tLoss: 0.5\n" for n in range(50)]
+    lines = [f"Epoch: [1][{n}/5005]\tLoss 0.5 (0.7)\n" for n in range(50)]
     found = read("".join([*lines, "loss: 0.1\n", *lines[:1]]).encode())
     assert {point.source for point in found} == {"pytorch"}
     assert len(found) == 51
 
 
 def test_a_log_that_changes_its_format_is_looked_at_again() -> None:
-    first = [f"Train Epoch: 1 [{n}/60000 (17%)]\tLoss: 0.5\n" for n in range(50)]
+    first = [f"Epoch: [1][{n}/5005]\tLoss 0.5 (0.7)\n" for n in range(50)]
     second = [f"step:{n}/9000 train_loss:4.5 train_time:{n}ms step_avg:1ms\n" for n in range(2000)]
     sources = [point.source for point in read("".join(first + second).encode())]
     assert sources.count("pytorch") == 50

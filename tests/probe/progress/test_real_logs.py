@@ -77,7 +77,7 @@ REALS = [
         "train_loss": (r"^step:\d+/1530 train_loss:" + N, 1530),
         "val_loss": (r"^step:\d+/1530 val_loss:" + N, 14),
     }),
-    Real("notebook_stdout/dlf_chainer_multigpu.txt", {"chainer"}, {
+    Real("notebook_stdout/dlf_chainer_multigpu.txt", {"tables"}, {
         "loss": (r"J\d +\d+ +" + N, 5), "val_loss": (r"J\d +\d+ +[\d.]+ +" + N, 5),
     }, steps={"loss": r"J\d +(\d+) +[\d.]+ +[\d.]"}),
     Real("notebook_stdout/dlf_cntk_cnn.txt", {"named"}, {"accuracy": (r"Accuracy: " + N, 10)},

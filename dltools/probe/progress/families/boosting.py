@@ -1,6 +1,6 @@
-"""Boosted trees of XGBoost, LightGBM and CatBoost.
+"""Boosted trees of LightGBM and CatBoost.
 
-XGBoost prints `[0]\tvalidation_0-logloss:0.6`, LightGBM `[20]\tvalid's auc: 0.9`,
+LightGBM prints `[20]\tvalid's auc: 0.9`,
 CatBoost `0:\tlearn: 0.6920\ttest: 0.6921\tbest: 0.6921 (0)\ttotal: 65ms\tremaining: 1m 5s`.
 """
 
@@ -12,7 +12,6 @@ from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
 
 _ROUND = Regex(r"^(?:\[\d\d:\d\d:\d\d\] )?\[(\d+)\]\s+(?=\S)")
-_XGBOOST = Regex(rf"(?<=\s)([A-Za-z_][\w@.-]*-[\w@.-]+):({N})(?=\s|$|\+)")
 _LIGHTGBM = Regex(rf"([A-Za-z_]\w{{0,99}}'s [\w@.-]{{1,99}}): ({N})(?= \+|\s|$)")
 _CATBOOST = Regex(
     rf"^(\d+):\tlearn: ({N})(?:\ttest: ({N}))?(?:\tbest: {N} \(\d+\))?\ttotal: (.+?)\t"
@@ -33,7 +32,6 @@ class Log:
             if (match := _ROUND.search(line)) is None:
                 return []
             pairs = [m.groups() for m in _LIGHTGBM.finditer(line, match.end())]
-            pairs = pairs or [m.groups() for m in _XGBOOST.finditer(line, match.end())]
             return report(self.name, pairs, step=int(match[1]))
         if "\tlearn: " in line and (match := _CATBOOST.search(line)):
             elapsed = sum(float(n) * _UNITS[unit] for n, unit in _SPAN.findall(match[4]))

@@ -11,19 +11,8 @@ import contextlib
 import json
 from typing import Any, ClassVar
 
-from dltools.observations.metric_names import normal_name
-from dltools.probe.progress.base import Point, Regex, report, whole
-
-_KNOWN = Regex(
-    r"loss|accuracy|perplexity|reward|episodic_return|(?:^|_)(?:f1|auc|bleu|rouge\w*|wer|cer|map\d*"
-    r"|mse|mae|rmse|iou|dice|psnr|nll|bpb|elbo|ndcg|top_?1|error)(?:_|$)"
-)
-_STEPS = ("step", "global_step", "iter", "iteration", "steps", "update", "num_updates", "_step")
-
-
-def is_known(metric: str) -> bool:
-    """Tell whether a normal name is a well-known metric's."""
-    return _KNOWN.search(metric) is not None
+from dltools.probe.progress.base import Point, report, whole
+from dltools.probe.progress.name_words import Sort, sort, step_rank
 
 
 class Log:
@@ -51,13 +40,15 @@ class Log:
                     _add(flat, f"{prefix}{inner}", number)
             else:
                 _add(flat, key, value)
-        if not any(is_known(normal_name(name)) for name in flat):
+        metrics = [(name, value) for name, value in flat.items() if sort(name) >= Sort.BESIDE]
+        if not any(sort(name) > Sort.BESIDE for name, _ in metrics):
             return []
-        step = next((flat[name] for name in _STEPS if name in flat), None)
-        epoch = flat.get("epoch")
+        counters = [name for name in flat if sort(name) is Sort.STEP]
+        step = flat[min(counters, key=step_rank)] if counters else None
+        epoch = next((flat[name] for name in flat if sort(name) is Sort.EPOCH), None)
         return report(
             self.name,
-            list(flat.items()),
+            metrics,
             step=whole(f"{step:.0f}") if step is not None and 0 <= step < 2**63 else None,
             epoch=epoch,
         )

@@ -51,7 +51,7 @@ class Log:
     """A serving container's log."""
 
     name: ClassVar[str] = "latency"
-    partial: ClassVar[bool] = False
+    partial: ClassVar[bool] = True
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -1,11 +1,11 @@
-"""nanoGPT, modded-nanogpt, llm.c, LitGPT, torchtitan, torchtune."""
+"""nanoGPT, modded-nanogpt, llm.c, LitGPT."""
 
 from __future__ import annotations
 
 import re
 from typing import ClassVar
 
-from dltools.probe.progress.base import PAIR, PLAIN_NUMBER, Point, Regex, report, whole
+from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report
 
 N = PLAIN_NUMBER
 _ITER = Regex(rf"^iter (\d+): loss ({N}), time ({N})ms")
@@ -18,8 +18,6 @@ _LLMC_SCREEN = Regex(
 _LITGPT = Regex(
     rf"^Epoch (\d+) \| iter (\d+) step \d+ \| loss train: ({N}),\s*val: (n/a|{N})", re.IGNORECASE
 )
-_TITAN = Regex(r"\bstep:\s*(\d+)\s+loss:\s*[\d.]")
-_TUNE = Regex(r"^Step (\d+) \| loss:")
 _NAMES = {"trl": "train_loss", "tel": "val_loss", "eval": "val_hellaswag"}
 
 
@@ -67,10 +65,6 @@ class Log:
         if match := _LITGPT.search(line):
             pairs = [("loss train", match[3]), ("loss val", match[4])]
             return report(self.name, pairs, step=int(match[2]), epoch=float(match[1]))
-        if match := _TITAN.search(line) or _TUNE.search(line):
-            pairs = [(m[1], m[2]) for m in PAIR.finditer(line[match.start() :])]
-            wanted = [(name, value) for name, value in pairs if name in ("loss", "grad_norm")]
-            return report(self.name, wanted, step=whole(match[1]))
         return []
 
 

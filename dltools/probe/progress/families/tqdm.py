@@ -9,6 +9,7 @@ import re
 from typing import ClassVar
 
 from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report
+from dltools.probe.progress.name_words import Sort, sort
 
 _BAR = Regex(
     r"^(?P<desc>.*?)(?::\s*)?(?:\d{1,4}%\|[^|]*\|\s*)?(?<!\d)(?P<n>\d++(?:\.\d+)?)(?P<unit>[kMGT]?)"
@@ -53,6 +54,9 @@ class Log:
         description = match["desc"]
         pairs = [(m[1].strip(), m[2]) for m in _PAIR.finditer(match["postfix"] or "")]
         pairs += [(m[1], m[2]) for m in _SAID.finditer(description)]
+        sorts = [sort(name) for name, _ in pairs]
+        if any(what > Sort.BESIDE for what in sorts):  # else unknown names are all that there is
+            pairs = [pair for pair, what in zip(pairs, sorts, strict=True) if what >= Sort.BESIDE]
         if not pairs:
             return []
         if epoch := _EPOCH.search(description):

@@ -1,0 +1,111 @@
+"""Tables: a row of names, then rows of numbers, as fastai, skorch and Chainer print them.
+
+`epoch  train_loss  valid_loss  time`, then `0  6.45  5.97  02:40`. Columns stand between blanks,
+tabs, commas or bars (`| epoch | loss |`).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dltools.probe.progress.base import Point, Regex, clock, report, whole
+from dltools.probe.progress.name_words import Sort, sort
+
+_BARS = Regex(r"\s*[|\u2502\u2503]\s*")
+_BLANKS = Regex(r"\s{2,}|\t")
+_NUMBER = Regex(
+    r"[-+]?(?:\d++(?:,\d{3})*(?:\.\d*)?(?:[eE][-+]?\d++)?|\.\d++|nan|inf)(?:/\d++|%)?", 2
+)
+_MOST_COLUMNS = 40
+_LONGEST_NAME = 40
+_LONGEST_HEADER = 400
+_COUNTERS = ("epoch", "step", "iter", "round", "episode")
+_TOTALS = ("elapsed_time", "elapsed", "total_time", "wall_time")
+_PARTS = ("time", "dur", "duration")
+
+
+class Log:
+    """A log of tables. Time elapsed: a column that says it, or the sum of the rows' times."""
+
+    name: ClassVar[str] = "tables"
+    partial: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        """No row of names has come yet."""
+        self._names: list[str] = []
+        self._elapsed = 0.0
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of one line."""
+        if "=" in line:
+            return []
+        head = line.lstrip(" \t|\u2502\u2503")[:1]
+        if self._names and (head.isdigit() or head == "-"):
+            return self._row(line)
+        if head.isalpha() and ":" not in line and len(line) < _LONGEST_HEADER:
+            lower = line.lower()
+            if any(word in lower for word in _COUNTERS):
+                self._header(line)
+        return []
+
+    def _header(self, line: str) -> None:
+        names = _cells(line)
+        if not 2 <= len(names) <= _MOST_COLUMNS or any(map(_NUMBER.fullmatch, names)):
+            return
+        if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
+            return
+        sorts = [sort(name) for name in names]
+        counters = sum(what in (Sort.EPOCH, Sort.STEP) for what in sorts)
+        metrics = sum(what >= Sort.WEAK for what in sorts)
+        if metrics and counters:
+            self._names = [name.replace("main/", "") for name in names]  # a model in Chainer
+
+    def _row(self, line: str) -> list[Point]:
+        cells = _cells(line)
+        if len(cells) > len(self._names) or len(cells) < 2:
+            return []
+        row = dict(zip(self._names, cells, strict=False))
+        pairs, epoch, step = [], None, None
+        for name, text in row.items():
+            what = sort(name)
+            if what is Sort.OTHER or not _NUMBER.fullmatch(text):
+                if what in (Sort.EPOCH, Sort.STEP):
+                    return []
+                continue
+            if what is Sort.EPOCH:
+                epoch = float(text.partition("/")[0].replace(",", "").rstrip("%"))
+            elif what is Sort.STEP:
+                step = whole(text.partition("/")[0].partition(".")[0].lstrip("+-"))
+            elif "/" not in text:
+                pairs.append((name, text.rstrip("%")))
+        if not pairs or (len(cells) < len(self._names) and len(pairs) < 2):
+            return []
+        return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=self._time(row))
+
+    def _time(self, row: dict[str, str]) -> float | None:
+        for name in _TOTALS:
+            if (text := row.get(name)) is not None:
+                return _seconds(text)
+        for name in _PARTS:
+            if (spent := _seconds(row.get(name, ""))) is not None:
+                self._elapsed += spent
+                return self._elapsed
+        return None
+
+
+def _seconds(text: str) -> float | None:
+    if ":" in text:
+        return clock(text)
+    plain = text.rstrip("s")
+    return float(plain) if len(plain) < 20 and plain.replace(".", "", 1).isdecimal() else None
+
+
+def _cells(line: str) -> list[str]:
+    """Return the cells of a row, by what stands between them."""
+    line = line.strip()
+    if "|" in line or "\u2502" in line or "\u2503" in line:
+        return list(_BARS.split(line.strip("|\u2502\u2503 \t")))
+    if "," in line and ", " not in line.rstrip(", "):
+        return line.split(",")
+    cells = [cell.strip() for cell in _BLANKS.split(line)]
+    return cells if len(cells) > 1 else line.split()
