@@ -34,7 +34,6 @@ _BATCH = 8_192
 """Rows of several logs that are given at a time."""
 
 
-
 def progress_rows(
     stream: BinaryIO, name: str, extractor: Extractor, start: datetime = START
 ) -> Iterator[Row]:
