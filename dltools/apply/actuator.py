@@ -16,6 +16,7 @@ from dltools.apply.located import Locator
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.original import Originals
 from dltools.apply.pauses import set_state
+from dltools.apply.reverts import Reverts
 from dltools.apply.settings import attainable_settings
 from dltools.apply.settings_update import SettingsUpdate
 from dltools.apply.turn import Turn
@@ -56,6 +57,7 @@ class Actuator:
         self._journal = journal
         self._dry_run = dry_run
         self._turns: list[Turn] = []
+        self._reverts = Reverts()
         self._locator = Locator(engine)
         self._originals = Originals(engine, journal, rotation.run)
         self._update = SettingsUpdate(engine, self._locator, self._originals)
@@ -141,9 +143,10 @@ class Actuator:
         located = self._locator.locate(container)
         compared = compare(action, found, located, planned_at)
         if compared.status is not Status.PLANNED or self._dry_run:
-            return compared
+            return self._reverts.noted(compared, located)
         unchanged = replace(compared, status=Status.SKIPPED, after=compared.before)
-        return self._update.apply(unchanged, located, attainable_settings(located, action.set))
+        wanted = attainable_settings(located, action.set)
+        return self._reverts.noted(self._update.apply(unchanged, located, wanted), located)
 
     def _apply_state(
         self, action: Action, container: Container, found: Result, planned_at: datetime | None

@@ -12,7 +12,6 @@ from dltools.plan.records import Action, Op, Result, Status
 
 GONE = "the container no longer exists"
 
-_OPS = (Op.UPDATE, Op.PAUSE, Op.UNPAUSE, Op.ROTATE, Op.DELIVER, Op.MIGRATE)
 _SETTINGS = ("cpus", "cpu_weight", "cpuset")
 _WITH_PROCESSES = ("running", "paused")
 
@@ -26,8 +25,6 @@ def unsupported(action: Action, host: str) -> str | None:
     """Return why this engine's dl-apply cannot carry out an action, None if it can."""
     if action.host != host:
         return f"the action is for host {action.host}, and this engine is on host {host}"
-    if action.op not in _OPS:
-        return f"dl-apply cannot carry out {action.op} actions"
     unknown = [name for name in action.set if name not in _SETTINGS]
     if action.op is Op.UPDATE and unknown:
         return f"dl-apply cannot set {', '.join(unknown)}"

@@ -20,7 +20,7 @@ Hosts = Annotated[
     typer.Option(
         "--host",
         metavar="URL",
-        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST. Repeatable.",
+        help="Engine to use, once for each: unix:///PATH, tcp://HOST:PORT or ssh://HOST.",
     ),
 ]
 Contexts = Annotated[

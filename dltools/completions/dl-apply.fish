@@ -7,7 +7,7 @@ complete -c dl-apply -l undo -d 'Restore every container that dl-apply has chang
 complete -c dl-apply -l status -d 'Print every container that dl-apply has changed: its settings before and now, since when, and by which run'
 complete -c dl-apply -l restore -d 'Restore what this run changed when the input ends, or on SIGTERM, SIGHUP or Ctrl-C'
 complete -c dl-apply -l hold -x -d 'Let containers take turns this long after the input has ended'
-complete -c dl-apply -l host -x -d 'Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST'
+complete -c dl-apply -l host -x -d 'Engine to use, once for each: unix:///PATH, tcp://HOST:PORT or ssh://HOST'
 complete -c dl-apply -l context -x -d 'Docker context of an engine'
 complete -c dl-apply -l swarm -d 'Use every node of the Swarm that the engine manages'
 complete -c dl-apply -l force -d 'Move jobs that have no checkpoint, too: they begin anew elsewhere'

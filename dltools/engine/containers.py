@@ -13,10 +13,11 @@ from dltools.engine.connect import connect
 from dltools.engine.log_entries import EntrySplitter
 from dltools.engine.transport import Flow, GoneError, Params, RefusedError, Transport
 from dltools.inputs import LineSplitter
-from dltools.labels import PREFIX
+from dltools.labels import ORIGIN, PREFIX
 from dltools.notation.times import parse_time
 
 __all__ = [
+    "SWARM_TASK",
     "Container",
     "Engine",
     "Flow",
@@ -24,6 +25,10 @@ __all__ = [
     "RefusedError",
     "engine_time",
 ]
+
+
+SWARM_TASK = "com.docker.swarm.task.id"
+"""The label of a container that is a task of a Swarm service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,11 @@ class Container:
     labels: Mapping[str, str]
     host_config: Mapping[str, Any]
     raw: Mapping[str, Any]
+
+    @property
+    def origin(self) -> str:
+        """The id of the first container of its job, which stays the same when the job moves."""
+        return self.labels.get(ORIGIN) or self.id
 
     @property
     def dltools_labels(self) -> dict[str, str]:

@@ -84,6 +84,23 @@ def test_one_action_that_fails_keeps_no_other_from_its_turn(
     assert fake_engine.host_config["CpuQuota"] == 150_000
 
 
+@pytest.mark.parametrize(
+    ("labels", "who"),
+    [({}, "somebody"), ({"com.docker.swarm.task.id": "x"}, "Swarm, or somebody,")],
+)
+def test_a_setting_that_something_else_has_changed_is_told_once(
+    actuator: Actuator, fake_engine: FakeEngine, labels: dict[str, str], who: str
+) -> None:
+    fake_engine.labels = labels
+    (first,) = applied(actuator, action({"cpus": 1.5}))
+    fake_engine.host_config["CpuQuota"] = 0
+    (second,) = applied(actuator, action({"cpus": 1.5}))
+    (third,) = applied(actuator, action({"cpus": 1.0}))
+    assert [one.status for one in (first, second, third)] == ["applied"] * 3
+    assert (first.error, third.error) == (None, None)
+    assert second.error == f"{who} has changed cpus since dl-apply had set it"
+
+
 # Pauses
 
 

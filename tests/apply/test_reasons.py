@@ -22,7 +22,6 @@ def test_supported_actions(op: Op) -> None:
     ("changes", "reason"),
     [
         ({"host": "b"}, f"the action is for host b, and this engine is on host {HOST}"),
-        ({"op": Op.MIGRATE}, "dl-apply cannot carry out migrate actions"),
         ({"set": {"memory": 1, "gpus": 2, "cpus": 1}}, "dl-apply cannot set memory, gpus"),
     ],
 )

@@ -82,8 +82,8 @@ class Deliverer:
                 found, error=f"it has no label {CHECKPOINT} that says where its model is"
             )
         ordered = Delivery(
-            self._engine.id, self._engine.host, action.id, container.id, container.name,
-            container.image, checkpoint, action.met, time.time(),
+            self._engine.id, self._engine.host, action.id, container.origin, container.id,
+            container.name, container.image, checkpoint, action.met, time.time(),
         )  # fmt: skip
         delivery = self._files.known(ordered) or ordered
         if delivery.step is Step.DONE:

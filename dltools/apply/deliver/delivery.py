@@ -32,12 +32,13 @@ class Step(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """One model to be delivered: `action_id` is that of the action which ordered it, `since` (s
-    since 1970) when that was, `checkpoint` the path inside the container, `folder` where the copy
-    is, "" before there is one."""
+    since 1970) when that was, `origin` the first container of the job, `checkpoint` the path inside
+    the container, `folder` where the copy is, "" before there is one."""
 
     engine: str
     host: str
     action_id: int
+    origin: str
     container_id: str
     container_name: str
     image: str
@@ -49,15 +50,15 @@ class Delivery:
 
     @property
     def key(self) -> str:
-        """What tells it from the deliveries of other containers and targets."""
+        """What tells it from other jobs' deliveries and targets; a job that moves keeps it."""
         met = self.met
         target = f"{met.metric} {met.objective} {met.target!r}" if met else ""
-        return f"{self.container_id}-{hashlib.sha256(target.encode()).hexdigest()[:8]}"
+        return f"{self.origin}-{hashlib.sha256(target.encode()).hexdigest()[:8]}"
 
     @property
     def folder_name(self) -> str:
         """The name of the folder that it is delivered as."""
-        parts = [self.container_name, self.container_id[:12]]
+        parts = [self.container_name, self.origin[:12]]
         parts += [self.met.metric, f"{self.met.target:g}"] if self.met else []
         return re.sub(r"[^A-Za-z0-9_.-]", "_", "-".join(parts))[:200]
 

@@ -21,7 +21,7 @@ def creation_body(container: Container, original: Mapping[str, Any], image: str)
     config = {**container.raw["Config"], "Image": image}
     if config.get("Hostname") == container.id[:12]:
         del config["Hostname"]
-    config["Labels"] = {**container.labels, ORIGIN: origin(container)}
+    config["Labels"] = {**container.labels, ORIGIN: container.origin}
     host_config = {**container.host_config, **original}
     own = [_as_mount(bind) for bind in host_config.get("Binds") or []]
     host_config["Mounts"] = [*(host_config.get("Mounts") or []), *own]
@@ -34,11 +34,6 @@ def creation_body(container: Container, original: Mapping[str, Any], image: str)
                    if name != container.id[:12]]  # fmt: skip
         body["NetworkingConfig"] = {"EndpointsConfig": {network: {"Aliases": aliases}}}
     return body
-
-
-def origin(container: Container) -> str:
-    """Return the id of the first container of a job, which stays the same when the job moves."""
-    return container.labels.get(ORIGIN) or container.id
 
 
 def is_own_network(mode: str) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 from dltools.apply.migrate.configuration import (
     creation_body,
     grace_seconds,
-    origin,
     stop_signal,
 )
 from dltools.apply.migrate.mover import Mover, WaitError, rolled_back
@@ -56,7 +55,7 @@ class Migrator:
             container_name=container.name,
             body=creation_body(container, original, _image(container, target)),
             restart_policy=container.host_config.get("RestartPolicy") or {"Name": "no"},
-            origin=origin(container),
+            origin=container.origin,
             checkpoint=checkpoint_path(container) if not self._force else "",
             grace_s=grace_seconds(container),
             stop_signal=stop_signal(container),

@@ -8,10 +8,8 @@ from typing import Any
 
 from dltools.apply.migrate.configuration import is_own_network
 from dltools.engine import gpu
-from dltools.engine.containers import Container, Engine
+from dltools.engine.containers import SWARM_TASK, Container, Engine
 from dltools.labels import CHECKPOINT, PROTECT, is_true
-
-SWARM_TASK = "com.docker.swarm.task.id"
 
 
 def refusal(container: Container, target: Engine, *, force: bool) -> str | None:

@@ -89,6 +89,16 @@ def test_each_target_of_a_container_is_delivered_once(runs: Runs) -> None:
     assert len(list(runs.models.iterdir())) == 2
 
 
+def test_a_job_that_has_moved_is_not_delivered_again(runs: Runs, fake_engine: FakeEngine) -> None:
+    first = "1" * 64
+    runs.begin().apply(plan_of(ORDER))
+    (record,) = (runs.home / "deliveries").iterdir()
+    record.rename(record.with_name(record.name.replace(ID, first)))  # as on its first host
+    fake_engine.labels["dltools.origin"] = first
+    (result,) = runs.begin().apply(plan_of(ORDER))
+    assert result.status == "unchanged"
+
+
 def test_a_dry_run_delivers_nothing(runs: Runs) -> None:
     (result,) = runs.begin(dry_run=True).apply(plan_of(ORDER))
     assert (result.status, result.after) == ("planned", {"delivered": str(runs.delivered)})

@@ -1,0 +1,80 @@
+"""Tasks of a Swarm service: changed in place, each by its own node's engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from helpers.cluster_nodes import IMAGE, Node
+from helpers.containers import eventually
+from helpers.tools import Tools, records
+
+from dltools.notation.times import format_time
+from dltools.plan.records import Action, Op, Plan
+from dltools.plan.writing import dump_plan
+
+
+@pytest.fixture
+def service(nodes: list[Node]) -> Iterator[str]:
+    """A service with a task on each node."""
+    nodes[0]("service", "create", "-d", "--no-resolve-image", "--mode=global", "--name=jobs",
+             "--entrypoint=/bin/sleep", IMAGE, "999")  # fmt: skip
+    yield "jobs"
+    nodes[0]("service", "rm", "jobs")
+    for node in nodes:
+        eventually(lambda: not node("ps", "-q"))  # noqa: B023
+
+
+def plan(node: Node, id_: str, cpus: float, **changes: Any) -> bytes:
+    values = {"id": 1, "op": Op.UPDATE, "host": node.name, "container_name": "task",
+              "container_id": id_, "set": {"cpus": cpus}, "expect": {},
+              "reason": "test"}  # fmt: skip
+    at = format_time(datetime.now(UTC))
+    return dump_plan(Plan("test", at, {}, {}, None, (Action(**(values | changes)),))).encode()
+
+
+def test_a_task_is_changed_in_place_and_a_revert_is_told(
+    tool: Tools, nodes: list[Node], service: str
+) -> None:
+    node = nodes[1]
+    id_ = eventually(lambda: node("ps", "-q", "--no-trunc", "--filter=status=running"))
+    started = node.get(id_, "{{.State.StartedAt}}")
+    running = tool.begin("dl-apply", f"--host={nodes[0].url}", "--swarm")
+    assert running.stdin is not None and running.stdout is not None
+
+    def applied(cpus: float) -> dict[str, Any]:
+        running.stdin.write(plan(node, id_, cpus))
+        running.stdin.flush()
+        (result,) = records(running.stdout.readline())
+        return dict(result)
+
+    assert (applied(0.3)["status"], node.get(id_, "{{.HostConfig.CpuQuota}}")) == (
+        "applied", "30000",
+    )  # fmt: skip
+    node("update", "--cpu-quota=20000", id_)
+    result = applied(0.3)
+    assert (result["status"], result["error"]) == (
+        "applied", "Swarm, or somebody, has changed cpus since dl-apply had set it",
+    )  # fmt: skip
+    assert applied(0.25)["error"] is None
+    running.communicate(timeout=60)
+    assert node.get(id_, "{{.State.StartedAt}} {{.State.Running}}") == f"{started} true"
+    tasks = nodes[0]("service", "ps", "-q", service).split()
+    assert len(tasks) == len(nodes), "no task was started again"
+
+
+def test_a_task_is_not_moved_like_a_container(
+    tool: Tools,
+    nodes: list[Node],
+    service: str,  # noqa: ARG001
+) -> None:
+    a, b, _ = nodes
+    id_ = eventually(lambda: a("ps", "-q", "--no-trunc", "--filter=status=running"))
+    order = plan(a, id_, 1, op=Op.MIGRATE, set={}, to=b.name)
+    done = tool("dl-apply", f"--host={a.url}", f"--host={b.url}", input=order)
+    (result,) = records(done.stdout)
+    assert (result["status"], result["error"]) == (
+        "skipped", "it is a task of a Swarm service, which Swarm would start again",
+    )  # fmt: skip
