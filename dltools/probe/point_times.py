@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from dltools.probe.progress.base import Point
-from dltools.probe.progress.peel import Peeled
+from dltools.probe.progress.log_lines import LogLine
 from dltools.probe.progress.stamps import Stamps
 
 _APART = timedelta(seconds=1)
@@ -59,7 +59,7 @@ class PointTimes:
         self._undated: list[PointTime] = []
         self._guessed: list[PointTime] = []  # the year is not known yet
 
-    def note(self, line: Peeled, points: list[Point]) -> PointTime | None:
+    def note(self, line: LogLine, points: list[Point]) -> PointTime | None:
         """Take note of a line; return the time of its points, None without points."""
         stamp = self._stamps.moment(line.stamp or line.text)
         if stamp is not None:

@@ -59,8 +59,8 @@ def progress_batches(
     for found in _pieces(stream, name, PointReader(extractor, times.note), times):
         ready += found
         rows: list[Row] = []
-        while ready and (at := ready[0].mark) is not None and at.is_known:
-            rows.append(progress_row(at.time, HOST, id_, name, ready.popleft().point, at.gap))
+        while ready and (at := ready[0][0]) is not None and at.is_known:
+            rows.append(progress_row(at.time, HOST, id_, name, ready.popleft()[1], at.gap))
         if rows:
             yield rows
 

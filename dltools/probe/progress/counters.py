@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 from dltools.probe.progress.base import Regex, number
 from dltools.probe.progress.name_words import Sort, sort, step_rank
+from dltools.probe.progress.shapes import Span
 from dltools.probe.progress.tokens import Token
+
+
+class Place(NamedTuple):
+    """Where in a line its step and its epoch stand; the step counts in units of `scale`."""
+
+    step: Span | None
+    scale: int
+    epoch: Span | None
 
 
 class Count(NamedTuple):
@@ -41,24 +50,30 @@ _SPAN = 200
 """Characters after an epoch in which its step may stand."""
 
 
-def count(line: str, found: Sequence[Token], metrics: int = 0) -> Count:
-    """Return where a line stands; `found` are its tokens, `metrics` is where its metrics begin."""
-    step, rank, epoch, epoch_end = None, 99, None, -1
+def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
+    """Return where the counters of a line stand; `found` are its tokens, `metrics` is where its
+    metrics begin."""
+    step, scale, rank, epoch, epoch_end = None, 1, 99, None, -1
     for token in found:
         what = sort(token.name)
         if what is Sort.EPOCH and epoch is None and not token.is_percent:
-            epoch = _epoch(token.text)
-            epoch_end = token.end
+            epoch, epoch_end = token.value, token.end
         elif what is Sort.STEP and (order := step_rank(token.name)) < rank:
-            value = _whole(token)
-            if value is not None:
-                step, rank = value, order
+            if "." not in token.text or token.scale:
+                step, scale, rank = token.value, _SCALE[token.scale.lower()], order
         elif epoch is None and token.end < metrics and _is_timm(line, token):
-            epoch, epoch_end = _epoch(token.text), token.end
+            epoch, epoch_end = token.value, token.end
     if step is None:
         step, other = _bare(line, found, epoch_end, metrics)
-        epoch = epoch if other is None else other
-    return Count(step, epoch)
+        epoch = epoch or other
+    return Place(step, scale, epoch)
+
+
+def count(step: str | None, scale: int, epoch: str | None) -> Count:
+    """Return where a line stands, from the counters as printed."""
+    return Count(
+        None if step is None else _whole(step, scale), None if epoch is None else _epoch(epoch)
+    )
 
 
 def _is_timm(line: str, token: Token) -> bool:
@@ -68,45 +83,41 @@ def _is_timm(line: str, token: Token) -> bool:
 
 def _bare(
     line: str, found: Sequence[Token], epoch_end: int, metrics: int
-) -> tuple[int | None, float | None]:
+) -> tuple[Span | None, Span | None]:
     """Return a step that has no name, and an epoch that has none either."""
     if epoch_end >= 0:
         at = epoch_end
         if match := _AFTER_EPOCH.match(line, at):
-            return _small(match[1]), None
+            return match.span(1), None
     else:
         at = 0
         if match := _BRACKETS.search(line):
-            return _small(match[2]), float(match[1][:15])
+            return match.span(2), match.span(1)
     if "/" not in line:
         return _leading(line, metrics), None
     for match in _RATIO.finditer(line, at, at + _SPAN):
         if not any(token.start <= match.start() < token.end for token in found):
-            return _small(match[1]), None
+            return match.span(1), None
     return _leading(line, metrics), None
 
 
-def _leading(line: str, metrics: int) -> int | None:
+def _leading(line: str, metrics: int) -> Span | None:
     """Return a step that stands alone at the start of a line, or just before its metrics."""
+    found: Span | None = None
     if match := _FIRST.match(line):
-        return _small(match[1] or match[2])
-    if metrics and (match := _JUST_BEFORE.search(line, max(0, metrics - 24), metrics)):
-        return _small(match[1])
-    return None
+        found = match.span(1) if match[1] else match.span(2)
+    elif metrics and (match := _JUST_BEFORE.search(line, max(0, metrics - 24), metrics)):
+        found = match.span(1)
+    return found
 
 
-def _small(text: str) -> int | None:
-    return int(text) if len(text) < 19 else None
-
-
-def _whole(token: Token) -> int | None:
-    """Return a count such as 1,635 or 31K; None for a fraction, and beyond 64 bits."""
+def _whole(text: str, scale: int) -> int | None:
+    """Return a count such as 1,635 or 31K; None for one that is negative or beyond 64 bits."""
     try:
-        value = number(token.text) * _SCALE[token.scale.lower()]
-        exact = int(token.text.replace(",", "")[:20]) if not token.scale else round(value)
+        exact = int(text.replace(",", "")[:20]) if scale == 1 else round(number(text) * scale)
     except (ValueError, OverflowError):
         return None
-    return exact if value == value and abs(exact) < 2**63 and value >= 0 else None
+    return exact if 0 <= exact < 2**63 else None
 
 
 def _epoch(text: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ MANY = 20
 
 _WHOLE = ("mlperf", "mm", "nvidia", "jsonlines")
 """Families whose lines may hold JSON: a cut object cannot be read."""
+
+_ALWAYS = ("mlperf", "serving")
+"""Families that are kept in any log: their lines may begin late."""
 
 LONGEST_TEXT = 4_096
 """Characters of a line that all other families look at: what an expression costs can grow with the
@@ -42,7 +46,7 @@ class Claim(NamedTuple):
     rivals: int = 0
 
 
-_NOTHING = Claim([])
+NOTHING = Claim([])
 
 
 class Automatic:
@@ -57,6 +61,7 @@ class Automatic:
     def __init__(self) -> None:
         """No family is known yet."""
         self._families = [_make(name) for name in FAMILIES]
+        self._asked = [_question(family) for family in self._families]
         self._named = Named()
         self._kept: list[Family] = []
         self._reads_names = True
@@ -85,18 +90,18 @@ class Automatic:
         self._idle += 1
         if self._idle > _LOST and (self._kept or not self._reads_names):
             self._start_again()
-        return _NOTHING
+        return NOTHING
 
     def _of_families(self, line: str) -> list[Point]:
         found: list[Point] = []
         text = line[:LONGEST_TEXT]
-        for family in self._kept or self._families:
-            points = family.points(line if family.name in _WHOLE else text)
+        for points_of, needs_all, name, partial in self._asked:
+            points = points_of(line if needs_all else text)
             if points and not found:
                 found = points
-                if not family.partial:
+                if not partial:
                     self._claimed += 1
-                self._vote(family.name)
+                self._vote(name)
                 if self._kept:
                     break
         return found
@@ -106,13 +111,24 @@ class Automatic:
         self._idle = 0
         self._votes[name] = self._votes.get(name, 0) + 1
         if not self._kept and sum(self._votes.values()) >= MANY:
-            self._kept = [f for f in self._families if f.partial or f.name in self._votes]
+            self._kept = [f for f in self._families if f.name in (*self._votes, *_ALWAYS)]
+            self._asked = [_question(family) for family in self._kept]
         if self._claimed >= MANY and self._claimed > self._votes.get("", 0):
             self._reads_names = False
 
     def _start_again(self) -> None:
         self._kept, self._votes, self._idle = [], {}, 0
+        self._asked = [_question(family) for family in self._families]
         self._claimed, self._reads_names = min(self._claimed, 2), True
+
+
+_Question = tuple[Callable[[str], list[Point]], bool, str, bool]
+
+
+def _question(family: Family) -> _Question:
+    """Return what is asked for each line: a family's method, whether it needs the whole line, its
+    name, and whether it is partial."""
+    return family.points, family.name in _WHOLE, family.name, family.partial
 
 
 def _make(name: str) -> Family:

@@ -57,17 +57,19 @@ class Held(Generic[M]):
         self._has_points = self._has_rivals = False
         self._sure: set[str] = set()
 
-    def pass_on(self, claim: Claim, mark: M) -> list[Marked[M]]:
-        """Return the points that are certain now, earlier ones first."""
-        now = [Marked(mark, point) for point in claim.points]
+    def pass_on(self, points: list[Point], claim: Claim, mark: M) -> list[Marked[M]]:
+        """Return the points that are certain now, earlier ones first; `points` are those of a claim
+        that are new."""
+        now = [Marked(mark, point) for point in points]
         if claim.is_sure:
             self._has_points = True
-            self._sure.update(point.metric for point in claim.points)
+            for point in points:
+                self._sure.add(point[0])
             return now
         self._has_rivals = self._has_rivals or claim.rivals > 0
-        if not claim.rivals and all(self._is_known(point) for point in claim.points):
+        if not claim.rivals and all(self._is_known(point) for point in points):
             return now
-        seen = self._see(claim.points)
+        seen = self._see(points)
         if seen is None:
             return []
         if not seen.is_series:
@@ -76,7 +78,7 @@ class Held(Generic[M]):
                 self._hold(seen, now)
                 return []
             seen.is_series = True
-            self._sure.update(point.metric for point in claim.points)
+            self._sure.update(point.metric for point in points)
         now = [*seen.waiting, *now]
         self._held -= len(seen.waiting)
         seen.waiting = []
@@ -100,8 +102,8 @@ class Held(Generic[M]):
         """Return how many points of each metric wait still."""
         found: dict[str, int] = {}
         for seen in self._seen.values():
-            for one in seen.waiting:
-                found[one.point.metric] = found.get(one.point.metric, 0) + 1
+            for _, point in seen.waiting:
+                found[point.metric] = found.get(point.metric, 0) + 1
         return found
 
     def _see(self, points: list[Point]) -> _Seen[M] | None:

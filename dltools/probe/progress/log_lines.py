@@ -15,10 +15,18 @@ _BACK = bytes.maketrans(b"\x08\x0b\x0c", b"\r\r\r")
 
 
 class LogLine(NamedTuple):
-    """A line of a log, and whether it was drawn over another."""
+    """A line of a log, and whether it was drawn over another.
+
+    `stamp` is the time that a prefix of the line says, as text, "" for none. `rank` names the
+    process that printed the line, "" where no prefix does. A rank that is only a number before a
+    colon may be a step as well: `is_certain` is False.
+    """
 
     text: str
     is_redrawn: bool
+    stamp: str = ""
+    rank: str = ""
+    is_certain: bool = True
 
 
 class LogLines:

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dltools.observations.metric_names import normal_name
-from dltools.probe.progress.base import Point, Regex, number
-from dltools.probe.progress.counters import Count, count
+from dltools.probe.progress.base import Point, Regex
+from dltools.probe.progress.candidates import Candidate, candidates
+from dltools.probe.progress.counters import Count, count, place
 from dltools.probe.progress.name_words import HINTS, Sort, sort
 from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
+from dltools.probe.progress.shapes import Site, Span, are_short, runs_of, shape, sites
 from dltools.probe.progress.tokens import Token, tokens
 
 _CODE = Regex(
@@ -27,16 +29,8 @@ _CODE = Regex(
 _COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round")
 _LONGEST_HEADING = 100
 
-_STOP = frozenset({
-    "info", "warning", "debug", "error", "the", "a", "an", "this", "with", "and", "at", "for",
-    "in", "on", "of", "is", "was", "epoch", "step", "iter", "iteration", "batch", "end", "final",
-    "finished", "done", "got", "current", "currently", "now", "new", "last", "after", "before",
-    "our", "my", "had", "has", "root", "to", "from", "running",
-    "overall", "model", "per", "or", "by", "using", "set", "time", "s", "ms", "it",
-})  # fmt: skip
-_MOST_WORDS = 3
-_LOOK_BACK = 48
-_DROPPED = ("average", "avg", "mean", "averaged")
+MOST_SHAPES = 512
+"""Shapes of lines that are remembered."""
 
 
 class Reading(NamedTuple):
@@ -49,14 +43,26 @@ class Reading(NamedTuple):
     is_sure: bool = False
 
 
-class Candidate(NamedTuple):
-    """A token whose name is a metric's, its name with the words before it, and where that begins;
-    `why_not` says why it gives no point, "" where it does."""
+class Understood(NamedTuple):
+    """What a shape of lines means: its metrics, normal and as printed, with their numbers, and its
+    counters. A heading has counters only.
 
-    token: Token
-    name: str
-    start: int
-    why_not: str
+    `has_fraction` says that a number of a metric has a fraction, `is_plain` that the line begins
+    with a metric and a delimiter as programs print it, not as code assigns it.
+    """
+
+    metrics: tuple[tuple[str, str, Site], ...]
+    totals: tuple[Site | None, ...]
+    step: Site | None
+    scale: int
+    epoch: Site | None
+    has_fraction: bool
+    is_plain: bool
+
+
+_NOTHING = Understood((), (), None, 1, None, has_fraction=False, is_plain=False)
+_EMPTY = Reading([])
+_NO_COUNT = Count(None, None)
 
 
 class Named:
@@ -67,8 +73,9 @@ class Named:
 
     def __init__(self) -> None:
         """No heading has come yet."""
-        self._above = Count(None, None)
+        self._above = _NO_COUNT
         self._epoch: float | None = None
+        self._shapes: dict[str, Understood] = {}
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -77,22 +84,50 @@ class Named:
     def read(self, line: str) -> Reading:
         """Return the points of a line, and whether they stand for themselves."""
         lower = line.lower()
-        if not any(hint in lower for hint in HINTS):
-            if len(line) < _LONGEST_HEADING and any(word in lower for word in _COUNTERS):
-                self._above = _heading(line, self._above)
-            return Reading([])
-        found = tokens(line)
-        chosen = [one for one in candidates(line, found) if not one.why_not]
-        if not chosen or _CODE.search(line):
-            return Reading([])
-        at = count(line, found, chosen[0].start)
+        for hint in HINTS:
+            if hint in lower:
+                return self._metrics(line, lower)
+        if len(line) < _LONGEST_HEADING:
+            for word in _COUNTERS:
+                if word in lower:
+                    found = _heading(line)
+                    if found is not _NOTHING:
+                        self._above = _count(found, runs_of(line))
+                    break
+        return _EMPTY
+
+    def _metrics(self, line: str, lower: str) -> Reading:
+        key = shape(line)
+        known = self._shapes.get(key) if key else None
+        if known is _NOTHING:
+            return _EMPTY
+        runs = runs_of(line)
+        if known is None or not are_short(runs):
+            known = _understand(line, lower)
+            if key and (are_short(runs) or known is _NOTHING):
+                if len(self._shapes) >= MOST_SHAPES:
+                    self._shapes.clear()
+                self._shapes[key] = known
+        return self._reading(known, runs) if known.metrics else _EMPTY
+
+    def _reading(self, known: Understood, runs: list[str]) -> Reading:
+        at = _count(known, runs)
         if at.step is None or at.epoch is None:
             at = _below(self._above, at)
-        self._epoch = self._epoch if at.epoch is None else at.epoch
-        points = _points(chosen, phase_words(line, lower), at)
-        if at == (None, None) and self._epoch is not None:
-            points = [self._placed(point) for point in points]
-        return Reading(points, _is_sure(line, chosen, at))
+        step, epoch = at
+        if epoch is not None:
+            self._epoch = epoch
+        points = []
+        for (metric, printed, site), total in zip(known.metrics, known.totals, strict=True):
+            value = site.value(runs)
+            if total is not None:
+                value = value / (total.value(runs) or 1)
+            points.append(Point(metric, value, step, epoch, "named", printed))
+        if step is None and epoch is None:
+            if self._epoch is not None:
+                points = [self._placed(point) for point in points]
+            return Reading(points, known.is_plain and points[0].value != 0)
+        return Reading(points, known.has_fraction)
 
     def _placed(self, point: Point) -> Point:
         """Return a point of an evaluation with the epoch of the training before it."""
@@ -100,128 +135,95 @@ class Named:
         return point._replace(epoch=self._epoch) if is_evaluation else point
 
 
-def _is_sure(line: str, chosen: Sequence[Candidate], at: Count) -> bool:
-    """Tell whether a line stands for itself: a fraction with a step or an epoch, or at the start of
-    the line with a delimiter as programs print it, not as code assigns it."""
-    if at != (None, None):
-        return any("." in one.token.text or one.token.text[-1:] in "nNfFyY" for one in chosen)
-    first = chosen[0]
-    return (
-        first.start == 0
-        and first.token.delimiter in (":", "=")
-        and first.token.delimiter + " " != line[first.token.start + len(first.token.name) + 1 :][:2]
-        and sort(first.name) is Sort.METRIC
-        and ("." in first.token.text and float(first.token.text.replace(",", "")) != 0)
+def _count(known: Understood, runs: list[str]) -> Count:
+    if known.step is None and known.epoch is None:
+        return _NO_COUNT
+    return count(
+        None if known.step is None else known.step.text(runs),
+        known.scale,
+        None if known.epoch is None else known.epoch.text(runs),
     )
 
 
-def _heading(line: str, above: Count) -> Count:
+def _understand(line: str, lower: str) -> Understood:
+    """Return what lines of the shape of a line mean."""
+    found = tokens(line)
+    chosen = [one for one in candidates(line, found) if not one.why_not]
+    if not chosen or _CODE.search(line):
+        return _NOTHING
+    where = place(line, found, chosen[0].start)
+    named = _names(chosen, phase_words(line, lower), has_step=where.step is not None)
+    kept = [one.token for _, one in named]
+    spans = [token.value for token in kept]
+    totals = [_total_span(line, token) for token in kept]
+    step, epoch, *rest = sites(line, [where.step, where.epoch, *spans, *totals])
+    metrics = [
+        (metric, one.name.replace(" ", "_"), site)
+        for (metric, one), site in zip(named, rest, strict=False)
+        if site is not None
+    ]
+    return Understood(
+        tuple(metrics),
+        tuple(rest[len(metrics) :]),
+        step,
+        where.scale,
+        epoch,
+        any("." in token.text or token.text[-1:] in "nNfFyY" for token in kept),
+        _is_plain(line, chosen[0]),
+    )
+
+
+def _total_span(line: str, token: Token) -> Span | None:
+    if not token.total:
+        return None
+    at = line.rindex(token.total, token.value[1], token.end)
+    return at, at + len(token.total)
+
+
+def _is_plain(line: str, first: Candidate) -> bool:
+    """Tell whether a line begins with a metric, as programs print it and code does not."""
+    token = first.token
+    return (
+        first.start == 0
+        and token.delimiter in (":", "=")
+        and token.delimiter + " " != line[token.start + len(token.name) + 1 :][:2]
+        and sort(first.name) is Sort.METRIC
+        and "." in token.text
+    )
+
+
+def _heading(line: str) -> Understood:
     """Return the counters for the lines below a line, which may be a heading: one counter alone."""
     found = tokens(line)
     if len(found) != 1 or sort(found[0].name) not in (Sort.EPOCH, Sort.STEP):
-        return above
+        return _NOTHING
     if len(line[: found[0].start].split()) > 2 or any(map(str.isalpha, line[found[0].end :])):
-        return above
-    return count(line, found)
+        return _NOTHING
+    where = place(line, found)
+    step, epoch = sites(line, [where.step, where.epoch])
+    return _NOTHING._replace(step=step, scale=where.scale, epoch=epoch)
 
 
 def _below(above: Count, at: Count) -> Count:
     """Return a line's counters with those of the heading above it that it lacks itself."""
-    if at == (None, None):
+    if at.step is None and at.epoch is None:
         return above
     return Count(at.step, above.epoch if at.epoch is None else at.epoch)
 
 
-def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
-    """Return the tokens of a line that could be metrics."""
-    result, left, has_metric = [], 0, False
-    for token in found:
-        what = sort(token.name)
-        name, start = (token.name, token.start)
-        if what >= Sort.BESIDE or token.delimiter:
-            name, start = _full_name(line, token, left)
-            if name != token.name:
-                what = sort(name) if what < Sort.BESIDE else max(what, sort(name))
-        if what >= Sort.BESIDE:
-            why_not = _why_not(token, name, what)
-            result.append(Candidate(token, name, start, why_not))
-            has_metric = has_metric or (not why_not and what > Sort.BESIDE)
-        left = token.end
-    if not has_metric:
-        return [one._replace(why_not=one.why_not or "no loss, accuracy or reward beside it")
-                for one in result]  # fmt: skip
-    return result
-
-
-def _why_not(token: Token, name: str, what: Sort) -> str:
-    """Return why a token whose name is a metric's gives no point, "" if it does."""
-    if sort(name) is Sort.OTHER:
-        return "the words before it make it a setting"
-    if token.scale:
-        return "a count in thousands"
-    if token.total and "acc" not in name.lower():
-        return "a share of a total"
-    if not token.delimiter and what is not Sort.METRIC:
-        return "nothing between name and number"
-    if what is Sort.WEAK and not token.is_percent and "." not in token.text:
-        return "a whole number beside a usual word"
-    return ""
-
-
-def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
-    """Return a token's name with the words before it that belong to it, and where it begins."""
-    begin = max(left, token.start - _LOOK_BACK)
-    before = line[begin : token.start]
-    if before[-1:] != " " or before[-2:-1] in ("", " "):
-        return token.name, token.start
-    words = before[:-1].split(" ")
-    taken: list[str] = []
-    for word in reversed(words):
-        if not word.replace("-", "").replace("_", "").replace("@", "").replace("/", "").isalnum():
-            inner = word.lstrip("([{|,;:*'\"-")
-            if inner and inner.isalnum() and inner[0].isalpha():
-                taken.append(inner)
-            break
-        if word.lower() in _DROPPED:
-            continue
-        if not word[0].isalpha() or word.lower() in _STOP:
-            break
-        taken.append(word)
-    if len(taken) > _MOST_WORDS:
-        taken = taken[: 1 if taken[0].lower() in _QUALIFIERS else 0]
-    if not taken:
-        return token.name, token.start
-    taken.reverse()
-    text = " ".join(taken)
-    return f"{text} {token.name}", token.start - 1 - len(text)
-
-
-_QUALIFIERS = frozenset({
-    "train", "training", "val", "valid", "validation", "eval", "evaluation", "test", "total", "dev",
-})  # fmt: skip
-
-
-def _points(chosen: Sequence[Candidate], phases: Sequence[PhaseWord], at: Count) -> list[Point]:
+def _names(
+    chosen: Sequence[Candidate], phases: Sequence[PhaseWord], *, has_step: bool
+) -> list[tuple[str, Candidate]]:
+    """Return the metrics, each once, under their normal names with the phase that the line says."""
     names = [normal_name(one.name) for one in chosen]
     outside = [word for word in phases
                if not any(one.start <= word.start < one.token.start for one in chosen)]  # fmt: skip
-    found: dict[str, Point] = {}
+    found: dict[str, Candidate] = {}
     for one, name in zip(chosen, names, strict=True):
         metric = name
         if not metric.startswith(tuple(f"{phase}_" for phase in PHASES)):
             phase = phase_before(phases if names.count(name) > 1 else outside, one.start)
-            if phase and (phase != "train" or at.step is None):
+            if phase and (phase != "train" or not has_step):
                 metric = f"{phase}_{name}"
-        if metric not in found:
-            value = _value(one.token)
-            printed = one.name.replace(" ", "_")
-            found[metric] = Point(metric, value, at.step, at.epoch, Named.name, printed)
-    return list(found.values())
-
-
-def _value(token: Token) -> float:
-    value = number(token.text)
-    if token.total:
-        total = number(token.total)
-        return value / total if total else value
-    return value
+        found.setdefault(metric, one)
+    return list(found.items())

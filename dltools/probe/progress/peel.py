@@ -8,26 +8,12 @@ Slurm (`0: ...`), torchrun (`[rank0]: ...`), Ray (`(Worker pid=7) ...`).
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
 
 from dltools.probe.progress.base import Regex
 from dltools.probe.progress.log_lines import LogLine
 
-
-class Peeled(NamedTuple):
-    """A program's own line.
-
-    `stamp` is the time that the prefix says, as text, "" for none. `rank` names the process that
-    printed the line, "" where no prefix does. A rank that is only a number before a colon may be a
-    step as well: `is_certain` is False.
-    """
-
-    text: str
-    is_redrawn: bool
-    stamp: str = ""
-    rank: str = ""
-    is_certain: bool = True
-
+Peeled = LogLine
+"""A program's own line; its `stamp` and `rank` are what was before it."""
 
 _MOST = 4
 """Prefixes that are peeled from one line."""
@@ -51,17 +37,32 @@ _RAY = Regex(r"\((?P<r>[\w./ =,:()-]{0,80}?\bpid=\d{1,9}(?:, ?ip=[\d.]{1,40})?)\
 _TASK = Regex(r"\s{0,4}(?P<r>\d{1,5}):[ ](?=[^\d\s.+-])")
 
 
-def peel(line: LogLine) -> list[Peeled]:
+def may_have_prefix(text: str) -> bool:
+    """Tell whether a prefix may begin a line: a quick look at some characters."""
+    head = text[:1]
+    if head.isalpha():
+        return "|" in text[:_LONGEST_NAME] or head in "rR" or text[3:4] == " " == text[6:7]
+    if head == "[":
+        return text[1:2] in _RANK_HEADS
+    if head == " " or head.isdigit():
+        return text[4:5] == "-" or ": " in text[:8]
+    return head in "({"
+
+
+def peel(line: LogLine) -> list[LogLine]:
     """Return a line without what others put before it; a wrapped line may hold several drawings."""
-    head = line.text[:1]
-    if head == "{" and (line.text.startswith('{"log":') or '"MESSAGE"' in line.text):
-        return _wrapped(line)
-    return [_bare(line.text, is_redrawn=line.is_redrawn)]
+    text = line.text
+    if text[:1] == "{":
+        is_wrapped = text.startswith('{"log":') or '"MESSAGE"' in text
+        return _wrapped(line) if is_wrapped else [line]
+    return [_bare(text, is_redrawn=line.is_redrawn)]
 
 
-def _bare(text: str, *, is_redrawn: bool, stamp: str = "") -> Peeled:
-    if text[:1] not in _HEADS:
-        return Peeled(text, is_redrawn, stamp)
+_LONGEST_NAME = 100
+_RANK_HEADS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_")
+
+
+def _bare(text: str, *, is_redrawn: bool, stamp: str = "") -> LogLine:
     rank, is_certain = "", True
     for _ in range(_MOST):
         head = text[:1]
@@ -90,14 +91,13 @@ def _bare(text: str, *, is_redrawn: bool, stamp: str = "") -> Peeled:
         if match is None:
             break
         text = text[match.end() :]
-    return Peeled(text, is_redrawn, stamp, rank, is_certain)
+    return LogLine(text, is_redrawn, stamp, rank, is_certain)
 
 
 _DIGITS = frozenset("0123456789")
-_HEADS = frozenset("[( 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
 
-def _wrapped(line: LogLine) -> list[Peeled]:
+def _wrapped(line: LogLine) -> list[LogLine]:
     """Return the lines in a record of Docker's json-file or of journald's JSON."""
     try:
         record = json.loads(line.text)
@@ -106,10 +106,10 @@ def _wrapped(line: LogLine) -> list[Peeled]:
         if micros := record.get("__REALTIME_TIMESTAMP"):
             stamp = f"{int(micros) / 1e6:.6f}"
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return [Peeled(line.text, line.is_redrawn)]
+        return [LogLine(line.text, line.is_redrawn)]
     if not isinstance(text, str):
-        return [Peeled(line.text, line.is_redrawn)]
-    found: list[Peeled] = []
+        return [LogLine(line.text, line.is_redrawn)]
+    found: list[LogLine] = []
     for drawing in text.replace("\n", "\r").split("\r"):
         if drawing and not drawing.isspace():
             is_redrawn = line.is_redrawn or text[:1] == "\r" or bool(found)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Generic
 
 from dltools.probe.progress.base import Extractor, Point
-from dltools.probe.progress.detect import Automatic, Claim
+from dltools.probe.progress.detect import NOTHING, Automatic, Claim
 from dltools.probe.progress.held import Held, M, Marked
-from dltools.probe.progress.log_lines import LogLines
-from dltools.probe.progress.peel import Peeled, peel
+from dltools.probe.progress.log_lines import LogLine, LogLines
+from dltools.probe.progress.peel import may_have_prefix, peel
 from dltools.probe.progress.repeats import Ranks, Repeats
 
-Note = Callable[[Peeled, list[Point]], M]
+Note = Callable[[LogLine, list[Point]], M]
 """What a caller notes of a line and of what was found in it, certain or not."""
 
 
@@ -25,7 +25,7 @@ class PointReader(Generic[M]):
 
     def __init__(self, extractor: Extractor, note: Note[M] | None = None) -> None:
         """Nothing is read yet."""
-        self._extractor = extractor
+        self._claim = _claims_of(extractor)
         self._note = note
         self._lines = LogLines()
         self._held: Held[M] = Held()
@@ -33,19 +33,22 @@ class PointReader(Generic[M]):
 
     def feed(self, data: bytes) -> list[Point]:
         """Return the points that are certain with the lines that are now complete."""
-        return [found.point for found in self.marked(data)]
+        return [point for _, point in self.marked(data)]
 
     def end(self) -> list[Point]:
         """Return the points of the last line, if it has no end, and those that waited."""
-        return [found.point for found in self.marked(b"", is_last=True)]
+        return [point for _, point in self.marked(b"", is_last=True)]
 
-    def marked(self, data: bytes, *, is_last: bool = False) -> Iterator[Marked[M]]:
-        """Yield the points that are certain now, with what was noted of their lines."""
+    def marked(self, data: bytes, *, is_last: bool = False) -> list[Marked[M]]:
+        """Return the points that are certain now, with what was noted of their lines."""
+        found: list[Marked[M]] = []
         for line in self._lines.feed(data) + (self._lines.end() if is_last else []):
-            for peeled in peel(line):
-                yield from self._read(peeled)
-        if is_last:
-            yield from self._held.end()
+            if may_have_prefix(line.text):
+                for peeled in peel(line):
+                    self._read(peeled, found)
+            else:
+                self._read(line, found)
+        return found + self._held.end() if is_last else found
 
     def settled(self) -> list[Marked[M]]:
         """Return those of the points that wait that are likely enough if the log ends here."""
@@ -55,28 +58,20 @@ class PointReader(Generic[M]):
         """Return how many points of each metric were taken for no series so far."""
         return self._held.dropped()
 
-    def _read(self, line: Peeled) -> list[Marked[M]]:
-        claim = self._claim(line)
-        mark: Any = self._note(line, claim.points) if self._note else None
-        return self._held.pass_on(claim, mark) if claim.points else []
-
-    def _claim(self, line: Peeled) -> Claim:
-        """Return what a line says, without what a line before it said."""
-        extractor = self._extractor
+    def _read(self, line: LogLine, found: list[Marked[M]]) -> None:
         try:
-            if isinstance(extractor, Automatic):
-                claim = extractor.claim(line.text)
-            else:
-                claim = Claim(extractor.points(line.text))
+            claim = self._claim(line.text)
         except (ValueError, OverflowError):  # a "number" of thousands of digits
-            return Claim([])
-        if not claim.points:
-            return claim
-        return claim._replace(
-            points=[p for p in map(_bounded, claim.points) if self._is_new(p, line)]
-        )
+            claim = NOTHING
+        if claim.points:
+            points = [point for point in map(_bounded, claim.points) if self._is_new(point, line)]
+        else:
+            points = claim.points
+        mark: Any = self._note(line, points) if self._note else None
+        if points:
+            found += self._held.pass_on(points, claim, mark)
 
-    def _is_new(self, point: Point, line: Peeled) -> bool:
+    def _is_new(self, point: Point, line: LogLine) -> bool:
         if line.rank and not self._ranks.follows(line, point):
             return False
         return self._repeats.is_new(point, is_redrawn=line.is_redrawn)
@@ -87,3 +82,10 @@ def _bounded(point: Point) -> Point:
     if point.step is None or -(2**63) <= point.step < 2**63:
         return point
     return point._replace(step=None)
+
+
+def _claims_of(extractor: Extractor) -> Callable[[str], Claim]:
+    """Return what claims the lines of a log."""
+    if isinstance(extractor, Automatic):
+        return extractor.claim
+    return lambda text: Claim(extractor.points(text))

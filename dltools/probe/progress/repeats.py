@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from dltools.probe.progress.base import Point
-from dltools.probe.progress.peel import Peeled
+from dltools.probe.progress.log_lines import LogLine
 
 _SILENT = 200
 """Points of other ranks after which a rank that says nothing more is no longer followed."""
-
-_Place = tuple[int | None, float | None]
 
 
 class Repeats:
@@ -22,22 +18,20 @@ class Repeats:
 
     def __init__(self) -> None:
         """No point has come yet."""
-        self._last: dict[str, tuple[_Place, float]] = {}
+        self._last: dict[str, tuple[int, float | None, float]] = {}
 
     def is_new(self, point: Point, *, is_redrawn: bool) -> bool:
         """Tell whether a point was not there before, and remember it."""
-        if point.step is None:
+        metric, value, step, epoch = point[:4]
+        if step is None:
             return True
-        place, value = (point.step, point.epoch), point.value
-        last = self._last.get(point.metric)
-        if last is not None and last[0] == place and (is_redrawn or _same(last[1], value)):
-            return False
-        self._last[point.metric] = (place, value)
+        last = self._last.get(metric)
+        if last is not None and last[0] == step and last[1] == epoch:
+            before = last[2]
+            if is_redrawn or before == value or (before != before and value != value):
+                return False
+        self._last[metric] = (step, epoch, value)
         return True
-
-
-def _same(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 class Ranks:
@@ -55,7 +49,7 @@ class Ranks:
         self._newest = ""
         self._are_ranks = False
 
-    def follows(self, line: Peeled, point: Point) -> bool:
+    def follows(self, line: LogLine, point: Point) -> bool:
         """Tell whether a point is of the rank that is followed."""
         if not line.rank:
             return True

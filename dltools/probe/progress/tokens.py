@@ -18,7 +18,7 @@ class Token(NamedTuple):
 
     `text` is the number as printed, `total` what stands after a slash (`3/10`), `scale` a suffix of
     thousands, `delimiter` what stands between ("" for blanks), `start` and `end` the place in the
-    line.
+    line, `value` that of the number.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Token(NamedTuple):
     is_percent: bool
     start: int
     end: int
+    value: tuple[int, int]
 
 
 _NUMBER = (
@@ -51,6 +52,16 @@ _TOKEN = Regex(
 def tokens(line: str) -> list[Token]:
     """Return the names with numbers beside them, in order."""
     return [
-        Token(m[1], m[2] or m[3] or "", m[4], m[6] or "", m[8] or "", m[7] is not None, *m.span())
+        Token(
+            m[1],
+            m[2] or m[3] or "",
+            m[4],
+            m[6] or "",
+            m[8] or "",
+            m[7] is not None,
+            m.start(),
+            m.end(),
+            m.span(4),
+        )
         for m in _TOKEN.finditer(line)
     ]

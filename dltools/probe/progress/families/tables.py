@@ -33,6 +33,7 @@ class Log:
     def __init__(self) -> None:
         """No row of names has come yet."""
         self._names: list[str] = []
+        self._sorts: list[Sort] = []
         self._elapsed = 0.0
 
     def points(self, line: str) -> list[Point]:
@@ -59,15 +60,14 @@ class Log:
         metrics = sum(what >= Sort.WEAK for what in sorts)
         if metrics and counters:
             self._names = [name.replace("main/", "") for name in names]  # a model in Chainer
+            self._sorts = list(map(sort, self._names))
 
     def _row(self, line: str) -> list[Point]:
         cells = _cells(line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
-        row = dict(zip(self._names, cells, strict=False))
         pairs, epoch, step = [], None, None
-        for name, text in row.items():
-            what = sort(name)
+        for name, what, text in zip(self._names, self._sorts, cells, strict=False):
             if what is Sort.OTHER or not _NUMBER.fullmatch(text):
                 if what in (Sort.EPOCH, Sort.STEP):
                     return []
@@ -80,9 +80,10 @@ class Log:
                 pairs.append((name, text.rstrip("%")))
         if not pairs or (len(cells) < len(self._names) and len(pairs) < 2):
             return []
-        return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=self._time(row))
+        return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=self._time(cells))
 
-    def _time(self, row: dict[str, str]) -> float | None:
+    def _time(self, cells: list[str]) -> float | None:
+        row = dict(zip(self._names, cells, strict=False))
         for name in _TOTALS:
             if (text := row.get(name)) is not None:
                 return _seconds(text)
