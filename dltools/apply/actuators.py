@@ -78,9 +78,12 @@ class Actuators:
             if action.host not in connected:
                 report(self._unreached(action))
         with ThreadPoolExecutor(len(connected) or 1) as pool:
+            begun = []
             for name, link in connected.items():
                 own = tuple(action for action in plan.actions if action.host == name)
-                pool.submit(link.apply, replace(plan, actions=own), report)
+                begun.append(pool.submit(link.apply, replace(plan, actions=own), report))
+        for one in begun:
+            one.result()  # raises what has ended it, such as a full disk
         for link in self._links:
             link.reconnect()
         return sorted(results, key=lambda result: result.id)

@@ -74,6 +74,19 @@ def test_each_action_goes_to_the_engine_of_its_host(engines: Engines, tmp_path: 
     assert len(engines["a"].updates) == len(engines["b"].updates) == 2
 
 
+def test_an_error_of_this_machine_ends_the_run(
+    engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    group = actuators(engines, tmp_path)
+    monkeypatch.setattr("dltools.apply.journal.atomic_file", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        group.apply(plan("a", "b"), lambda _: None)
+    assert engines["a"].updates == engines["b"].updates == []
+
+
 def test_an_action_for_a_host_that_was_not_named_is_skipped(
     engines: Engines, tmp_path: Path
 ) -> None:
