@@ -39,13 +39,15 @@ class LiveJob:
 @dataclass(frozen=True)
 class LiveRun:
     """One run of all jobs under an arm. `makespan` (s): to the last end of a job that ends.
-    `lasted` (s): as long as our own processes ran, which used `own_cpu` seconds."""
+    `lasted` (s): from the time when our own processes had started. They used `own_start` CPU
+    seconds by then, and `own_cpu` after."""
 
     arm: str
     jobs: list[LiveJob]
     makespan: float | None
     lasted: float
     own_cpu: float
+    own_start: float = 0.0
 
     @property
     def completions(self) -> dict[str, float]:

@@ -18,6 +18,8 @@ BIN = Path(sys.executable).parent
 INTERVAL_S = 2
 _PR_SET_PDEATHSIG = 1
 _PATIENCE_S = 30.0
+_SETTLE_S = 1.0
+"""The pipe handles its first sample before the first job arrives."""
 
 
 class PipeError(Exception):
@@ -33,7 +35,7 @@ class Pipe:
         self.recording = files.with_suffix(".arrow")
         self._log = files.with_suffix(".log").open("wb")
         self._running: list[subprocess.Popen[bytes]] = []
-        self.cpu_seconds = 0.0
+        self.cpu_seconds = self.start_cpu_seconds = 0.0
         state = ("--state-dir", str(files.with_suffix(".state")))
         probe = ("dl-probe", "-i", f"{INTERVAL_S}", "--label", label, "--format", "arrow", *state)
         try:
@@ -49,6 +51,8 @@ class Pipe:
                 with files.with_suffix(".results.jsonl").open("wb") as out:
                     self._start(apply, self._last, out)
             self._await_sample()
+            time.sleep(_SETTLE_S)
+            self.start_cpu_seconds = sum(_cpu_seconds(one.pid) for one in self._running)
         except BaseException:
             self.stop()
             raise
@@ -114,3 +118,9 @@ class Pipe:
 def _end_with_parent() -> None:
     """End dl-probe, and so the pipe, when the runner dies without a word."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")

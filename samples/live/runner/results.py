@@ -41,7 +41,8 @@ def _section(measured: Measured) -> str:
 
 def _training_rows(measured: Measured) -> list[list[str]]:
     rows = [["arm", "mean", "makespan", "mean/noop", "makespan/noop", "efficiency", "mean/bound",
-             "simulated mean", "simulated makespan", "first report/alone", "own CPU"]]  # fmt: skip
+             "simulated mean", "simulated makespan", "first report/alone",
+             "own CPU (start)"]]  # fmt: skip
     if measured.has_targets:
         rows[0] += ["to target", "to target/noop"]
     for arm in measured.arms:
@@ -68,7 +69,7 @@ def _training_rows(measured: Measured) -> list[list[str]]:
 def _serving_rows(measured: Measured) -> list[list[str]]:
     count = len(measured.targets)
     rows = [["arm", "satisfied at the end", "after ten rounds", "met or faster",
-             "simulated satisfied (mean over time)", "own CPU"]]  # fmt: skip
+             "simulated satisfied (mean over time)", "own CPU (start)"]]  # fmt: skip
     for arm in measured.arms:
         runs = measured.of_arm(arm)
         simulated = measured.simulated_satisfied.get(arm)
@@ -160,7 +161,8 @@ def _over(runs: Sequence[LiveRun], of: Callable[..., float | None]) -> Figure | 
 
 
 def _own(measured: Measured, runs: Sequence[LiveRun]) -> str:
-    return f"{fmean(figures.own_cpu(measured, run) for run in runs):.1%}"
+    started = fmean(run.own_start for run in runs)
+    return f"{fmean(figures.own_cpu(measured, run) for run in runs):.1%} ({started:.1f} s)"
 
 
 def _seconds(found: Figure | None) -> str:

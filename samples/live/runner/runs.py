@@ -58,7 +58,9 @@ def live_run(jobs: Sequence[Job], arm: Arm, files: Path, limits: Limits) -> Live
     jobs_seen = [_live_job(job, found[job.name], begun, seen) for job in jobs]
     ends = [one.arrival + one.completion for one in jobs_seen if one.completion is not None]
     makespan = max(ends, default=None)
-    return LiveRun(arm.name, jobs_seen, makespan, time.time() - begun.timestamp(), pipe.cpu_seconds)
+    lasted, started = time.time() - begun.timestamp(), pipe.start_cpu_seconds
+    own = pipe.cpu_seconds - started
+    return LiveRun(arm.name, jobs_seen, makespan, lasted, own, started)
 
 
 @contextmanager

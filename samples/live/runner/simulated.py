@@ -34,7 +34,8 @@ def simulate(measured: Measured, jobs: Sequence[Job], arms: Sequence[Arm], file:
         workload = workload_of(found, [HostSpec("node", float(measured.cpus))], measured.name)
         ends = all(name in measured.alone and measured.alone[name].completion is not None
                    for name in (job.name for job in found))  # fmt: skip
-        works = [job.startup + job.work + job.shutdown for job in workload.jobs]
+        works = [(measured.alone[job.name].completion or 0.0) * measured.cores[job.name]
+                 for job in workload.jobs]  # fmt: skip
         measured.bound = lower_bound.mean_completion(workload, works) if ends else None
         measured.spin = _spin(measured, jobs, file)
     for arm in arms:
