@@ -35,7 +35,7 @@ class Rotation:
         self._pauser = TurnPauser(engine, self._files)
         self._turns: list[Turn] = []
         self._current: int | None = None  # the group whose turn it is
-        self._turn_ends = 0.0
+        self._turn_began = self._turn_ends = 0.0
         self._next_check = 0.0
 
     @property
@@ -52,7 +52,9 @@ class Rotation:
         return self._pauser.paused_names(self._turns)
 
     def set_turns(self, turns: Sequence[Turn]) -> None:
-        """Replace all turns. The group whose turn it is keeps it if a container of it stays."""
+        """Replace all turns. The group whose turn it is keeps it if a container of it stays, for no
+        longer than its turn is now; but if the first group is new, its turn begins at once."""
+        known = {turn.container_id for turn in self._turns}
         staying = {turn.container_id for turn in turns}
         had_turn = {turn.container_id for turn in self._turns if turn.group == self._current}
         self._pauser.leave(self._turns, staying)
@@ -65,7 +67,8 @@ class Rotation:
             return
         self._pauser.refresh()
         kept = next((t.group for t in self._turns if t.container_id in had_turn), None)
-        if kept is None:
+        first = {t.container_id for t in self._turns if t.group == self._turns[0].group}
+        if kept is None or not first & known:
             self._give_turn_to(self._turns[0].group)
         else:
             self._keep_turn_of(kept)
@@ -114,10 +117,13 @@ class Rotation:
         """Let one group run for the length of its turn."""
         self._let_run(group)
         lengths = [turn.seconds for turn in self._turns if turn.group == group]
-        self._turn_ends = self._clock() + max(lengths)
+        self._turn_began = self._clock()
+        self._turn_ends = self._turn_began + max(lengths)
 
     def _keep_turn_of(self, group: int) -> None:
         """Let the group that has the turn run on, to the end of its turn."""
+        longest = max(turn.seconds for turn in self._turns if turn.group == group)
+        self._turn_ends = min(self._turn_ends, self._turn_began + longest)
         if self._current is not None and self._turn_ends > self._clock():
             self._let_run(group)
         else:

@@ -6,7 +6,7 @@ _dltools_parameters() {
     for policy; do
         case $policy in
             # generated: parameters
-            flowcon) echo alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false explore= max_slowdown= ;;
+            flowcon) echo alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= max_slowdown= ;;
             tradl) echo itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown= ;;
             dqoes) echo alpha= beta= itval= itval_max= quantile= gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown= ;;
             specon) echo alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= within=none within=srtf within=slaq explore= max_slowdown= ;;

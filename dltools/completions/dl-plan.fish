@@ -15,7 +15,7 @@ function __dltools_parameters
         switch $policy
             # generated: parameters
             case flowcon
-                string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false explore= max_slowdown='
+                string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= max_slowdown='
             case tradl
                 string split ' ' 'itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown='
             case dqoes

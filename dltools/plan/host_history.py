@@ -60,15 +60,15 @@ class HostHistory:
         jobs = self.jobs() if jobs is None else jobs
         return HostState(self.name, self.cpus, jobs, self.allocations)
 
-    def start_round(self, requirements: Requirements, *, target_met: bool) -> Jobs:
+    def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:
         """Return the jobs of a round that is due at the newest sample, () where none is.
 
-        `target_met` tells that a job has just met a target.
+        `is_interrupted`: something has happened for which the next round must not wait.
         """
         jobs = self.jobs()
         before = self.timer
         self.timer = before.with_jobs(jobs, requirements)
-        if target_met and requirements.targets:
+        if is_interrupted:
             self.timer = self.timer.interrupted()
         stayed = set(before.run_ids)
         self.allocations = {job.id: self.allocations[job.id] for job in jobs
@@ -78,6 +78,8 @@ class HostHistory:
     def finish_round(self, decision: Decision, requirements: Requirements, jobs: Jobs) -> None:
         """Keep what has been decided, and drop the history that no later round needs."""
         self.allocations = dict(decision.allocations)
+        for job in jobs:
+            job.has_news = False
         for key, allocation in self.allocations.items():
             if allocation.share is not None and key in self.containers:
                 self.containers[key].managed = True

@@ -11,6 +11,7 @@ import bisect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from dltools.notation.cpu_lists import union_of_cpus
 from dltools.observations.points import Points, points_after
@@ -183,6 +184,7 @@ class RecordedHost:
         self, container: ContainerHistory, points: Mapping[str, Points], now: int
     ) -> None:
         """Add a container's progress points up to a time; those before its start are not its."""
+        reports: list[tuple[int, int | None, float | None]] = []
         for metric, found in points.items():
             low, high = found.at, found.upto(now)
             if low == high:
@@ -197,18 +199,23 @@ class RecordedHost:
                                  curves=self.requirements.curves)  # fmt: skip
             container.step = next((s for s in reversed(steps) if s is not None), container.step)
             container.epoch = next((e for e in reversed(epochs) if e == e), container.epoch)
+            if container.targets.length is not None:
+                reports += zip(found.times[low:high], steps, map(_known, epochs), strict=True)
+        container.note_positions(sorted(reports, key=itemgetter(0)))
         if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
             del self.wake_times[container.id]
             self._set_wake_time(container)
 
     def _set_wake_time(self, container: ContainerHistory) -> None:
-        """Note when a job that has reported nothing yet does, and when a job meets its target."""
+        """Note when a job reports for the first or second time, and when it meets its target."""
         points = self.samples.points.get(container.id)
         if not points:
             return
         started, targets = container.started or 0, container.targets
         unmet = targets.final if container.met_first is not None else targets.first
-        if not container.metrics:
+        if container.reports < 2:
+            last = max((s.times[-1] for s in container.metrics.values() if s.times), default=-1)
+            started = max(started, last + 1)
             times = [
                 next((t for t in found.times[found.at :] if t >= started), None)
                 for found in points.values()

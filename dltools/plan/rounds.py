@@ -29,6 +29,9 @@ _LOOK_S = 5.0
 _EXPLORING_LOOK_S = 1.0
 """How often, while one of them explores: it may start threads."""
 
+_EXPLORING = (None, Mode.PRIORITY, Mode.ROTATE)
+"""Modes, as asked for, in which new jobs may explore."""
+
 OtherHosts = Callable[[], Iterable[HostHistory]]
 """Returns the histories of all hosts, brought up to date; called where a policy looks at them.
 Among equal hosts a policy may take the first."""
@@ -43,9 +46,11 @@ class Rounds:
         """`memory` is what the policy has remembered so far, {} at first."""
         self.policy = policy
         self.parameters = parameters
-        self.options = options
         self.memory = memory
         self.requirements: Requirements = policy.requirements(parameters)
+        may_explore = self.requirements.silent_jobs and options.mode in _EXPLORING
+        explore = options.queue.explore if may_explore else 0.0
+        self.options = replace(options, queue=replace(options.queue, explore=explore))
 
     def run(
         self, host: HostHistory, all_hosts: OtherHosts, *, target_met: bool
@@ -55,7 +60,9 @@ class Rounds:
         Return the settings that now hold, None where neither a round nor a turn of the queue was
         due. The history keeps the allocations, the actions and the queue.
         """
-        jobs = host.start_round(self.requirements, target_met=target_met)
+        news = self.options.queue.explore > 0 and any(job.has_news for job in host.jobs())
+        is_interrupted = news or (target_met and self.requirements.targets)
+        jobs = host.start_round(self.requirements, is_interrupted=is_interrupted)
         if jobs:
             self._decide(host, jobs, all_hosts)
         elif not host.queue.is_due(host.sampled_at or 0):
@@ -85,11 +92,12 @@ class Rounds:
         choice = self._choice(host, silent)
         now = host.sampled_at or 0
         found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent)
-        if not self.requirements.silent_jobs or not without_progress:
-            return found
-        look_s = min((_explored_in_s(job, host.cpus, self.options.queue.explore) for job in silent),
-                     default=_LOOK_S)  # fmt: skip
-        return replace(found, queue=found.queue.due_by(now, look_s))
+        explore = self.options.queue.explore
+        looks = [_explored_in_s(job, host.cpus, explore) for job in (*state.jobs, *silent)
+                 if job.explores(explore)]  # fmt: skip
+        if without_progress and self.requirements.silent_jobs:
+            looks.append(_LOOK_S)
+        return replace(found, queue=found.queue.due_by(now, min(looks))) if looks else found
 
     @property
     def measures(self) -> bool:
@@ -119,8 +127,6 @@ class Rounds:
 
 
 def _explored_in_s(job: ContainerHistory, cpus: float, explore_s: float) -> float:
-    """Return in how many seconds to look at a job that has reported nothing."""
+    """Return in how many seconds to look at a job that explores."""
     left = explore_s - job.attained
-    if left <= 0:
-        return _LOOK_S
     return min(_EXPLORING_LOOK_S, left / max(1e-3, min(busy_threads(job), cpus)))

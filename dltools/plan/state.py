@@ -26,6 +26,7 @@ from dltools.plan.measured_state import (
 from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.curve import from_json as curve_from_json
+from dltools.plan.policy.epoch_cost import EpochCost
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.contention import Contention
@@ -164,6 +165,8 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
     return {
         **{name: getattr(history, name) for name in (*_CONTAINER_FIELDS, *_OPENMP)},
         **pace,
+        "reports": history.reports,
+        "epoch_cost": history.epoch_cost and _fields(history.epoch_cost),
         "labels": dict(history.labels),
         "samples": {
             "times": [time for time, _ in history.samples],
@@ -177,12 +180,22 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     fields = {name: saved[name] for name in _CONTAINER_FIELDS}
     fields |= {name: saved.get(name) for name in _OPENMP}
     history = ContainerHistory(id_, **fields)
+    history.epoch_cost = _load_epoch_cost(saved.get("epoch_cost"))
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]
     history.metrics = {name: _load_series(series) for name, series in saved["metrics"].items()}
     history.pace = load_pace(saved["pace"]) if "pace" in saved else None
+    times = {time for series in history.metrics.values() for time in series.times}
+    history.reports = int(saved.get("reports", min(2, len(times))))
     return history
+
+
+def _load_epoch_cost(saved: Mapping[str, Any] | None) -> EpochCost | None:
+    if saved is None:
+        return None
+    return EpochCost(float(saved["position"]), float(saved["work"]), float(saved["advance"]),
+                tuple(map(float, saved["needs"])))  # fmt: skip
 
 
 def _save_series(series: Series) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class SimulatedJob:
         self.done = min(job.work, before + self.rate * span)
         last = min(job.epochs, int(self.done / epoch_work + ROUND_OFF))
         for epoch in range(self.reported + 1, last + 1):
-            is_read = reports_all or epoch == 1
+            is_read = reports_all or epoch <= 2
             meets_target = epoch in (self.first_epoch, self.final_epoch)
             if is_read or meets_target:
                 time = min(now + span, now + (epoch * epoch_work - before) / self.rate)
@@ -152,7 +152,7 @@ class SimulatedJob:
                     self.result.first = time
                 if epoch == self.final_epoch:
                     self.result.final = time
-                if epoch == 1 or (meets_target and self.watches_targets):
+                if epoch <= 2 or (meets_target and self.watches_targets):
                     self.news = min(self.news, time)
                 if is_read:
                     self._report(time, job.reported(epoch), epoch)
@@ -183,6 +183,10 @@ class SimulatedJob:
             curves=requirements.curves,
         )  # fmt: skip
         history.step, history.epoch = epochs[-1], float(self.reported)
+        history.note_positions(
+            (round(time * MICRO), epoch, epoch if epoch is None else float(epoch))
+            for time, epoch in zip(times, epochs, strict=True)
+        )
         self.unread.clear()
         return (history.met_first, history.met_final) != before
 
@@ -205,8 +209,8 @@ class SimulatedJob:
         return now + (self.job.work - self.done) / self.rate if self.rate > 0 else math.inf
 
     def next_news(self, now: float) -> float:
-        """Return when it has reported, or will report, what a round is due for: its first value
-        and, where they are watched, the targets that it meets. Infinity for never."""
+        """Return when it has reported, or will report, what a round is due for: its first two
+        values and, where they are watched, the targets that it meets. Infinity for never."""
         if self.news < math.inf or self.startup_left > 0:
             return self.news
         if self.job.serves:
@@ -217,7 +221,7 @@ class SimulatedJob:
 
     def _next_goal(self) -> float | None:
         """Return the work (useful CPU seconds) at which there is news."""
-        epochs = [1] if self.reported == 0 else []
+        epochs = [self.reported + 1] if self.reported < min(2, self.job.epochs) else []
         if self.watches_targets:
             epochs += [epoch for epoch in (self.first_epoch, self.final_epoch)
                        if epoch is not None and epoch > self.reported]  # fmt: skip

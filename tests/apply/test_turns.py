@@ -170,3 +170,27 @@ def test_an_error_names_a_few_containers(engine: Engine, tmp_path: Path) -> None
     engine.refusals = dict.fromkeys(engine.states, 10**6)
     with pytest.raises(UnavailableError, match="and 3 more: containerd is stopping"):
         rotation.end()
+
+
+def test_a_new_first_group_runs_at_once(engine: Engine, rotation: Rotation, clock: Clock) -> None:
+    rotation.set_turns(turns("a", "b"))
+    clock.now = 0.5
+    rotation.set_turns(turns("c", "a", "b"))
+    assert engine.states == {"a": "paused", "b": "paused", "c": "running"}
+    clock.now = 1.0
+    rotation.set_turns(turns("c", "b", "a"))  # c goes on
+    assert engine.states == {"a": "paused", "b": "paused", "c": "running"}
+
+
+def test_a_turn_that_has_become_shorter_ends_earlier(
+    engine: Engine, rotation: Rotation, clock: Clock
+) -> None:
+    rotation.set_turns([Turn("a", "a", 0, 10.0), Turn("b", "b", 1, 8.0)])
+    clock.now = 5.0
+    rotation.set_turns([Turn("b", "b", 0, 8.0), Turn("a", "a", 1, 8.0)])
+    clock.now = 7.9
+    rotation.advance()
+    assert engine.states["a"] == "running"
+    clock.now = 8.0
+    rotation.advance()
+    assert (engine.states["a"], engine.states["b"]) == ("paused", "running")

@@ -14,10 +14,11 @@ from dltools.plan.realisation.realise import realise
 
 
 def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> ContainerHistory:
-    """A job that has reported a loss; `dltools_qoe="0.1"` is the label dltools.qoe."""
+    """A job that has reported losses; `dltools_qoe="0.1"` is the label dltools.qoe."""
     container = ContainerHistory(name, name, "h", arrived, threads=threads)
     container.label({key.replace("_", "."): value for key, value in labels.items()})
     container.metrics["loss"] = Series()
+    container.reports = 2
     return container
 
 

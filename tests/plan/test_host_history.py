@@ -28,17 +28,21 @@ def job(name: str, arrived_s: float = 0.0) -> ContainerHistory:
 def after_a_round(*jobs: ContainerHistory, required: Requirements = EVERY_10_S) -> HostHistory:
     """A host after a round at 0 s that gave each job a half."""
     host = host_history(*jobs)
-    started = host.start_round(required, target_met=False)
+    started = host.start_round(required, is_interrupted=False)
     host.finish_round(Decision({one.id: HALF for one in jobs}), required, started)
     return host
 
 
 def starts_round(
-    host: HostHistory, at_s: float, required: Requirements = EVERY_10_S, *, target_met: bool = False
+    host: HostHistory,
+    at_s: float,
+    required: Requirements = EVERY_10_S,
+    *,
+    is_interrupted: bool = False,
 ) -> list[str]:
     """The names of the jobs of the round that is due at a time, [] where none is."""
     host.sampled_at = round(at_s * MICRO)
-    return [one.name for one in host.start_round(required, target_met=target_met)]
+    return [one.name for one in host.start_round(required, is_interrupted=is_interrupted)]
 
 
 # Jobs
@@ -92,11 +96,9 @@ def test_a_job_that_arrives_or_leaves_starts_a_round() -> None:
     assert starts_round(host, 1) == ["a"]
 
 
-def test_a_job_that_meets_a_target_starts_a_round_where_the_policy_asks_for_it() -> None:
-    targets = Requirements(interval_s=10.0, targets=True)
-    assert starts_round(after_a_round(job("a")), 1, targets, target_met=True) == ["a"]
-    assert starts_round(after_a_round(job("a")), 1, targets) == []
-    assert starts_round(after_a_round(job("a")), 1, target_met=True) == []
+def test_an_interruption_starts_a_round() -> None:
+    assert starts_round(after_a_round(job("a")), 1, is_interrupted=True) == ["a"]
+    assert starts_round(after_a_round(job("a")), 1) == []
 
 
 def test_allocations_are_kept_for_jobs_that_stayed() -> None:
@@ -114,7 +116,7 @@ def test_allocations_are_kept_for_jobs_that_stayed() -> None:
 def test_a_round_leaves_its_decision_in_the_history() -> None:
     a, b = job("a"), job("b")
     host = host_history(a, b, sampled_s=7)
-    jobs = host.start_round(EVERY_10_S, target_met=False)
+    jobs = host.start_round(EVERY_10_S, is_interrupted=False)
     action = JobAction(ActionKind.DELIVER, a.id, "has met its target")
     host.finish_round(
         Decision({a.id: HALF, b.id: Allocation(None, "-", "left alone")},
@@ -129,7 +131,7 @@ def test_a_round_leaves_its_decision_in_the_history() -> None:
 
 def test_an_allocation_for_a_container_that_is_gone_does_no_harm() -> None:
     host = host_history(job("a"))
-    jobs = host.start_round(EVERY_10_S, target_met=False)
+    jobs = host.start_round(EVERY_10_S, is_interrupted=False)
     host.finish_round(Decision({"gone": HALF}), EVERY_10_S, jobs)
     assert host.allocations == {"gone": HALF}
 
@@ -163,7 +165,7 @@ def test_after_a_round_a_job_keeps_one_interval_more_than_the_windows(
     required = Requirements(interval_s=10.0, windows=windows)
     a = long_job("a")
     host = host_history(a, sampled_s=100)
-    jobs = host.start_round(required, target_met=False)
+    jobs = host.start_round(required, is_interrupted=False)
     host.finish_round(Decision({}), required, jobs)
     assert kept_s(a) == (points, samples)
 
@@ -172,7 +174,7 @@ def test_a_doubled_interval_keeps_more() -> None:
     required = Requirements(interval_s=10.0, longest_interval_s=20.0, windows=1)
     a = long_job("a")
     host = host_history(a, sampled_s=100)
-    jobs = host.start_round(required, target_met=False)
+    jobs = host.start_round(required, is_interrupted=False)
     host.finish_round(Decision({}, interval_change=IntervalChange.DOUBLE), required, jobs)
     assert kept_s(a) == ([70, 80, 90, 100], [60, 70, 80, 90, 100])
 
@@ -186,7 +188,7 @@ def test_between_rounds_only_containers_in_no_round_are_forgotten(
     one = long_job("a")
     other = history(samples=[(10.0 * n, n) for n in range(11)], name="silent")
     host = host_history(one, other, sampled_s=100)
-    host.start_round(required, target_met=False)
+    host.start_round(required, is_interrupted=False)
     host.forget_bystanders(required)
     assert len(kept_s(one)[1]) == of_job
     assert len(kept_s(other)[1]) == of_other

@@ -145,14 +145,15 @@ def test_a_sample_at_which_nothing_happens_is_uneventful() -> None:
     assert not host.is_next_uneventful()  # b arrives
 
 
-def test_the_first_progress_of_a_job_is_an_event() -> None:
-    rows = [*sample(2, "a"), *sample(4, "a"), *sample(6, "a"), *sample(8, "a")]
-    host = begin(new(), *rows, point(4.5, "a", 1.0), point(7, "a", 0.9))
+def test_the_first_and_second_progress_of_a_job_are_events() -> None:
+    rows = [row for second in range(2, 14, 2) for row in sample(second, "a")]
+    losses = (point(4.5, "a", 1.0), point(7, "a", 0.9), point(9, "a", 0.8))
+    host = begin(new(), *rows, *losses)
     uneventful = []
-    for _ in range(4):
+    for _ in range(6):
         uneventful.append(host.is_next_uneventful())
         read(host, 1)
-    assert uneventful == [False, True, False, True]
+    assert uneventful == [False, True, False, False, True, True]
 
 
 def test_the_first_progress_is_an_event_at_its_very_time_and_in_a_later_table() -> None:
@@ -190,7 +191,7 @@ def test_a_met_target_is_an_event_where_the_policy_looks_at_targets(looks_at_tar
             events.append(second)
         if read(host, 1):
             met.append(second)
-    assert events == ([2, 6, 10] if looks_at_targets else [2])
+    assert events == ([2, 4, 6, 10] if looks_at_targets else [2, 4])  # first, second, met
     assert met == [6, 10]  # 0.5 meets the first target, 0.1 the final one
     a = host.history.containers[A]
     assert (a.met_first, a.met_final) == (micros(5), micros(9))

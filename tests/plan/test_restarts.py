@@ -30,7 +30,9 @@ def sets(plan: Plan) -> dict[str, Any]:
 def sample(now: float, *jobs: str, weights: dict[str, float], **more: Any) -> list[Row]:
     rows = [node(now)]
     for name in jobs:
-        rows.append(container(now, name, now, thread_count=2, cpu_weight=weights[name], **more))
+        rows.append(
+            container(now, name, now + 20, thread_count=2, cpu_weight=weights[name], **more)
+        )
         rows.append(point(now - 0.1, name, 1.0))
     return rows
 

@@ -93,6 +93,29 @@ def test_a_met_target_starts_a_round() -> None:
     assert len(policy.seen) == 2
 
 
+def test_a_met_target_starts_no_round_where_the_policy_does_not_look_at_targets() -> None:
+    rounds, _ = rounds_of(Requirements(interval_s=10.0))
+    host = host_history(job("a"))
+    run(rounds, host, 0)
+    assert run(rounds, host, 1, target_met=True) is None
+
+
+@pytest.mark.parametrize(("silent_jobs", "rounds_run"), [(True, 2), (False, 1)])
+def test_a_second_report_starts_a_round_where_new_jobs_explore(
+    silent_jobs: bool, rounds_run: int
+) -> None:
+    required = Requirements(interval_s=10.0, silent_jobs=silent_jobs)
+    rounds, policy = rounds_of(required, Mode.PRIORITY)
+    a = history({"loss": [(0.0, 1.0)]}, [(0.0, 0.0)], name="a")
+    host = host_history(a)
+    run(rounds, host, 0)
+    a.add_points("loss", [MICRO], [0.9], [None])
+    run(rounds, host, 1)
+    a.add_points("loss", [2 * MICRO], [0.8], [None])  # the third tells nothing new
+    run(rounds, host, 2)
+    assert len(policy.seen) == rounds_run
+
+
 def test_a_round_returns_the_settings_and_keeps_the_allocations() -> None:
     rounds, _ = rounds_of(Requirements(interval_s=10.0))
     a = job("a")

@@ -12,7 +12,8 @@ from dltools.errors import DataError
 from dltools.observations.formats.reading import read_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
 from dltools.plan.writing import dump_plan
 
 ROOT = Path(__file__).parents[2]
@@ -22,8 +23,11 @@ NAMES = ("flowcon", "tradl", "specon")
 
 
 def planner(name: str, saved: dict[str, Any] | None = None) -> Planner:
+    """As plans were made when the states of version 2 were saved: no new job explores."""
     policy = registry.get(name, [])
-    return Planner(policy, policy.parameters(), RealisationOptions(Mode.PRIORITY), saved)
+    parameters = build(policy.parameters, {"early": False} if name == "flowcon" else {})
+    options = RealisationOptions(Mode.PRIORITY, queue=QueueParameters(explore=0.0))
+    return Planner(policy, parameters, options, saved)
 
 
 def second_part_planned(name: str, saved: dict[str, Any]) -> str:

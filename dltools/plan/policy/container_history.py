@@ -16,6 +16,7 @@ from typing import Any
 
 from dltools.labels import PROTECT, is_true
 from dltools.notation.times import MICRO
+from dltools.plan.policy.epoch_cost import EpochCost
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.policy.pace import Pace
 from dltools.plan.policy.targets import NONE, Targets, parse
@@ -46,10 +47,12 @@ class ContainerHistory:
     relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
     none. `openmp_runtime` and `openmp_settings` are as the columns of these names.
     `met_first` and `met_final` are the times of the first points that met its targets;
-    `epoch` and `step` the newest that it reported; `managed` whether this container has ever been
-    given a share or a setting, in an earlier run too; `is_busy` whether it uses CPU, kept while it
-    has reported nothing; `pace` is its progress for each CPU second, None where that is not
-    followed; `run_id` tells this run of the container from its earlier ones.
+    `epoch` and `step` the newest that it reported, `epoch_cost` what each takes where a label says
+    how many there are; `reports` counts the times of its points up to 2; `has_news`: the second
+    was after the last round; `managed` whether this container has ever been given a share or a
+    setting, in an earlier run too; `is_busy` whether it uses CPU, kept while it has reported
+    nothing; `pace` is its progress for each CPU second, None where that is not followed; `run_id`
+    tells this run of the container from its earlier ones.
     """
 
     id: str
@@ -72,6 +75,9 @@ class ContainerHistory:
     met_final: int | None = None
     epoch: float | None = None
     step: int | None = None
+    epoch_cost: EpochCost | None = None
+    reports: int = 0
+    has_news: bool = False
     targets: Targets = NONE
     managed: bool = False
     is_busy: bool = False
@@ -101,6 +107,7 @@ class ContainerHistory:
         if not times:
             return
         self.is_busy = False
+        self._count_reports(times)
         series = self.metrics.setdefault(metric, Series())
         new = series.extend(times, values, steps)
         if self.pace is not None and self.pace.metric == metric:
@@ -116,6 +123,22 @@ class ContainerHistory:
             times, values = [times[i] for i in kept], [values[i] for i in kept]
             steps = [steps[i] for i in kept]
         learning.extend(self.work_at, times, values, steps)
+
+    def _count_reports(self, times: Sequence[int]) -> None:
+        if self.reports < 2:
+            known = {time for series in self.metrics.values() for time in series.times[:2]}
+            self.reports = min(2, len(known.union(times[:1], times[-1:])))
+            self.has_news = self.reports == 2
+
+    def note_positions(self, reports: Iterable[tuple[int, int | None, float | None]]) -> None:
+        """Learn what an epoch or step costs from reports: times with steps and epochs, in order of
+        time. The CPU samples up to these times come first."""
+        targets = self.targets
+        for time, step, epoch in reports if targets.length is not None else ():
+            position = step if targets.epochs is None else epoch
+            if position is not None:
+                cost, report = self.epoch_cost, (float(position), self.work_at(time))
+                self.epoch_cost = cost.after(*report) if cost else EpochCost(*report)
 
     def _meet(self, times: Sequence[int], values: Sequence[float]) -> None:
         targets = self.targets
@@ -184,6 +207,11 @@ class ContainerHistory:
             return used * max(0.0, (time - start) / (end - start))
         (t0, c0), (t1, c1) = samples[at - 1], samples[at]
         return c0 + (c1 - c0) * (time - t0) / (t1 - t0)
+
+    def explores(self, seconds: float) -> bool:
+        """Tell whether it has had less than so many CPU seconds, and has not reported twice: one
+        report does not tell how fast it gets on."""
+        return self.reports < 2 and self.attained < seconds
 
     @property
     def attained(self) -> float:

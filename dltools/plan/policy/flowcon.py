@@ -6,8 +6,9 @@ the authors' published code, with these exceptions, which are ours. Limits are n
 whole CPUs. A job whose growth is unknown does not count as converged: a new one has no limit; one
 that was found slow keeps its class and limit for four intervals, and is new again after that. While
 any growth is unknown, G/S says too much, and completing jobs get no more than the floor. No growing
-job gets less than the floor either (`floor`). `signed`, `backoff=false` and `itval_max` are
-additions.
+job gets less than the floor either (`floor`). Until two intervals are over, a new job's first
+reports say how it grows (`early`), but do not change its class. `signed`, `backoff=false` and
+`itval_max` are additions.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from dltools.plan.policy.base import (
     State,
     Tone,
 )
-from dltools.plan.policy.growth import Growth, growth, signal_of
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.growth import Growth, early_growth, growth, signal_of
 from dltools.plan.policy.parameters import parameter
 
 NEW, WATCHING, COMPLETING = "NL", "WL", "CL"
@@ -72,6 +74,9 @@ class Parameters:
     floor: bool = parameter(
         True, "give a growing job no less than a completing one gets at the least", source="ours"
     )
+    early: bool = parameter(
+        True, "rank a new job by its first reports, until two intervals are over", source="ours"
+    )
 
 
 class FlowCon:
@@ -90,12 +95,7 @@ class FlowCon:
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify every job by its growth efficiency, and limit it by its class."""
         host = cluster.host
-        growths = {
-            job.id: growth(
-                job, cluster.now, cluster.interval_s, host.cpus, signed=parameters.signed
-            )
-            for job in host.jobs
-        }
+        growths = {job.id: _growth(job, cluster, parameters) for job in host.jobs}
         last = {
             key: host.previous[key].job_class if key in host.previous else NEW for key in growths
         }
@@ -105,7 +105,9 @@ class FlowCon:
             for job in host.jobs
         }
         classes = {
-            key: transition(before[key], found.efficiency, parameters.alpha)
+            key: transition(
+                before[key], None if found.is_early else found.efficiency, parameters.alpha
+            )
             for key, found in growths.items()
         }
         memory = {**state, host.name: unknown}
@@ -126,6 +128,15 @@ class FlowCon:
 
 
 FLOWCON = FlowCon()
+
+
+def _growth(job: ContainerHistory, cluster: Cluster, parameters: Parameters) -> Growth:
+    cpus, now, interval_s = cluster.host.cpus, cluster.now, cluster.interval_s
+    found = growth(job, now, interval_s, cpus, signed=parameters.signed)
+    if found.efficiency is not None or not parameters.early:
+        return found
+    early = early_growth(job, now, interval_s, cpus, signed=parameters.signed)
+    return found if early is None or early.efficiency is None else early
 
 
 def _allocation(
@@ -205,6 +216,8 @@ def _reason(before: str, after: str, found: Growth, alpha: float, share: float |
     if found.efficiency is None:
         kept = "" if after == NEW else "; limit kept"
         return f"{word}: growth efficiency unknown ({found.note}){kept}"
+    if found.is_early:
+        return f"{word}: {_numbers(found)}"
     relation = "<" if found.efficiency < alpha else ">="
     moved = f" ({before} to {after})" if before != after else ""
     kept = "; limit kept" if share is None else ""

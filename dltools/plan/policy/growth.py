@@ -19,7 +19,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.container_history import JITTER, ContainerHistory
@@ -34,7 +34,8 @@ class Growth:
     """How fast a job grows, and how much CPU that takes.
 
     `metric` is "" where there is none; `progress` is P (1/s), `cpu` R (share of the host),
-    `efficiency` G (1/s); None means unknown. `note` qualifies them in a few words.
+    `efficiency` G (1/s); None means unknown. `note` qualifies them in a few words. `is_early`: from
+    its first reports, before two intervals are over.
     """
 
     metric: str
@@ -42,6 +43,7 @@ class Growth:
     cpu: float | None
     efficiency: float | None
     note: str
+    is_early: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,32 @@ def growth(
     metric = names[0] if names else ""
     note = f"no {metric or 'metric'} in two intervals of {interval_s:g} s yet"
     return Growth(metric, None, None, None, note)
+
+
+def early_growth(
+    job: ContainerHistory, now: int, interval_s: float, cpus: float, *, signed: bool = False
+) -> Growth | None:
+    """Return the growth of a job whose first report is less than two intervals old (ours).
+
+    Between the means of the earlier and the later half of its reports; None before it has reported
+    twice. P and R are over the time between the mean times of both halves.
+    """
+    for name in candidates(job):
+        series = job.metrics[name]
+        half = len(series.times) // 2
+        if not half or series.times[0] <= now - round(2 * interval_s * MICRO):
+            continue
+        before, after = _mean(series.values[:half], series.peak), _mean(
+            series.values[-half:], series.peak)  # fmt: skip
+        begin, end = sum(series.times[:half]) // half, sum(series.times[-half:]) // half
+        if before is None or after is None or begin >= end or cpus <= 0:
+            continue
+        seconds = (end - begin) / MICRO
+        cpu = CpuUse((job.work_at(end) - job.work_at(begin)) / seconds / cpus, "first reports")
+        sign = (1 if objective(job, name) == "max" else -1) if signed else 0
+        found = _growth(name, before, after, end - begin, cpu, sign)
+        return replace(found, is_early=True)
+    return None
 
 
 def signal_of(found: Growth) -> str:

@@ -105,12 +105,22 @@ def remaining(job: ContainerHistory) -> Remaining:
         (targets.epochs, job.epoch, "epoch"), (targets.steps, job.step, "step"),
     ):  # fmt: skip
         if total is not None and done is not None and done > 0:
-            seconds = max(0.0, job.attained * (total - done) / done)
+            seconds = _at_its_cost(job, total, done)
             return Remaining(seconds, f"{what} {done:g} of {total:g}: {seconds:.3g} CPU s left")
     target = targets.final if targets.final is not None else targets.first
     if target is not None and targets.metric in job.metrics:
         return to_target(job, target)
     return _to_convergence(job)
+
+
+def _at_its_cost(job: ContainerHistory, total: float, done: float) -> float:
+    """Return the CPU seconds until `total` epochs or steps; before the cost is known, by what those
+    that are `done` took together."""
+    if job.epoch_cost is not None and total == job.targets.length:
+        left = job.epoch_cost.left(total, done, job.attained)
+        if left is not None:
+            return left
+    return max(0.0, job.attained * (total - done) / done)
 
 
 def _to_convergence(job: ContainerHistory) -> Remaining:

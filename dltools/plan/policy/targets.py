@@ -30,6 +30,11 @@ class Targets:
     steps: float | None = None
     faults: tuple[str, ...] = ()
 
+    @property
+    def length(self) -> float | None:
+        """How many epochs, or else steps, it will train; None where nothing says so."""
+        return self.steps if self.epochs is None else self.epochs
+
     def meets(self, value: float, target: float) -> bool:
         """Tell whether a value meets a target; NaN never does."""
         return value >= target if self.objective == "max" else value <= target

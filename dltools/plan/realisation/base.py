@@ -39,8 +39,8 @@ class Case:
 
     `jobs`: those with a share; `allocations`: by job id; `cpus`: of the host; `cpuset`: the CPUs
     that containers may have, None where unknown; `queue`: before the change; `now`: microseconds.
-    `exploring`: ids of jobs that have reported nothing yet and run alone until they do, or until
-    they have had their CPU seconds.
+    `exploring`: ids of new jobs that run alone until they have reported twice, or have had their
+    CPU seconds.
     """
 
     choice: ModeChoice

@@ -32,7 +32,7 @@ class QueueParameters:
     """Parameters of every policy, for jobs that cannot all run at once."""
 
     explore: float = parameter(
-        10.0, "CPU seconds for which a job that has reported nothing runs alone", source="ours"
+        10.0, "CPU seconds for which a job that has not reported twice runs alone", source="ours"
     )
     max_slowdown: float = parameter(
         MAX_SLOWDOWN, "over ten minutes, how many times less CPU than by equal turns a job may get",

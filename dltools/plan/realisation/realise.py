@@ -73,16 +73,18 @@ def realise(
         return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
     jobs = [job for job in host.jobs if job.id in shares] + competing
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
-    exploring = frozenset(job.id for job in competing if job.attained < choice.queue.explore)
+    explore = choice.queue.explore if choice.mode in _ORDERED else 0.0
+    exploring = frozenset(job.id for job in jobs if job.explores(explore))
     case = Case(
         choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)}, host.cpus, cpuset,
         queue or Queue(), now, exploring,
     )  # fmt: skip
     found = _REALISERS[choice.mode](case)
     notes |= found.notes
-    for job in competing:
-        why = _EXPLORES if job.id in exploring else _SILENT
-        notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
+    for job in jobs:
+        if job.id in exploring or job.id in competing_ids:
+            why = _EXPLORES if job.id in exploring else _SILENT
+            notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
     return replace(found, settings={**reset, **found.settings}, notes=notes)
 
 

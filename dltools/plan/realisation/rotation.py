@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.mode import is_serving
 from dltools.plan.realisation.order import groups_that_fit, in_order, standings
@@ -16,7 +17,8 @@ _SHORTEST = 0.1
 def rotation(case: Case) -> Realisation:
     """Return turns in proportion to shares, of groups whose threads fit the CPUs.
 
-    As many trainings as there are CPUs for run at a time. Serving containers are never paused.
+    As many trainings as there are CPUs for run at a time. Serving containers are never paused. New
+    jobs come first, with a turn that is long enough for them to report.
     """
     trainings = in_order(case, standings(case))
     notes = {job.id: "serves: never paused" for job in case.jobs if is_serving(job)}
@@ -29,9 +31,16 @@ def rotation(case: Case) -> Realisation:
     settings: dict[str, Settings] = {}
     for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
         turn_s = quantum_s * len(groups) * share / math.fsum(sums)
-        turn_s = round(max(_SHORTEST * quantum_s, turn_s), 3)
+        turn_s = round(max(_SHORTEST * quantum_s, turn_s, _exploring_s(case, group)), 3)
         for job in group:
             settings[job.id] = {"group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"
     note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
     return case.realisation(note, takes_turns=True, settings=settings, notes=notes)
+
+
+def _exploring_s(case: Case, group: list[ContainerHistory]) -> float:
+    """Return the shortest turn (s) of a group: one thread may be all that a new job has while it
+    starts up."""
+    explores = any(job.id in case.exploring for job in group)
+    return case.choice.queue.explore if explores else 0.0

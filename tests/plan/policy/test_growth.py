@@ -9,7 +9,7 @@ from helpers.histories import history
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.growth import CpuUse, Growth, cpu_use, growth
+from dltools.plan.policy.growth import CpuUse, Growth, cpu_use, early_growth, growth
 
 CPUS = 2.0
 INTERVAL_S = 10.0
@@ -128,3 +128,34 @@ def test_there_is_no_share_without_samples_or_cpus() -> None:
     assert used(history(samples=[])) == CpuUse(None, "no CPU sample")
     assert used(history(samples=[(25, 1)])) == CpuUse(None, "no CPU sample")
     assert used(history(), cpus=0) == CpuUse(None, "no CPU sample")
+
+
+# Before two intervals are over
+
+
+def early(points: list[tuple[float, float]], now_s: float = 20.0) -> Growth | None:
+    return early_growth(history({"loss": points}), round(now_s * MICRO), 10.0, 2.0)
+
+
+def test_early_growth_is_between_the_halves_of_the_first_reports() -> None:
+    # From 4 at 1 s to 3 at 3 s, of a peak of 4: a quarter in 2 s; a quarter of the host's CPUs.
+    found = early([(1, 4.0), (3, 3.0)], 4.0)
+    assert found is not None
+    assert found.is_early
+    assert (found.progress, found.cpu) == (0.125, 0.25)
+    assert found.efficiency == pytest.approx(0.5)
+
+
+def test_of_an_odd_number_of_first_reports_the_middle_one_does_not_count() -> None:
+    assert early([(1, 4.0), (2, 99.0), (3, 3.0)], 4.0) != early([(1, 4.0), (3, 3.0)], 4.0)  # peak
+    found = early([(1, 4.0), (2, 0.0), (3, 3.0)], 4.0)
+    assert found is not None
+    assert found.progress == 0.125
+
+
+@pytest.mark.parametrize("points", [[], [(1.0, 4.0)], [(1.0, math.nan), (2.0, math.nan)],
+                                    [(-1.0, 4.0), (19.0, 3.0)]])  # fmt: skip
+def test_early_growth_takes_two_finite_reports_in_the_last_two_intervals(
+    points: list[tuple[float, float]],
+) -> None:
+    assert early(points) is None

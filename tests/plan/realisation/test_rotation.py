@@ -35,3 +35,14 @@ def test_turns_are_in_proportion_to_the_shares_of_those_that_take_turns() -> Non
     jobs = [job("a", 2), job("b", 2)]
     found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.4, "b": 0.1}))
     assert [found[name]["turn_s"] for name in "ab"] == [12.8, 3.2]
+
+
+def test_a_new_job_comes_first_until_it_has_reported_twice() -> None:
+    jobs = [job("a", 2), job("b", 2, arrived=1)]
+    jobs[1].reports = 1
+    found = host(*jobs, shares={"a": 0.5, "b": 0.5})
+    assert settings_of(Mode.ROTATE, found) == {
+        "b": {"group": 0, "turn_s": 10.0}, "a": {"group": 1, "turn_s": 8.0},
+    }  # fmt: skip
+    jobs[1].samples = [(0, 10.0)]  # it has had its CPU seconds
+    assert settings_of(Mode.ROTATE, found)["b"] == {"group": 1, "turn_s": 8.0}
