@@ -41,10 +41,10 @@ def test_a_training_reports_when_an_epochs_work_is_done() -> None:
     assert (host.jobs["a"].done, host.cpu_seconds) == (5.0, 5.0)
 
 
-def test_without_a_reader_only_the_first_value_is_reported_and_targets_are_met() -> None:
+def test_without_a_reader_only_the_first_two_values_are_reported_and_targets_are_met() -> None:
     host = host_with(Job("a", work=10.0, epochs=5, curve=LINE, first=0.4))
     host.advance(10.0, reports_all=False)
-    assert [one.epoch for one in host.reports or ()] == [1]
+    assert [one.epoch for one in host.reports or ()] == [1, 2]
     assert host.jobs["a"].result.first == 6.0
     assert [job.job.name for job in host.finished_jobs()] == ["a"]
 
@@ -62,12 +62,15 @@ def test_a_sample_fills_the_history_and_tells_of_a_target() -> None:
     assert (history.step, history.epoch, history.met_first) == (3, 3.0, 4_000_000)
 
 
-def test_news_are_the_first_report_and_the_targets_that_are_watched() -> None:
+def test_news_are_the_first_two_reports_and_the_targets_that_are_watched() -> None:
     host = host_with(Job("a", work=10.0, epochs=5, curve=LINE, first=0.4))
     assert (host.next_news(), host.next_change()) == (2.0, 10.0)
     host.advance(3.0, reports_all=False)
     assert (host.next_news(), host.next_change()) == (2.0, 10.0)  # nobody has seen it yet
     host.sample(3_000_000, Requirements())
+    assert host.next_news() == 4.0
+    host.advance(5.0, reports_all=False)
+    host.sample(5_000_000, Requirements())
     assert (host.next_news(), host.next_change()) == (math.inf, 10.0)
     host.jobs["a"].watches_targets = True
     assert host.next_news() == 6.0
