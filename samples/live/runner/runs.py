@@ -58,9 +58,9 @@ def live_run(jobs: Sequence[Job], arm: Arm, files: Path, limits: Limits) -> Live
     jobs_seen = [_live_job(job, found[job.name], begun, seen) for job in jobs]
     ends = [one.arrival + one.completion for one in jobs_seen if one.completion is not None]
     makespan = max(ends, default=None)
-    lasted, started = time.time() - begun.timestamp(), pipe.start_cpu_seconds
-    own = pipe.cpu_seconds - started
-    return LiveRun(arm.name, jobs_seen, makespan, lasted, own, started)
+    lasted, own_start = time.time() - begun.timestamp(), pipe.start_cpu_seconds
+    own_cpu = pipe.cpu_seconds - own_start
+    return LiveRun(arm.name, jobs_seen, makespan, lasted, own_cpu, own_start)
 
 
 @contextmanager
