@@ -9,6 +9,7 @@
 # make bench-contention  measure what waiting trainings cost the first in line; needs root
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
+# make trust       kill dl-apply and the pipe in all ways, and print what held; root, 15 minutes
 # make papers      run the papers' experiments over twenty seeds: samples/papers/results.md
 # make test-v2     run the pipe in an emulated machine with cgroup v2; needs root, takes 10 minutes
 
@@ -24,7 +25,7 @@ ifdef MOVED
 endif
 
 .PHONY: demo check test test-cluster test-v2 lint bench bench-contention live live-full papers \
-  structure docs clean
+  trust structure docs clean
 
 $(VENV)/bin/python:
 	@$(if $(MOVED),echo "$(VENV) was made in another place: setting it up again")
@@ -101,6 +102,9 @@ papers: $(VENV)/.run
 	@$(BIN)/python samples/papers/papers.py > samples/papers/results.md.part
 	@mv samples/papers/results.md.part samples/papers/results.md
 	@cat samples/papers/results.md
+
+trust: $(VENV)/.test
+	@$(BIN)/python tests/trust/run.py
 
 docs: $(VENV)/.run
 	@PYTHONPATH=tests $(BIN)/python -m docs.generate

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import io
 import os
+import re
 import shlex
 import sys
 import uuid
@@ -55,6 +56,17 @@ def staged_file(staged: Path, path: Path) -> Iterator[IO[bytes]]:
         if isinstance(error, IsADirectoryError):
             raise OutputError(f"cannot create {path}: it is a directory") from error
         raise
+
+
+def remove_staged(folder: Path) -> None:
+    """Remove what runs that were killed have begun to write into a folder with `atomic_file`. Only
+    for a folder in which nobody else writes now."""
+    for path in folder.glob(".*"):
+        if _STAGED.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+_STAGED = re.compile(r"\..+\.[0-9a-f]{8}")
 
 
 def _umask() -> int:

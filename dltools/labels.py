@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from dltools.text import suggestion, writable
 
@@ -28,6 +28,15 @@ KNOWN = (METRIC, PATTERN, FILES, ENDPOINT, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS
 def is_true(label: str | None) -> bool:
     """Tell whether a label means yes: it is there, and its text is not 0, false, no or off."""
     return label is not None and label.strip().lower() not in ("0", "false", "no", "off")
+
+
+def has_labels(present: Mapping[str, str], wanted: Iterable[str]) -> bool:
+    """Tell whether labels are there: each wanted one is KEY, or KEY=VALUE."""
+    for label in wanted:
+        key, equals, value = label.partition("=")
+        if key not in present or (equals and present[key] != value):
+            return False
+    return True
 
 
 def parse_labels(text: str | None) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dltools.errors import OutputError, RetryError
-from dltools.files import atomic_file, locked
+from dltools.files import atomic_file, locked, remove_staged
 
 
 @contextmanager
@@ -104,6 +104,16 @@ def test_a_staged_file_is_hidden_and_private(tmp_path: Path) -> None:
         (staged,) = tmp_path.iterdir()
         assert staged.name.startswith(".")
         assert stat.S_IMODE(staged.stat().st_mode) == 0o600
+
+
+def test_what_a_killed_writer_had_begun_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".begun.json.0123abcd").touch()
+    kept = {tmp_path / name for name in ("whole.json", ".hidden", "a.0123abcd")}
+    for path in kept:
+        path.touch()
+    remove_staged(tmp_path)
+    assert set(tmp_path.iterdir()) == kept
+    remove_staged(tmp_path / "not there")
 
 
 @pytest.mark.parametrize("name", ["missing/out", "file/out", "x" * 300])

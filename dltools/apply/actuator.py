@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,22 +12,32 @@ from dltools.apply.comparison import compare
 from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.engine_fields import creation_fields
 from dltools.apply.journal import Journal
-from dltools.apply.located import Locator
+from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.original import Originals
+from dltools.apply.original import Originals, is_foreign
 from dltools.apply.pauses import set_state
 from dltools.apply.reverts import Reverts
+from dltools.apply.rules import Rules
 from dltools.apply.settings import attainable_settings
 from dltools.apply.settings_update import SettingsUpdate
 from dltools.apply.turn import Turn
 from dltools.apply.turns import Rotation
 from dltools.apply.undo import undo
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError, engine_time
+from dltools.engine.containers import (
+    Container,
+    Engine,
+    GoneError,
+    RefusedError,
+    engine_time,
+)
 from dltools.labels import QOE
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
 """What is called with each result as soon as there is one."""
+
+
+_CHANGES = (Status.APPLIED, Status.PLANNED, Status.FAILED)
 
 
 def _ignore(_: Result) -> None:
@@ -42,14 +52,18 @@ class Actuator:
         engine: Engine,
         journal: Journal,
         rotation: Rotation,
+        rules: Rules | None = None,
         *,
         deliverer: Deliverer | None = None,
         migrator: Migrator | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Nothing is changed yet. Without a deliverer no model is delivered, without a migrator no
-        job is moved."""
+        """Nothing is changed yet. `rules` say what may be; without them, everything. Without a
+        deliverer no model is delivered, without a migrator no job is moved."""
         self.engine = engine
+        self.foreign: dict[str, str] = {}
+        """Ids and names of the containers that were left alone: somebody else has changed them."""
+        self._rules = rules or Rules()
         self.rotation = rotation
         self.deliverer = None if dry_run else deliverer
         self._deliverer = deliverer
@@ -61,6 +75,14 @@ class Actuator:
         self._locator = Locator(engine)
         self._originals = Originals(engine, journal, rotation.run)
         self._update = SettingsUpdate(engine, self._locator, self._originals)
+
+    def lease(self, is_leased: bool) -> None:
+        """Say whether what is changed from now on is to end with this run."""
+        self._originals.is_leased = is_leased
+
+    def keep(self) -> None:
+        """Let all stay that was changed under lease."""
+        self._journal.keep(self.engine.id)
 
     @property
     def engines(self) -> list[Engine]:
@@ -83,9 +105,10 @@ class Actuator:
         self._originals.run = self.rotation.run
         turns_before, self._turns = self._turns, []
         planned_at = engine_time(plan.at)
-        results = []
+        results: list[Result] = []
+        too_old = self._rules.refusal_of_age(planned_at)
         for action in plan.actions:
-            result = self._apply(action, planned_at)
+            result = self._refused(action, results, too_old) or self._apply(action, planned_at)
             results.append(result)
             on_result(result)
         if not self._dry_run and self._turns != turns_before:
@@ -96,7 +119,34 @@ class Actuator:
         self, only: Iterable[str] | None = None, on_result: OnResult = _ignore
     ) -> list[Result]:
         """Restore containers: all in the journal, or those with the ids `only`."""
-        return undo(self.engine, self._journal, on_result, only=only, dry_run=self._dry_run)
+        return undo(
+            self.engine,
+            self._journal,
+            on_result,
+            only=only,
+            dry_run=self._dry_run,
+            is_forced=self._rules.is_forced,
+        )
+
+    def release(self, on_result: OnResult = _ignore) -> None:
+        """End all turns, and restore what this actuator has changed, until it applies the next
+        plan."""
+        self._turns = []
+        self.rotation.end()
+        self.undo(self.changed, on_result)
+
+    def _refused(
+        self, action: Action, results: Sequence[Result], too_old: str | None
+    ) -> Result | None:
+        """Return the result of an action that the rules forbid for its plan's sake, None if they
+        do not. `results` are those of the plan's actions before."""
+        found = Result(action.id, Status.STALE, action.container_id, action.container_name)
+        if too_old:
+            return replace(found, error=too_old)
+        changes = sum(one.status in _CHANGES for one in results)
+        if reason := self._rules.refusal_of_number(changes):
+            return replace(found, status=Status.SKIPPED, error=reason)
+        return None
 
     def _apply(self, action: Action, planned_at: datetime | None) -> Result:
         found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
@@ -104,6 +154,8 @@ class Actuator:
             return replace(found, error=reason)
         try:
             container = self.engine.inspect(action.container_id)
+            if reason := self._rules.refusal(container):
+                return replace(found, error=reason)
             if action.op is Op.DELIVER:
                 return self._deliver(action, container, found)
             if action.op is Op.MIGRATE:
@@ -141,12 +193,27 @@ class Actuator:
     ) -> Result:
         """Set a quota, a weight or a CPU list."""
         located = self._locator.locate(container)
-        compared = compare(action, found, located, planned_at)
-        if compared.status is not Status.PLANNED or self._dry_run:
+        is_forced = self._rules.is_forced
+        compared = compare(action, found, located, planned_at, is_forced=is_forced)
+        if compared.status is not Status.PLANNED:
             return self._reverts.noted(compared, located)
+        if self._is_left_alone(located):
+            after = compared.before
+            return replace(compared, status=Status.SKIPPED, after=after, error=reasons.FOREIGN)
+        if self._dry_run:
+            return compared
         unchanged = replace(compared, status=Status.SKIPPED, after=compared.before)
         wanted = attainable_settings(located, action.set)
         return self._reverts.noted(self._update.apply(unchanged, located, wanted), located)
+
+    def _is_left_alone(self, located: LocatedContainer) -> bool:
+        """Tell whether somebody else has changed a container's settings."""
+        container = located.container
+        entry = None if self._rules.is_forced else self._journal.find(container.id)
+        if entry is None or not is_foreign(located, entry):
+            return False
+        self.foreign[container.id] = container.name
+        return True
 
     def _apply_state(
         self, action: Action, container: Container, found: Result, planned_at: datetime | None

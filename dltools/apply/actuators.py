@@ -48,11 +48,36 @@ class Actuators:
         self.rotation = _Rotations(self._links)
         self.deliverer = _Deliverers(self._links)
         self.migrator = migrator
+        self._is_leased = False
 
     @property
     def changed(self) -> frozenset[str]:
         """Ids of the containers that have been changed."""
         return frozenset().union(*(link.changed for link in self._links))
+
+    @property
+    def foreign(self) -> dict[str, str]:
+        """Ids and names of the containers that were left alone: somebody else has changed them."""
+        found: dict[str, str] = {}
+        for link in self._links:
+            found |= link.actuator.foreign if link.actuator else {}
+        return found
+
+    def lease(self, is_leased: bool) -> None:
+        """Say whether what is changed from now on is to end with this run."""
+        self._is_leased = is_leased
+
+    def keep(self) -> None:
+        """Let all stay that was changed under lease, on the engines that answer."""
+        for link in self._connected().values():
+            assert link.actuator is not None
+            link.actuator.keep()
+
+    def release(self, on_result: OnResult) -> None:
+        """End all turns, and restore what has been changed, until the next plan is applied."""
+        for link in self._connected().values():
+            assert link.actuator is not None
+            link.actuator.release(on_result)
 
     @property
     def engines(self) -> list[Engine]:
@@ -74,6 +99,9 @@ class Actuators:
                 results.append(result)
                 on_result(result)
 
+        for link in connected.values():
+            assert link.actuator is not None
+            link.actuator.lease(self._is_leased)
         for action in plan.actions:
             if action.host not in connected:
                 report(self._unreached(action))

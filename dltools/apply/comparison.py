@@ -14,10 +14,16 @@ from dltools.plan.records import Action, Result, Status
 
 
 def compare(
-    action: Action, found: Result, located: LocatedContainer, planned_at: datetime | None
+    action: Action,
+    found: Result,
+    located: LocatedContainer,
+    planned_at: datetime | None,
+    *,
+    is_forced: bool = False,
 ) -> Result:
     """Return what becomes of an update: PLANNED with the settings that it brings about, or why the
-    container is left alone. `found` names the action and its container."""
+    container is left alone. `found` names the action and its container; `is_forced` also changes
+    settings that are not as the plan expects."""
     present = settings_in_force(located)
     before = {name: value for name, value in present.items() if name in action.set}
     found = replace(found, before=before, after=before)
@@ -28,7 +34,7 @@ def compare(
     wanted = attainable_settings(located, action.set)
     if not differs(wanted, before, located.usable_cpus):
         return replace(found, status=Status.UNCHANGED)
-    if differs(action.expect, present, located.usable_cpus):
+    if not is_forced and differs(action.expect, present, located.usable_cpus):
         reason = "its settings have changed since the plan was made"
         return replace(found, status=Status.STALE, error=reason)
     if reason := unfit_cpu_list(located, wanted, present):

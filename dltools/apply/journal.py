@@ -7,7 +7,7 @@ the run ended that changed it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,8 +27,13 @@ class Entry:
 
     `fields` are the engine's, `settings` those in force, `kernel` the texts of the kernel's files,
     {} if these were not visible. `state` is running or paused, and None while dl-apply has
-    changed only settings. `since` (RFC 3339) and `run` tell when and by which run the entry was
-    made; both are empty in entries of earlier versions.
+    changed only settings. `started` tells when the container had been started whose state that is
+    (the engine's text): a state counts until the container is started again. `since` (RFC 3339)
+    and `run` tell when and by which run the entry was made. All three are empty in entries of
+    earlier versions. `leased_by` is the run that has changed the container under lease: when that
+    run is over, so is the change. It is empty where the change is to stay. `ours` are the settings
+    before and after the last change: others are somebody else's. It is empty where that cannot be
+    told.
     """
 
     engine: str
@@ -40,6 +45,17 @@ class Entry:
     state: str | None = None
     since: str = ""
     run: ApplyRun = UNKNOWN_RUN
+    started: str = ""
+    leased_by: ApplyRun = UNKNOWN_RUN
+    ours: Sequence[Settings] = ()
+
+    def with_state_of(self, newer: Entry) -> Entry:
+        """Return the entry with the state of a newer one, if that has one and this has none of the
+        container's present run."""
+        known = self.state is not None and self.started in ("", newer.started)
+        if newer.state is None or known:
+            return self
+        return replace(self, state=newer.state, started=newer.started)
 
 
 class Journal:
@@ -52,27 +68,40 @@ class Journal:
     def add(self, entry: Entry) -> bool:
         """Add the entry of a container that has none, and tell whether that was so.
 
-        An entry that has no state yet gets that of the new one. Raises `OutputError`.
+        An entry that has no state of the container's present run gets that of the new one, and any
+        gets the new one's lease and settings of ours. Raises `OutputError`.
         """
         path = self._path(entry.container_id)
         new = not path.exists()
         if not new:
             known = self._load(path)
-            if entry.state is None or known.state is not None:
+            ours = entry.ours or known.ours
+            entry = replace(known.with_state_of(entry), leased_by=entry.leased_by, ours=ours)
+            if entry == known:
                 return False
-            entry = replace(known, state=entry.state)
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
-        with atomic_file(path) as file:
-            file.write(json.dumps({"v": VERSION, **asdict(entry)}).encode())
+        self._write(entry)
         return new
 
     def find(self, container_id: str) -> Entry | None:
         """Return the entry of a container, None if it has none. Raises `DataError`."""
         path = self._path(container_id)
         return self._load(path) if path.exists() else None
+
+    def keep(self, engine: str, only: Collection[str] | None = None) -> None:
+        """Let changes stay that were made under lease: all, or those of containers with the ids
+        `only`. Raises `OutputError` or `DataError`."""
+        for entry in self.entries(engine):
+            wanted = only is None or entry.container_id in only
+            if wanted and entry.leased_by != UNKNOWN_RUN:
+                self._write(replace(entry, leased_by=UNKNOWN_RUN))
+
+    def _write(self, entry: Entry) -> None:
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
+        with atomic_file(self._path(entry.container_id)) as file:
+            file.write(json.dumps({"v": VERSION, **asdict(entry)}).encode())
 
     def entries(self, engine: str) -> list[Entry]:
         """Return the entries of one engine's containers, by name. Raises `DataError`."""
@@ -92,7 +121,9 @@ class Journal:
             data = json.loads(path.read_bytes())
             if data.pop("v") != VERSION:
                 raise ValueError("it has another version")
-            data["run"] = ApplyRun.from_json(data.get("run") or {})
+            for name in ("run", "leased_by"):
+                data[name] = ApplyRun.from_json(data.get(name) or {})
+            data["ours"] = tuple(data.get("ours") or ())
             entry = Entry(**data)
             _check_types(entry)
             return entry
@@ -101,8 +132,9 @@ class Journal:
 
 
 def _check_types(entry: Entry) -> None:
-    texts = (entry.engine, entry.container_id, entry.container_name, entry.since)
-    tables = (entry.fields, entry.settings, entry.kernel)
+    texts = (entry.engine, entry.container_id, entry.container_name, entry.since,
+             entry.started)  # fmt: skip
+    tables = (entry.fields, entry.settings, entry.kernel, *entry.ours)
     if entry.state not in (None, "running", "paused"):
         raise ValueError("its state is neither running nor paused")
     if not all(isinstance(text, str) for text in texts) or not all(

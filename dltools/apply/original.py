@@ -15,35 +15,50 @@ from dltools.apply.journal import Entry, Journal, timestamp
 from dltools.apply.located import LocatedContainer
 from dltools.apply.settings import recorded_settings, settings_in_force
 from dltools.engine import gpu
-from dltools.engine.containers import Engine, RefusedError
+from dltools.engine.containers import SWARM_TASK, Engine, RefusedError
 from dltools.engine.gpu import Access
-from dltools.engine.runs import ApplyRun
+from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.realisation.settings import Settings, differs
 
 
 class Originals:
     """Records the containers that one run of dl-apply changes."""
 
     def __init__(self, engine: Engine, journal: Journal, run: ApplyRun) -> None:
-        """Nothing is recorded yet. `run` may be replaced: entries name the latest one."""
+        """Nothing is recorded yet. `run` may be replaced: entries name the latest one. `is_leased`
+        says whether what it changes is to end with it."""
         self.run = run
+        self.is_leased = False
         self.changed: set[str] = set()
         self._engine = engine
         self._journal = journal
 
-    def describe(self, located: LocatedContainer, state: str | None = None) -> Entry:
-        """Return a container as it is now. `state` is given where the state is to be changed."""
+    def describe(
+        self,
+        located: LocatedContainer,
+        state: str | None = None,
+        wanted: Settings | None = None,
+    ) -> Entry:
+        """Return a container as it is now. `state` is given where the state is to be changed,
+        `wanted` where settings are."""
         container = located.container
+        present = settings_in_force(located)
+        # A restart loses what was written to the kernel's files alone.
+        is_lasting = wanted is not None and gpu.access(container) is not Access.HOOK
         return Entry(
             engine=self._engine.id,
             container_id=container.id,
             container_name=container.name,
             fields={name: container.host_config.get(name) or 0 for name in engine_fields.FIELDS},
-            settings=settings_in_force(located),
+            settings=present,
             kernel=limit_files.read_files(located),
             state=state,
+            started=container.started_text if state else "",
             since=timestamp(),
             run=self.run,
+            leased_by=self.run if self.is_leased else UNKNOWN_RUN,
+            ours=(present, {**present, **(wanted or {})}) if is_lasting else (),
         )
 
     def record(self, entry: Entry) -> bool:
@@ -57,6 +72,17 @@ class Originals:
         """Forget a container whose change failed and was reverted."""
         self._journal.remove(entry)
         self.changed.discard(entry.container_id)
+
+
+def is_foreign(located: LocatedContainer, entry: Entry) -> bool:
+    """Tell whether somebody else has changed the settings of a container since dl-apply did. Swarm
+    does so by itself with its tasks: that is nobody's wish."""
+    if SWARM_TASK in located.container.labels:
+        return False
+    if not entry.ours or (entry.kernel and located.controller("cpu") is None):
+        return False
+    present = settings_in_force(located)
+    return all(differs(ours, present, located.usable_cpus) for ours in entry.ours)
 
 
 def is_restored(located: LocatedContainer, entry: Entry) -> bool:

@@ -11,6 +11,7 @@ from dltools.labels import PROTECT, is_true
 from dltools.plan.records import Action, Op, Result, Status
 
 GONE = "the container no longer exists"
+FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"
 
 _SETTINGS = ("cpus", "cpu_weight", "cpuset")
 _WITH_PROCESSES = ("running", "paused")

@@ -32,7 +32,7 @@ class SettingsUpdate:
 
     def apply(self, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
         """Apply settings to a container and return what became of it."""
-        before = self._originals.describe(located)
+        before = self._originals.describe(located, wanted=wanted)
         is_new = self._originals.record(before)
         container = located.container
         had_gpu = gpu.access(container) is not Access.NONE and gpu.is_usable(

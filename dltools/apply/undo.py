@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.located import LocatedContainer, Locator
-from dltools.apply.original import is_restored, restore
+from dltools.apply.original import is_foreign, is_restored, restore
 from dltools.apply.pauses import set_state
-from dltools.apply.reasons import GONE, has_processes
+from dltools.apply.reasons import FOREIGN, has_processes
 from dltools.apply.settings import current_settings
 from dltools.apply.settings_update import read_back
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
@@ -23,18 +23,25 @@ def undo(
     *,
     only: Iterable[str] | None = None,
     dry_run: bool = False,
+    is_forced: bool = False,
 ) -> list[Result]:
-    """Restore all containers in the journal, or those with the ids `only`.
+    """Restore all containers in the journal, or those with the ids `only`. Settings that somebody
+    else has changed since are left alone, unless `is_forced`.
 
-    Entries of containers that are as they were, or gone, are removed.
+    Entries of containers that are as they were, or gone, are removed; what is gone has no result.
     """
     wanted = None if only is None else set(only)
-    undoing = _Undoing(engine, dry_run=dry_run)
+    undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
     results = []
     for number, entry in enumerate(journal.entries(engine.id), 1):
         if wanted is not None and entry.container_id not in wanted:
             continue
-        result = undoing.undo(number, entry)
+        try:
+            result = undoing.undo(number, entry)
+        except GoneError:
+            if not dry_run:
+                journal.remove(entry)
+            continue
         if not dry_run and result.status in (Status.APPLIED, Status.UNCHANGED):
             journal.remove(entry)
         results.append(result)
@@ -45,21 +52,23 @@ def undo(
 class _Undoing:
     """Restores containers one by one; a dry run only says what it would do."""
 
-    def __init__(self, engine: Engine, *, dry_run: bool) -> None:
+    def __init__(self, engine: Engine, *, dry_run: bool, is_forced: bool) -> None:
         self._engine = engine
         self._dry_run = dry_run
+        self._is_forced = is_forced
         self._locator = Locator(engine)
 
     def undo(self, number: int, entry: Entry) -> Result:
-        """Return what becomes of an entry, whatever goes wrong with its container."""
+        """Return what becomes of an entry, whatever goes wrong with its container.
+
+        Raises `GoneError` where the container is gone.
+        """
         found = Result(number, Status.STALE, entry.container_id, entry.container_name)
         try:
             located = self._locator.find(entry.container_id)
             before = current_settings(self._engine, located)
             found = replace(found, before=before, after=before)
             return (self._plan if self._dry_run else self._restore)(located, entry, found)
-        except GoneError:
-            return _without_settings(found, Status.UNCHANGED, GONE)
         except RefusedError as error:
             return _without_settings(found, Status.FAILED, str(error))
         except OSError as error:
@@ -67,9 +76,14 @@ class _Undoing:
 
     def _plan(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
         if not is_restored(located, entry):
+            if self._is_left_alone(located, entry):
+                return replace(found, status=Status.SKIPPED, error=FOREIGN)
             return replace(found, status=Status.PLANNED, after=_settings_to_restore(entry, found))
         changes_state = _state_to_restore(located.container, entry) is not None
         return replace(found, status=Status.PLANNED if changes_state else Status.UNCHANGED)
+
+    def _is_left_alone(self, located: LocatedContainer, entry: Entry) -> bool:
+        return not self._is_forced and is_foreign(located, entry)
 
     def _restore(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
         state = _state_to_restore(located.container, entry)
@@ -77,8 +91,13 @@ class _Undoing:
             set_state(self._engine, entry.container_id, state)
         if is_restored(located, entry):
             return replace(found, status=Status.APPLIED if state else Status.UNCHANGED)
+        if self._is_left_alone(located, entry):
+            return replace(found, status=Status.SKIPPED, error=FOREIGN)
         restore(self._engine, located, entry)
-        return read_back(self._engine, found, located, _settings_to_restore(entry, found))
+        result = read_back(self._engine, found, located, _settings_to_restore(entry, found))
+        if result.status is Status.STALE:
+            raise GoneError(str(result.error))
+        return result
 
 
 def _settings_to_restore(entry: Entry, found: Result) -> dict[str, object]:
@@ -87,10 +106,11 @@ def _settings_to_restore(entry: Entry, found: Result) -> dict[str, object]:
 
 
 def _state_to_restore(container: Container, entry: Entry) -> str | None:
-    """Return the state that a container had, None if it has it, or no processes."""
+    """Return the state that a container had, None if it has it, has no processes, or has been
+    started since: whoever did so meant it to run."""
     if entry.state is None or not has_processes(container) or container.state == entry.state:
         return None
-    return entry.state
+    return entry.state if entry.started in ("", container.started_text) else None
 
 
 def _without_settings(found: Result, status: Status, error: str) -> Result:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from dltools.observations.formats.reading import Recording
 
 
+_TAIL = 8
+
+
 class Hashed:
     """A stream that hashes what is read from it."""
 
@@ -25,6 +28,8 @@ class Hashed:
         """Nothing is read yet."""
         self._stream = stream
         self._hash = hashlib.sha256()
+        self.tail = b""
+        """The last eight bytes that were read."""
 
     def add(self, data: bytes) -> None:
         """Hash bytes that were read from elsewhere."""
@@ -34,6 +39,7 @@ class Hashed:
         """Read and hash up to so many bytes, by default all."""
         data = self._stream.read(size)
         self._hash.update(data)
+        self.tail = (self.tail + data[-_TAIL:])[-_TAIL:]
         return data
 
     @property

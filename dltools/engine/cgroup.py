@@ -165,8 +165,9 @@ def of_process(pid: int, mounted: list[Mount], root: Path = ROOT) -> Cgroup | No
     return Cgroup(v1, unified) if v1 or unified else None
 
 
-def belongs_to(pid: int, container_id: str, root: Path = ROOT) -> bool:
-    """Tell whether a local process is in a container: its cgroup's path holds the container's id.
+def belongs_to(pid: int | str, container_id: str, root: Path = ROOT) -> bool:
+    """Tell whether a local process (its number, or "self") is in a container: its cgroup's path
+    holds the container's id.
 
     The process numbers of an engine on another machine mean other processes here.
     """

@@ -52,6 +52,11 @@ class Container:
         return self.labels.get(ORIGIN) or self.id
 
     @property
+    def started_text(self) -> str:
+        """When it was last started, in the engine's words: it tells one start from the next."""
+        return str(self.raw.get("State", {}).get("StartedAt") or "")
+
+    @property
     def dltools_labels(self) -> dict[str, str]:
         """The labels that are meant for this toolkit."""
         return {k: v for k, v in sorted(self.labels.items()) if k.startswith(PREFIX)}

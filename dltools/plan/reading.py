@@ -22,10 +22,16 @@ Warn = Callable[[str], object]
 """Takes a line that says what is odd about an input that is read all the same."""
 
 
-def load_plans(lines: Iterable[bytes], name: str, warn: Warn = lambda _: None) -> Iterator[Plan]:
+def load_plans(
+    lines: Iterable[bytes],
+    name: str,
+    warn: Warn = lambda _: None,
+    on_close: Callable[[], object] = lambda: None,
+) -> Iterator[Plan]:
     """Yield each plan of a stream as soon as its `end` has arrived.
 
-    Calls `warn` for a plan that was edited: more or fewer actions than announced, or two of one id.
+    Calls `warn` for a plan that was edited: more or fewer actions than announced, or two of one id;
+    `on_close` for a record that ends a live stream.
     An action without an id, or with that of one before it, gets the next free number.
     Raises `DataError`, with the line's number, for anything that is not a whole, valid plan; what
     was complete before has been yielded by then.
@@ -47,6 +53,8 @@ def load_plans(lines: Iterable[bytes], name: str, warn: Warn = lambda _: None) -
                 raise DataError(f"{where}: a new plan begins before the end of the last one")
             _check_version(record, where)
             head, actions, ids = record, [], []
+        elif head is None and kind == "close":
+            on_close()
         elif head is None:
             raise DataError(f"{where}: not a dltools plan: its first record is not a plan record")
         elif kind == "action":
@@ -190,6 +198,7 @@ def _plan(
         state=_optional(end, "state", dict, where, {}),
         gain=_optional(head, "gain", str, where, ""),
         classes=_classes(head, end, where),
+        is_live=head.get("live") is True,
     )
 
 

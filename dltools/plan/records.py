@@ -60,6 +60,8 @@ class Plan:
     `classes` are those that the policy put its jobs into: for each host, from a job's name to its
     class. `gain` says in one line what the plan is expected to bring. `state` is what the next run
     needs in order to go on as if it had seen all the data; it is empty where it is not kept.
+    `is_live` says that the next plan follows as soon as there are new samples, and that the stream
+    ends with a `close` record.
     """
 
     policy: str
@@ -71,6 +73,7 @@ class Plan:
     state: Mapping[str, Any] = field(default_factory=dict)
     gain: str = ""
     classes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    is_live: bool = False
 
 
 @dataclass(frozen=True, slots=True)

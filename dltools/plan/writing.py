@@ -1,6 +1,7 @@
 """Plans and results as JSON Lines.
 
-A plan is a `plan` record, its `action` records and an `end` record. A stream may carry many plans.
+A plan is a `plan` record, its `action` records and an `end` record. A stream may carry many plans;
+a live one ends with a `close` record.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def dump_plan(plan: Plan) -> str:
             "gain": plan.gain,
             "classes": {host: dict(jobs) for host, jobs in plan.classes.items()},
         }
+        | ({"live": True} if plan.is_live else {})
     ]
     records += [
         {
@@ -46,6 +48,11 @@ def dump_plan(plan: Plan) -> str:
     state = {"state": dict(plan.state)} if plan.state else {}
     records.append({"kind": "end", "actions": len(plan.actions), **state})
     return "".join(_line(record) for record in records)
+
+
+def dump_close() -> str:
+    """Return the line that ends a live stream in order."""
+    return _line({"kind": "close"})
 
 
 def dump_result(result: Result) -> str:

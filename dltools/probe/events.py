@@ -11,6 +11,7 @@ from typing import Any
 
 from dltools.engine.containers import Engine, engine_time
 from dltools.errors import DltoolsError, UnavailableError
+from dltools.labels import has_labels
 from dltools.observations.table import Row
 
 _NAMES = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
@@ -54,10 +55,8 @@ def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
 def is_selected(attributes: Mapping[str, str], labels: Sequence[str], names: Sequence[Any]) -> bool:
     """Tell whether an event's container has all the labels (KEY or KEY=VALUE), and a name that one
     of the compiled expressions matches (none: any name)."""
-    for label in labels:
-        key, equals, value = label.partition("=")
-        if key not in attributes or (equals and attributes[key] != value):
-            return False
+    if not has_labels(attributes, labels):
+        return False
     return not names or any(name.search(attributes.get("name", "")) for name in names)
 
 

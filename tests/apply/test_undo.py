@@ -49,8 +49,9 @@ def test_a_container_that_is_as_it_was_is_left_alone(
 
 def test_a_container_that_is_gone_is_forgotten(engine: Engine, journal: Journal) -> None:
     journal.add(Entry("FAKE", "0" * 64, "gone", {}, {}, {}))
-    (result,) = undone(engine, journal)
-    assert (result.status, result.error) == ("unchanged", "the container no longer exists")
+    assert undone(engine, journal, dry_run=True) == []
+    assert len(journal.entries("FAKE")) == 1
+    assert undone(engine, journal) == []
     assert journal.entries("FAKE") == []
 
 
@@ -107,6 +108,29 @@ def test_a_container_that_was_paused_is_paused_again(
     assert fake_engine.state == "running"
     undone(engine, journal)
     assert fake_engine.state == "paused"
+
+
+def test_a_container_that_was_started_again_is_not_paused(
+    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    """Whoever started it meant it to run."""
+    fake_engine.state = "paused"
+    actuator.apply(plan_of(action({}, Op.UNPAUSE)))
+    fake_engine.started = "2020-01-02T00:00:00Z"
+    assert [one.status for one in undone(engine, journal)] == ["unchanged"]
+    assert fake_engine.state == "running"
+
+
+def test_a_pause_after_a_new_start_is_undone(
+    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    fake_engine.state = "paused"
+    actuator.apply(plan_of(action({}, Op.UNPAUSE)))
+    fake_engine.started = "2020-01-02T00:00:00Z"
+    actuator.apply(plan_of(action({}, Op.PAUSE)))
+    assert fake_engine.state == "paused"
+    assert [one.status for one in undone(engine, journal)] == ["applied"]
+    assert fake_engine.state == "running"
 
 
 def test_an_ended_container_is_not_paused(

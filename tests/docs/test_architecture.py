@@ -17,7 +17,7 @@ from helpers.tools import TOOLS
 from dltools.cli.exits import Exit
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md")
+DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
 PLACES = ("dltools", "tests", "man", "samples", "bin", ".ci")
 
 _FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.S | re.M)

@@ -41,6 +41,7 @@ class FakeEngine:
                                             "CpuShares": 0}  # fmt: skip
         self.state = "running"
         self.pid = 0
+        self.started = "2020-01-01T00:00:00.000000001Z"
         self.labels: dict[str, str] = {}
         self.updates: list[dict[str, Any]] = []
         self.log = b""
@@ -94,7 +95,7 @@ class FakeEngine:
         state = {
             "Status": self.state,
             "Pid": self.pid,
-            "StartedAt": "2020-01-01T00:00:00.000000001Z",
+            "StartedAt": self.started,
         }
         return 200, {"Id": ID, "Name": f"/{NAME}", "State": state, "HostConfig": self.host_config,
                      "Config": {"Image": "i", "Tty": False, "Labels": self.labels}}  # fmt: skip

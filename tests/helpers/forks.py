@@ -126,6 +126,27 @@ def _drain(handle: int, stream: str, said: dict[str, bytes]) -> None:
 
 def serve(handle: int) -> None:
     """Fork for each request, until the other end is closed."""
+    import_all()
+    connection = socket.socket(fileno=handle)
+    while True:
+        data, handles, _, _ = socket.recv_fds(connection, _LARGEST, 3)
+        if not data:
+            return
+        pid = os.fork()
+        if pid == 0:
+            connection.close()
+            leave(become(json.loads(data), handles))
+        for one in handles:
+            os.close(one)
+        connection.send(json.dumps(pid).encode())
+        _, status = os.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        with contextlib.suppress(BrokenPipeError):
+            connection.send(json.dumps(code).encode())
+
+
+def import_all() -> None:
+    """Import what the tools import, so that a fork need not."""
     from importlib import import_module
     from pkgutil import walk_packages
 
@@ -136,25 +157,9 @@ def serve(handle: int) -> None:
         with contextlib.suppress(ImportError):  # the tool says what is missing
             import_module(name)
     gc.freeze()  # a fork that collects would copy all these pages
-    connection = socket.socket(fileno=handle)
-    while True:
-        data, handles, _, _ = socket.recv_fds(connection, _LARGEST, 3)
-        if not data:
-            return
-        pid = os.fork()
-        if pid == 0:
-            connection.close()
-            _leave(_become(json.loads(data), handles))
-        for one in handles:
-            os.close(one)
-        connection.send(json.dumps(pid).encode())
-        _, status = os.waitpid(pid, 0)
-        code = os.waitstatus_to_exitcode(status)
-        with contextlib.suppress(BrokenPipeError):
-            connection.send(json.dumps(code).encode())
 
 
-def _become(asked: Mapping[str, Any], handles: Sequence[int]) -> int:
+def become(asked: Mapping[str, Any], handles: Sequence[int]) -> int:
     """Be a tool, with its descriptors, streams, environment, directory and arguments; return its
     exit code."""
     from importlib import import_module
@@ -183,7 +188,7 @@ def _become(asked: Mapping[str, Any], handles: Sequence[int]) -> int:
     return 0
 
 
-def _leave(code: int) -> NoReturn:
+def leave(code: int) -> NoReturn:
     """End as Python does, but for freeing each object: that would copy the server's memory."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()

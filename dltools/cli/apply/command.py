@@ -49,6 +49,33 @@ def apply(
             "Ctrl-C.",
         ),
     ] = False,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY[=VALUE]", help="Change only containers with this label. Repeatable."
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Change only containers whose name matches. Repeatable: one match is enough.",
+        ),
+    ] = None,
+    max_changes: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="Change at most N containers of a host in each plan."
+        ),
+    ] = None,
+    max_age: Annotated[
+        float | None,
+        typer.Option(
+            parser=options.duration,
+            metavar="TIME",
+            help="Refuse plans whose newest observation is older than this.",
+        ),
+    ] = None,
     hold: Annotated[
         float | None,
         typer.Option(
@@ -64,7 +91,9 @@ def apply(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Move jobs that have no checkpoint, too: they begin anew elsewhere."
+            "--force",
+            help="Also change settings that somebody else has changed, and move jobs that have no "
+            "checkpoint: they begin anew elsewhere.",
         ),
     ] = False,
     deliver_dir: Annotated[
@@ -90,6 +119,15 @@ def apply(
             parser=options.duration, metavar="TIME", help="Kill a hook that takes longer than this."
         ),
     ] = "60",  # type: ignore[assignment]
+    lease: Annotated[
+        float | None,
+        typer.Option(
+            parser=options.duration,
+            metavar="TIME",
+            help="Undo what this run has set when no plan has come for this long, 0 for never; by "
+            "default, in a stream, three intervals and at least 10 s.",
+        ),
+    ] = None,
     patience: Patience = "60",  # type: ignore[assignment]
     state_dir: StateDir = None,
     format_: RecordFormatOption = RecordFormat.AUTO,
@@ -102,16 +140,18 @@ def apply(
     reads them back, and prints the result. Settings that are as wanted are left alone. Models that
     have met their targets are copied into --deliver-dir.
     """
-    from dltools.cli.apply.request import Request, choose_task, hook_command
+    from dltools.cli.apply.request import Bounds, Request, choose_task, hook_command
     from dltools.cli.apply.run import run_request
 
     request = Request(
         task=choose_task(is_undo=undo, is_status=status),
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
         input=input_, is_dry_run=dry_run, is_offline=offline, restores=restore, hold_s=hold,
-        forces=force, deliver_directory=deliver_dir, deliver_hook=hook_command(deliver_hook),
+        lease_s=lease, forces=force,
+        deliver_directory=deliver_dir, deliver_hook=hook_command(deliver_hook),
         hook_limit_s=hook_timeout,
         patience_s=patience, state_directory=state_dir, format=format_, is_verbose=verbose,
+        bounds=Bounds(tuple(label or ()), tuple(name or ()), max_changes, max_age, force),
     )  # fmt: skip
     run_request(request, context)
 

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools.cli.exits import print_message
+from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
     from dltools.apply.actuators import Actuators, Connector
     from dltools.apply.deliver.deliverer import Deliverer
+    from dltools.apply.guard import Guard
     from dltools.apply.migrate.migrator import Migrator
+    from dltools.apply.rules import Rules
     from dltools.apply.turns import Rotation
-    from dltools.cli.apply.request import Request
+    from dltools.cli.apply.holding import Holding
+    from dltools.cli.apply.request import Bounds, Request
     from dltools.engine.addresses import Address
     from dltools.engine.containers import Engine
     from dltools.errors import UnavailableError
+
+
+_LONGEST_COPY_S = 86_400.0
 
 
 class ApplyContext:
@@ -33,6 +40,9 @@ class ApplyContext:
         self._patience = request.patience_s
         self._rotation: Rotation | None = None
         self._by_host: dict[str, Engine] = {}
+        self._guard: Guard | None = None
+        self._run = UNKNOWN_RUN
+        self._ends_leases = True
         self.has_unpaused = False  # whether an earlier run had left containers paused
 
     def state_directories(self) -> list[Path]:
@@ -79,20 +89,29 @@ class ApplyContext:
         print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
     @contextmanager
-    def actuator(self, dry_run: bool) -> Iterator[Actuator | Actuators]:
+    def actuator(
+        self, dry_run: bool, *, ends_leases: bool = True
+    ) -> Iterator[Actuator | Actuators]:
         """Connect, and lock the state until the block ends: no other dl-apply writes meanwhile.
 
-        Containers that an earlier run has left paused are unpaused first.
+        Containers that an earlier run has left paused are unpaused first, and unless told
+        otherwise, what an earlier run held under lease is undone.
         """
         from dltools.apply.actuators import Actuators
         from dltools.engine import state_directory
-        from dltools.files import locked
+        from dltools.files import locked, remove_staged
 
         home = state_directory.directory(self._state_directory)
         with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
             if not dry_run and (earlier := state_directory.earlier(self._state_directory)):
                 _move_state(earlier, home)
+            if not dry_run:
+                for folder in ("journal", "rotation"):
+                    remove_staged(home / folder)
             addresses = self.addresses()
+            self._ends_leases = ends_leases
+            self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
+            self._guard = self._made_guard(home, addresses)
             if len(addresses) == 1:
                 made = self._actuator(addresses[0], home, dry_run=dry_run)
                 self._rotation = made.rotation
@@ -111,7 +130,6 @@ class ApplyContext:
         from dltools.apply.actuator import Actuator
         from dltools.apply.journal import Journal
         from dltools.apply.turns import Rotation
-        from dltools.engine.runs import ApplyRun
 
         engine = self.connect(address, is_only_one=is_only_one)
         self._by_host[engine.host] = engine
@@ -119,10 +137,11 @@ class ApplyContext:
             self._report_left_paused(engine)
         else:
             self._unpause_left_paused(engine, home / "rotation")
-        run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
-        rotation = Rotation(engine, home / "rotation", run)
+            if self._ends_leases:
+                _end_dead_leases(engine, home, self._run)
+        rotation = Rotation(engine, home / "rotation", self._run)
         return Actuator(
-            engine, Journal(home / "journal"), rotation,
+            engine, Journal(home / "journal"), rotation, _rules(self._request.bounds),
             deliverer=self._deliverer(engine, home / "deliveries"),
             migrator=self._migrator(home, dry_run=dry_run), dry_run=dry_run,
         )  # fmt: skip
@@ -136,6 +155,14 @@ class ApplyContext:
         mover = Mover(self._by_host, MigrationFiles(home / "migrations"))
         return Migrator(mover, force=self._request.forces, dry_run=dry_run)
 
+    def _made_guard(self, home: Path, addresses: Sequence[Address]) -> Guard:
+        """Return the guard of this run, which may be silent while it waits for the engine, and for
+        long while it copies a model or moves a job."""
+        from dltools.apply.guard import Guard
+
+        copies = self._request.deliver_directory is not None or len(addresses) > 1
+        return Guard(home, self._run, addresses, _LONGEST_COPY_S if copies else self._patience)
+
     def _deliverer(self, engine: Engine, records: Path) -> Deliverer | None:
         """Return what delivers models, None if that is not asked for."""
         from dltools.apply.deliver.deliverer import Deliverer
@@ -147,6 +174,15 @@ class ApplyContext:
             return None
         hook = Hook(asked.deliver_hook, asked.hook_limit_s) if asked.deliver_hook else None
         return Deliverer(engine, DeliveryFiles(records), asked.deliver_directory, hook)
+
+    def holding(self, actuator: Actuator | Actuators) -> Holding:
+        """Return what holds the changes of an actuator under lease; a dry run has none."""
+        from dltools.apply.lease import Lease
+        from dltools.cli.apply.holding import Holding
+
+        assert self._guard is not None
+        asked_s = 0.0 if self._request.is_dry_run else self._request.lease_s
+        return Holding(actuator, Lease(asked_s), self._guard)
 
     def _report_left_paused(self, engine: Engine) -> None:
         from dltools.cli.apply.status import left_paused_message
@@ -162,6 +198,26 @@ class ApplyContext:
             failure = f"the engine refuses to unpause it: {one.refusal}"
             became = failure if one.refusal else "it is unpaused now"
             print_message(f"{one.name}: an earlier dl-apply had left it paused; {became}")
+
+
+def _rules(bounds: Bounds) -> Rules:
+    """Return what may be changed. Raises `ConfigError` for a name that is no expression."""
+    from dltools.apply.rules import Rules
+    from dltools.probe.progress.expressions import compiled
+
+    names = [compiled(name, "--name") for name in bounds.names]
+    return Rules(
+        bounds.labels, names, bounds.max_changes, bounds.max_age_s, is_forced=bounds.is_forced
+    )
+
+
+def _end_dead_leases(engine: Engine, home: Path, own: ApplyRun) -> None:
+    from dltools.apply.dead_leases import end_dead_leases
+
+    for one in end_dead_leases(engine, home, own):
+        failure = f"its settings cannot be undone: {one.error}"
+        became = failure if one.error else "its settings are undone now"
+        print_message(f"{one.container_name}: an earlier dl-apply died; {became}")
 
 
 def _move_state(source: Path, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""Applying plans as they arrive, with turns between them."""
+"""Applying plans as they arrive, with turns between them, until they stop."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
+from dltools.apply.reasons import FOREIGN
 from dltools.cli.apply.signals import FirstSignal
 from dltools.cli.exits import print_message
-from dltools.errors import DltoolsError
+from dltools.errors import DataError, DltoolsError
 from dltools.inputs import InputLines
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
     from dltools.apply.actuators import Actuators
+    from dltools.cli.apply.holding import Holding
     from dltools.cli.apply.request import Request
     from dltools.cli.apply.results_printer import ResultsPrinter
     from dltools.plan.records import Result
@@ -29,15 +31,21 @@ class PlanStream:
     plan."""
 
     def __init__(
-        self, actuator: Actuator | Actuators, printer: ResultsPrinter, request: Request
+        self,
+        actuator: Actuator | Actuators,
+        printer: ResultsPrinter,
+        request: Request,
+        holding: Holding,
     ) -> None:
         """No plan has been read yet."""
         self._actuator = actuator
         self._rotation = actuator.rotation
         self._printer = printer
         self._request = request
+        self._holding = holding
         self.failed: list[Result] = []
         self.last: list[Result] = []
+        self._told: set[str] = set()
 
     def apply_all(self, stream: BinaryIO, name: str) -> None:
         """Apply all plans, then unpause all containers, and restore them if that is asked for,
@@ -45,35 +53,55 @@ class PlanStream:
         signals = FirstSignal()
         try:
             try:
-                self._apply(stream, name)
-                self._continue_turns()
-            finally:
+                try:
+                    self._apply(stream, name)
+                    self._continue_turns()
+                finally:
+                    signals.ignore()
+            finally:  # also after a signal that came just before the line above
                 signals.ignore()
-        finally:  # also after a signal that came just before the line above
-            signals.ignore()
-            try:
-                self._rotation.end()
-            finally:
-                if self._request.restores:
-                    self._restore()
+                self._end()
+        except (SystemExit, KeyboardInterrupt, DataError):
+            self._holding.end()
+            raise
+        self._holding.end()
+
+    def _end(self) -> None:
+        try:
+            self._rotation.end()
+        finally:
+            if self._request.restores or self._holding.is_orphaned:
+                self._restore()
 
     def _apply(self, stream: BinaryIO, name: str) -> None:
         from dltools.plan.reading import load_plans
 
+        lines, close = self._lines(stream, name), self._holding.close
         self._retry_deliveries()
         self._go_on_with_migrations()
-        for plan in load_plans(self._lines(stream, name), name, print_message):
-            self._go_on_with_migrations()
-            self.last = self._printer.show(partial(self._actuator.apply, plan))
-            self.failed += [result for result in self.last if result.status == "failed"]
-            if self._request.is_verbose:
-                print_message(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
+        try:
+            for plan in load_plans(lines, name, print_message, close):
+                self._go_on_with_migrations()
+                self._holding.begin(plan)
+                self.last = self._printer.show(partial(self._actuator.apply, plan))
+                self._holding.renew()
+                self._tell_foreign()
+                self.failed += [result for result in self.last if result.status == "failed"]
+                if self._request.is_verbose:
+                    print_message(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
+        except DataError:
+            self._holding.input_ended()
+            raise
+        if self._holding.input_ended():
+            raise DataError(f"{name}: the plans broke off: dl-plan or dl-probe has died; "
+                            "undoing what this run has set")  # fmt: skip
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, go on with the turns."""
         lines = InputLines(name)
         while True:
             self._rotation.advance()
+            self._end_lease()
             if not select.select([stream], [], [], self._seconds_until_due())[0]:
                 self._retry_deliveries()
                 continue
@@ -84,9 +112,10 @@ class PlanStream:
                 return
 
     def _seconds_until_due(self) -> float | None:
-        """Return how long until a turn ends or a delivery is tried again, None for never."""
+        """Return how long until a turn or the lease ends, the watchdog is to hear from this run, or
+        a delivery is tried again, None for never."""
         deliverer = self._actuator.deliverer
-        due = (self._rotation.seconds_until_due(),
+        due = (self._rotation.seconds_until_due(), self._holding.beat(),
                deliverer.seconds_until_due() if deliverer else None)  # fmt: skip
         return min((seconds for seconds in due if seconds is not None), default=None)
 
@@ -101,6 +130,19 @@ class PlanStream:
             tried = self._printer.show(deliverer.retry)
             self.failed += [result for result in tried if result.status == "failed"]
 
+    def _tell_foreign(self) -> None:
+        """Say once which containers somebody else has changed."""
+        for key, name in self._actuator.foreign.items():
+            if key not in self._told:
+                print_message(f"{name}: {FOREIGN}")
+        self._told |= self._actuator.foreign.keys()
+
+    def _end_lease(self) -> None:
+        """Undo what this run has set if no plan has come for too long."""
+        if (length_s := self._holding.expire()) is not None:
+            print_message(f"no plan for {length_s:.3g} s: undoing what this run has set")
+            self._printer.show(self._actuator.release)
+
     def _continue_turns(self) -> None:
         """Go on with the turns until no container waits for its turn, or the time is up."""
         hold = self._request.hold_s
@@ -111,6 +153,7 @@ class PlanStream:
                 return
             time.sleep(min(self._rotation.seconds_until_due() or 0.0, left))
             self._rotation.advance()
+            self._holding.beat()
 
     def _restore(self) -> None:
         """Restore what this run changed. If an error has ended the run, that error is raised."""

@@ -22,13 +22,26 @@ class Task(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What may be changed: containers with these labels and names, so many of them in a plan, by a
+    plan of this age (s), and also what somebody else has changed."""
+
+    labels: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    max_changes: int | None = None
+    max_age_s: float | None = None
+    is_forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What to do, and how.
 
     `forces`: whether jobs without a checkpoint are moved, too.
     `hold_s` is how long turns go on after the input has ended (s), None for as long as containers
-    wait; `patience_s` the longest wait for an engine that restarts (s); `deliver_hook` the command
-    to run for each model that is delivered into `deliver_directory`, in `hook_limit_s` at most.
+    wait; `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
+    the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
+    model that is delivered into `deliver_directory`, in `hook_limit_s` at most.
     """
 
     task: Task
@@ -38,6 +51,7 @@ class Request:
     is_offline: bool
     restores: bool
     hold_s: float | None
+    lease_s: float | None
     patience_s: float
     state_directory: Path | None
     forces: bool
@@ -46,6 +60,7 @@ class Request:
     hook_limit_s: float
     format: RecordFormat
     is_verbose: bool
+    bounds: Bounds = Bounds()
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""

@@ -59,7 +59,7 @@ def _show_status(surroundings: ApplyContext, *, is_table: bool) -> None:
 
 
 def _undo(request: Request, surroundings: ApplyContext, printer: ResultsPrinter) -> list[Result]:
-    with surroundings.actuator(request.is_dry_run) as actuator:
+    with surroundings.actuator(request.is_dry_run, ends_leases=False) as actuator:
         results = printer.show(actuator.migrator.undo) if actuator.migrator else []
         results += printer.show(partial(actuator.undo, None))
         if not results and not surroundings.has_unpaused:
@@ -91,7 +91,7 @@ def _apply(
     """Return the results of the last plan, and all that failed."""
     stream, name = open_input(request.input, context)
     with surroundings.actuator(request.is_dry_run) as actuator:
-        plans = PlanStream(actuator, printer, request)
+        plans = PlanStream(actuator, printer, request, surroundings.holding(actuator))
         plans.apply_all(stream, name)
     return [*plans.failed, *plans.last]
 

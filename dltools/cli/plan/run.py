@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import sys
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from dltools.cli.printable_output import printable_on_terminal
 from dltools.cli.recordings import open_recording
 from dltools.observations.assumed_shares import assume_equal_shares
 from dltools.plan.policy.base import classes_of
-from dltools.plan.writing import dump_plan
+from dltools.plan.writing import dump_close, dump_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,6 +86,9 @@ class _Session:
             self._print(is_last=sample.is_last)
         if self._account.rows == 0:
             self._print(is_last=True)
+        is_table = self._request.format is RecordFormat.TABLE
+        if self._samples.is_live and self._samples.are_closed and not is_table:
+            sys.stdout.write(dump_close())
 
     def save_state(self) -> None:
         """Write the state, where it was asked for."""
@@ -107,6 +111,7 @@ class _Session:
         may_be_last = is_last or (self._samples.is_live and not self._request.plans_every_sample)
         has_state = self._request.prints_state and may_be_last and not sys.stdout.isatty()
         plan = self._planner.plan(self._account.to_json(), pending=pending, state=has_state)
+        plan = dataclasses.replace(plan, is_live=self._samples.is_live)
         sys.stdout.write(printable_on_terminal(dump_plan(plan)))
         sys.stdout.flush()
 

@@ -91,6 +91,13 @@ class Samples:
         self.source = source
         self._tables = recording.tables
 
+    @property
+    def are_closed(self) -> bool:
+        """Whether a live stream, read to its end, was closed: its writer has not died."""
+        from dltools.observations.formats.arrow import END_MARK
+
+        return self.source.tail == END_MARK
+
     def __iter__(self) -> Iterator[Sample]:
         """Yield the samples. Raises `DataError`."""
         if self.is_live or not self.is_stream:

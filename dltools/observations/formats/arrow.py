@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _STREAM = "Arrow stream"
 
+END_MARK = b"\xff\xff\xff\xff\0\0\0\0"
+"""The last bytes of a stream whose writer has closed it."""
+
 
 class ArrowWriter:
     """Writes each sample as a batch of an Arrow stream, at once."""

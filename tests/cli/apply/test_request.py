@@ -15,8 +15,9 @@ from dltools.cli.formats import RecordFormat
 def request(**changes: Any) -> Request:
     given: dict[str, Any] = {
         "task": Task.APPLY, "engines": Engines(), "input": "-", "is_dry_run": False,
-        "is_offline": False, "restores": False, "hold_s": None, "patience_s": 60.0,
-        "state_directory": None, "format": RecordFormat.AUTO, "is_verbose": False,
+        "is_offline": False, "restores": False, "hold_s": None, "lease_s": None,
+        "patience_s": 60.0, "state_directory": None, "format": RecordFormat.AUTO,
+        "is_verbose": False,
         "forces": False, "deliver_directory": None, "deliver_hook": (), "hook_limit_s": 60.0,
     }  # fmt: skip
     return Request(**given | changes)

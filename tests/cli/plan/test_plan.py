@@ -130,8 +130,18 @@ def test_a_file_of_a_stream_gives_the_plans_of_the_stream(
 ) -> None:
     file = tmp_path / "recording.arrows"
     file.write_bytes(recorded(ARROW))
-    live = decide("--no-state", input=file.read_bytes())
-    assert decide("--no-state", file).stdout == live.stdout
+    live = records(decide("--no-state", input=file.read_bytes()).stdout)
+    assert live.pop() == {"kind": "close"}
+    assert all(record.pop("live") for record in live if record["kind"] == "plan")
+    assert records(decide("--no-state", file).stdout) == live
+
+
+@pytest.mark.parametrize("lost", [0, 8, 9, 500])
+def test_only_a_live_stream_that_is_closed_is_closed(decide: Callable[..., Any], lost: int) -> None:
+    data = recorded(ARROW)
+    found = records(decide("--no-state", input=data[: len(data) - lost]).stdout)
+    assert ("close" in {record["kind"] for record in found}) == (lost == 0)
+    assert found[0]["live"]
 
 
 def test_of_a_stream_that_is_cut_the_last_whole_sample_counts(

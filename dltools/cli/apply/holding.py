@@ -1,0 +1,76 @@
+"""What a run holds under lease: each plan of a stream renews it, and a watchdog outlives the
+run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dltools.apply.guard import BEAT_S
+from dltools.plan.records import Op
+
+if TYPE_CHECKING:
+    from dltools.apply.actuator import Actuator
+    from dltools.apply.actuators import Actuators
+    from dltools.apply.guard import Guard
+    from dltools.apply.lease import Lease
+    from dltools.plan.records import Plan
+
+
+class Holding:
+    """The lease of what one run changes, and its watchdog."""
+
+    def __init__(self, actuator: Actuator | Actuators, lease: Lease, guard: Guard) -> None:
+        """Nothing is held yet."""
+        self._actuator = actuator
+        self._lease = lease
+        self._guard = guard
+        self._is_leased = False
+        self._awaits_close = False
+        self.is_orphaned = False
+        """Whether the stream of plans has broken off."""
+
+    def begin(self, plan: Plan) -> None:
+        """Put under lease what this plan will change, if it is one of a stream."""
+        self._awaits_close = self._is_leased = self._lease.is_for(is_live=plan.is_live)
+        self._awaits_close &= plan.is_live
+        self._actuator.lease(self._is_leased)
+        takes_turns = any(action.op is Op.ROTATE for action in plan.actions)
+        if self._lease.is_possible and (takes_turns or (self._is_leased and plan.actions)):
+            self._guard.watch()
+
+    def renew(self) -> None:
+        """Let the lease count from now on: a plan has been applied."""
+        if self._is_leased:
+            self._lease.renew()
+
+    def close(self) -> None:
+        """Take note that the stream has ended in order."""
+        self._awaits_close = False
+
+    def input_ended(self) -> bool:
+        """Take note that the input has ended, and tell whether the stream has broken off."""
+        self.is_orphaned = self._awaits_close
+        return self.is_orphaned
+
+    def beat(self) -> float | None:
+        """Say that the run is alive. Return how long it may wait until it must do so again, or
+        until the lease is over (s); None for any time."""
+        self._guard.beat()
+        waits = [BEAT_S] if self._guard.is_watching else []
+        if (left := self._lease.seconds_left()) is not None:
+            waits.append(left)
+        return min(waits, default=None)
+
+    def expire(self) -> float | None:
+        """Return the length of the lease if it is over (s), else None. It is over once."""
+        if self._lease.seconds_left() != 0:
+            return None
+        self._lease.end()
+        return self._lease.length_s
+
+    def end(self) -> None:
+        """Let all stay that is still changed: the run ends in order. After a stream has broken off,
+        what could not be undone is left to the next run."""
+        if self._is_leased and not self.is_orphaned:
+            self._actuator.keep()
+        self._guard.dismiss()

@@ -1,0 +1,78 @@
+"""An administrator's `docker update` is noticed, said once, and left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, plan_for
+from helpers.tools import Tools, complaint, records
+
+
+def outcomes(output: bytes) -> list[tuple[str, Any]]:
+    return [(result["status"], result["after"].get("cpus")) for result in records(output)]
+
+
+def test_an_administrator_s_update_is_left_alone_and_said_once(
+    tool: Tools, run: Containers
+) -> None:
+    job = run(nano_cpus=1_500_000_000)
+    assert tool("dl-apply", input=plan_for(job, {"cpus": 0.4})).returncode == 0
+    job.engine.update(job.id, {"NanoCpus": 1_000_000_000})
+    plans = b"".join(plan_for(job, {"cpus": cpus}, {"cpus": 1.0}) for cpus in (0.3, 0.2, 1.0))
+    done = tool("dl-apply", input=plans)
+    assert outcomes(done.stdout) == [("skipped", 1.0), ("skipped", 1.0), ("unchanged", 1.0)]
+    assert "somebody else has changed its settings" in complaint(done.stderr)
+    assert job.kernel_cpus == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("options", "cores"), [((), 1.0), (("--force",), 1.5)])
+def test_undo_overrides_an_administrator_only_by_force(
+    tool: Tools, run: Containers, options: tuple[str, ...], cores: float
+) -> None:
+    job = run(nano_cpus=1_500_000_000)
+    assert tool("dl-apply", input=plan_for(job, {"cpus": 0.4})).returncode == 0
+    job.engine.update(job.id, {"NanoCpus": 1_000_000_000})
+    done = tool("dl-apply", "--undo", *options)
+    assert outcomes(done.stdout) == [("applied" if options else "skipped", cores)]
+    assert job.kernel_cpus == pytest.approx(cores)
+
+
+def test_a_restart_of_the_container_is_nobody_s_change(tool: Tools, run: Containers) -> None:
+    job = run(cpu_shares=512)
+    assert tool("dl-apply", input=plan_for(job, {"cpus": 0.4, "cpu_weight": 77})).returncode == 0
+    job.restart()
+    assert outcomes(tool("dl-apply", input=plan_for(job, {"cpus": 0.5})).stdout) == [
+        ("applied", 0.5)
+    ]
+
+
+def test_options_bound_what_a_plan_may_change(tool: Tools, run: Containers) -> None:
+    jobs = [run(name=name, labels={"team": name}) for name in ("a", "b")]
+    plans = b"".join(plan_for(job, {"cpus": 0.4}) for job in jobs)
+    for options, expected in (
+        (("--label", "team=b", "--name", "nobody"), ["skipped", "skipped"]),
+        (("--max-changes", "0"), ["skipped", "skipped"]),
+        (("--max-age", "1h", "--label", "team=b"), ["skipped", "applied"]),
+        (("--name", "-a$"), ["applied", "skipped"]),
+    ):
+        done = tool("dl-apply", *options, input=plans)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert [result["status"] for result in records(done.stdout)] == expected
+
+
+def test_an_old_plan_is_to_be_made_again(tool: Tools, run: Containers) -> None:
+    job = run()
+    old = plan_for(job, {"cpus": 0.4}, at="2020-01-01T00:00:00Z")
+    done = tool("dl-apply", "--max-age", "10m", input=old)
+    (result,) = records(done.stdout)
+    assert (done.returncode, result["status"]) == (75, "stale")
+    assert "--max-age" in result["error"]
+    assert job.kernel_cpus is None
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_wrong_expression_is_refused(tool: Tools) -> None:
+    done = tool("dl-apply", "--name", "(", input=b"")
+    assert done.returncode == 78
+    assert complaint(done.stderr)

@@ -1,0 +1,249 @@
+"""A dead man's switch: when a stream stops, what it has set is undone, whatever has died."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.tools import Tools, command, complaint, environment, records
+from real_engine.test_pipe import RATES, TRAINING
+
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.writing import dump_close
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+STAGES = ("dl-probe", "dl-plan", "dl-apply")
+
+
+def live(job: Job, wanted: Settings) -> bytes:
+    """Return a plan of a live stream."""
+    return plan_for(job, wanted).replace(b'"kind":"plan"', b'"kind":"plan","live":true', 1)
+
+
+def watchdogs(state: Path) -> list[int]:
+    """Return the processes that watch runs with this state directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if b"dltools.apply.watchdog" in words and os.fsencode(state) in words:
+                found.append(int(path.parent.name))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_watchdog_stays(state: Path) -> Iterator[None]:
+    yield
+    eventually(lambda: watchdogs(state) == [])
+
+
+@pytest.fixture
+def job(run: Containers) -> Job:
+    return run(nano_cpus=1_500_000_000)
+
+
+def feed(process: subprocess.Popen[bytes], plan: bytes) -> dict[str, object]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(plan)
+    process.stdin.flush()
+    (result,) = records(process.stdout.readline())
+    return result
+
+
+def test_a_stream_that_is_closed_leaves_its_settings(tool: Tools, job: Job, state: Path) -> None:
+    plans = live(job, {"cpus": 0.4}) + dump_close().encode()
+    done = tool("dl-apply", input=plans)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert job.kernel_cpus == pytest.approx(0.4)
+    assert watchdogs(state) == []
+    assert tool("dl-apply", input=plan_for(job, {"cpu_weight": 300})).stderr == b""
+    assert job.kernel_cpus == pytest.approx(0.4)  # the next run takes nothing back
+
+
+@pytest.mark.parametrize("rest", [b"", b'{"kind":"plan"'], ids=["whole", "cut off"])
+def test_a_stream_that_breaks_off_is_undone(tool: Tools, job: Job, rest: bytes) -> None:
+    before = job.kernel()
+    done = tool("dl-apply", input=live(job, {"cpus": 0.4}) + rest)
+    assert done.returncode == 65
+    assert rest or "undoing what this run has set" in complaint(done.stderr)
+    assert [result["after"]["cpus"] for result in records(done.stdout)] == [0.4, 1.5]
+    assert job.kernel() == before
+
+
+def test_a_stream_without_a_lease_that_breaks_off_leaves_its_settings(
+    tool: Tools, job: Job, state: Path
+) -> None:
+    process = tool.begin("dl-apply", "--lease", "0")
+    feed(process, live(job, {"cpus": 0.4}))
+    assert watchdogs(state) == []
+    _, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stderr) == (0, b"")
+    assert job.kernel_cpus == pytest.approx(0.4)
+
+
+def test_a_stream_that_falls_silent_is_undone_until_it_goes_on(tool: Tools, job: Job) -> None:
+    before = job.kernel()
+    process = tool.begin("dl-apply", "--lease", "1.5")
+    assert feed(process, live(job, {"cpus": 0.4}))["status"] == "applied"
+    begun = time.monotonic()
+    eventually(lambda: job.kernel() == before)
+    assert time.monotonic() - begun > 1
+    assert process.stdout is not None
+    (undone,) = records(process.stdout.readline())
+    assert undone["after"]["cpus"] == 1.5
+    assert feed(process, live(job, {"cpus": 0.7}))["status"] == "applied"
+    assert job.kernel_cpus == pytest.approx(0.7)
+    _, stderr = process.communicate(dump_close().encode(), timeout=120)
+    assert "no plan for 1.5 s" in complaint(stderr)
+
+
+def test_a_killed_run_without_a_lease_leaves_its_settings(tool: Tools, job: Job) -> None:
+    process = tool.begin("dl-apply")
+    feed(process, plan_for(job, {"cpus": 0.4}))
+    process.kill()
+    process.wait()
+    assert job.kernel_cpus == pytest.approx(0.4)
+
+
+def test_the_watchdog_is_replaced_when_it_dies(tool: Tools, job: Job, state: Path) -> None:
+    before = job.kernel()
+    process = tool.begin("dl-apply")
+    feed(process, live(job, {"cpus": 0.4}))
+    (first,) = eventually(lambda: watchdogs(state))
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: [one for one in watchdogs(state) if one != first])
+    process.kill()
+    eventually(lambda: job.kernel() == before)
+
+
+def test_the_next_run_undoes_what_the_watchdog_could_not(
+    tool: Tools, job: Job, state: Path
+) -> None:
+    before = job.kernel()
+    process = tool.begin("dl-apply")
+    feed(process, live(job, {"cpus": 0.4}))
+    (watchdog,) = eventually(lambda: watchdogs(state))
+    os.kill(watchdog, signal.SIGSTOP)
+    process.kill()
+    process.wait()
+    os.kill(watchdog, signal.SIGKILL)
+    assert job.kernel_cpus == pytest.approx(0.4)
+    done = tool("dl-apply", input=plan_for(job, {"cpu_weight": 1024}))
+    assert "its settings are undone now" in complaint(done.stderr)
+    assert job.kernel() == before
+
+
+def test_a_dl_apply_that_hangs_is_killed(job: Job, state: Path, tool: Tools) -> None:
+    from dltools.engine.runs import process_start
+
+    before = job.kernel()
+    process = tool.begin("dl-apply", "--lease", "600")
+    feed(process, live(job, {"cpus": 0.4}))
+    process.send_signal(signal.SIGSTOP)
+    words = [str(state), str(process.pid), str(process_start(process.pid)), "0.2", "host="]
+    read, write = os.pipe()
+    second = subprocess.Popen(
+        [*command("dl-apply")[:1], "-m", "dltools.apply.watchdog", *words], stdin=read,
+        env=environment(),
+    )  # fmt: skip
+    assert process.wait(timeout=120) == -signal.SIGKILL
+    assert second.wait(timeout=120) == 0
+    os.close(read)
+    os.close(write)
+    assert job.kernel() == before
+
+
+# The whole pipe
+
+
+class Pipe:
+    """dl-probe | dl-plan | dl-apply, each stage a process that can be killed."""
+
+    def __init__(self, tool: Tools, run: Containers, *options: str) -> None:
+        only, none = run.only, subprocess.DEVNULL
+        self.stages = {"dl-probe": tool.begin("dl-probe", *only, "-i", "0.5", stdin=none)}
+        for name, words in (("dl-plan", list(options)), ("dl-apply", [])):
+            before = list(self.stages.values())[-1]
+            last = {"stdout": none} if name == "dl-apply" else {}
+            self.stages[name] = tool.begin(name, *words, stdin=before.stdout, **last)
+            assert before.stdout is not None
+            before.stdout.close()
+
+    def kill(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            os.kill(self.stages[name].pid, signal.SIGKILL)
+
+
+def is_changed(jobs: list[Job]) -> bool:
+    return any(job.inspect().state == "paused" or job.kernel_cpus is not None for job in jobs)
+
+
+MODES = {
+    "limits": "-p flowcon --realize quota --set itval=2 --set alpha=0.01",
+    "pauses": "-p fair --realize rotate",
+}
+
+
+def trainings(run: Containers) -> list[Job]:
+    return [run(TRAINING.replace("RATE", str(rate)), name=name) for name, rate in RATES.items()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "names",
+    [names for count in (1, 2, 3) for names in itertools.combinations(STAGES, count)],
+    ids="+".join,
+)
+def test_whatever_is_killed_nothing_stays_set(
+    tool: Tools,
+    run: Containers,
+    state: Path,
+    mode: str,
+    names: tuple[str, ...],
+    record_property: Callable[[str, object], None],
+) -> None:
+    jobs = trainings(run)
+    before = [job.kernel() for job in jobs]
+    pipe = Pipe(tool, run, *MODES[mode].split())
+    eventually(lambda: is_changed(jobs))
+    eventually(lambda: watchdogs(state))
+    pipe.kill(names)
+    killed = time.monotonic()
+    eventually(lambda: not is_changed(jobs), seconds=60)
+    record_property("undone_s", round(time.monotonic() - killed, 2))
+    eventually(lambda: watchdogs(state) == [])
+    assert [job.kernel() for job in jobs] == before
+    assert not is_changed(jobs)
+    assert list((state / "journal").glob("*")) == []
+    assert list((state / "rotation").glob("*")) == []
+
+
+@pytest.mark.slow
+def test_the_unit_s_last_command_undoes_what_nothing_else_could(
+    tool: Tools, run: Containers, state: Path, tmp_path: Path
+) -> None:
+    jobs = trainings(run)
+    before = [job.kernel() for job in jobs]
+    pipe = Pipe(tool, run, *MODES["pauses"].split())
+    eventually(lambda: is_changed(jobs))
+    (watchdog,) = eventually(lambda: watchdogs(state))
+    os.kill(watchdog, signal.SIGSTOP)
+    pipe.kill(STAGES)
+    os.kill(watchdog, signal.SIGKILL)
+    unit = (SAMPLES / "systemd" / "dltools-stream.service").read_text()
+    (last,) = re.findall("^ExecStopPost=(.*)$", unit, re.M)
+    done = tool.shell(last, tmp_path / "bin")
+    assert done.returncode == 0
+    assert not is_changed(jobs)
+    assert [job.kernel() for job in jobs] == before
