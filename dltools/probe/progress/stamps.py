@@ -29,44 +29,50 @@ _HOURS = {
 _NAMES = "|".join(sorted(_HOURS, key=len, reverse=True))
 _ZONE = rf"(?P<z> ?(?:{_NAMES})(?!\w)| ?[+-]\d\d:?\d\d|[+-]\d\d(?!\d))?"
 
+
+def _ascii(expression: str) -> Regex:
+    """Return an expression whose digits are those of ASCII alone."""
+    return Regex(expression, re.ASCII)
+
+
 _FORMS = (
     # 2022-04-08 18:48:05,372   2026-01-31T12:00:00.123456789Z   2021/03/08 12:31:36 +0100
-    Regex(
+    _ascii(
         r"(?<!\d)(?P<Y>(?:19|20)\d\d)(?P<sep>[-/.])(?P<m>\d\d?)(?P=sep)(?P<d>\d\d?)(?:[T_,]|,? )"
         rf"{_LOOSE_CLOCK}(?![\d:]){_ZONE}"
     ),
     # 01/02/2026 03:04 PM   01/02/2026 15:04:05 - INFO
-    Regex(
+    _ascii(
         rf"(?<![\d/])(?P<m>\d\d?)/(?P<d>\d\d?)/(?P<Y>20\d\d)(?:T|,? )"
         rf"{_LOOSE_CLOCK}(?![\d:]){_ZONE}"
     ),
     # Fri Jan  2 15:04:05 PST 2026   Jan 2, 2026 3:04:05 PM
-    Regex(
+    _ascii(
         rf"(?<!\w)(?P<b>[A-Z][a-z]{{2}}) {{1,2}}(?P<d>\d\d?) {_CLOCK}"
         rf"(?: (?P<z>{_NAMES}))? (?P<Y>20\d\d)"
     ),
-    Regex(
+    _ascii(
         rf"(?<!\w)(?P<b>[A-Z][a-z]{{2}}) {{1,2}}(?P<d>\d\d?), (?P<Y>20\d\d),? "
         rf"{_LOOSE_CLOCK}(?![\d:]){_ZONE}"
     ),
     # 20260102 15:04:05
-    Regex(rf"(?<!\d)(?P<Y>20\d\d)(?P<m>[01]\d)(?P<d>[0-3]\d)[ T_-]{_CLOCK}{_ZONE}"),
+    _ascii(rf"(?<!\d)(?P<Y>20\d\d)(?P<m>[01]\d)(?P<d>[0-3]\d)[ T_-]{_CLOCK}{_ZONE}"),
     # I0411 08:54:34.428942
-    Regex(rf"^\W{{0,3}}[IWEF](?P<m>\d\d)(?P<d>\d\d) {_CLOCK}"),
+    _ascii(rf"^\W{{0,3}}[IWEF](?P<m>\d\d)(?P<d>\d\d) {_CLOCK}"),
     # [06/13/19 00:41:25]
-    Regex(rf"(?<!\d)(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d\d) {_CLOCK}"),
+    _ascii(rf"(?<!\d)(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d\d) {_CLOCK}"),
     # [11/09 14:34:10 d2.utils.events]   11/08 15:58:16 - mmengine
-    Regex(rf"(?<![\d/])(?P<m>\d\d)/(?P<d>\d\d) {_CLOCK}"),
+    _ascii(rf"(?<![\d/])(?P<m>\d\d)/(?P<d>\d\d) {_CLOCK}"),
     # [21/Nov/2026:01:30:37 +0000]
-    Regex(rf"(?P<d>\d\d)/(?P<b>[A-Z][a-z]{{2}})/(?P<Y>\d{{4}}):{_CLOCK}{_ZONE}"),
+    _ascii(rf"(?P<d>\d\d)/(?P<b>[A-Z][a-z]{{2}})/(?P<Y>\d{{4}}):{_CLOCK}{_ZONE}"),
     # Nov 21 01:30:37
-    Regex(rf"^\W{{0,2}}(?:<\d+>)?(?P<b>[A-Z][a-z]{{2}}) +(?P<d>\d{{1,2}}) {_CLOCK}"),
+    _ascii(rf"^\W{{0,2}}(?:<\d+>)?(?P<b>[A-Z][a-z]{{2}}) +(?P<d>\d{{1,2}}) {_CLOCK}"),
     # :::MLL 1558421081.652   :::MLPv0.5.0 resnet 1541640000.123   1560881849.843 at the start
-    Regex(r"(?:^|:::ML\w*(?:\.\d+)* (?:\w+ )?)(?P<s>1\d{9})(?:\.(?P<f>\d{1,9}))?(?![\d.])"),
+    _ascii(r"(?:^|:::ML\w*(?:\.\d+)* (?:\w+ )?)(?P<s>1\d{9})(?:\.(?P<f>\d{1,9}))?(?![\d.])"),
     # :::MLLOG {"namespace": "", "time_ms": 1560881849843,
-    Regex(r'(?:^|"time_ms": ?)(?P<ms>1\d{12})(?!\d)'),
+    _ascii(r'(?:^|"time_ms": ?)(?P<ms>1\d{12})(?!\d)'),
     # [12:00:01]   12:00:01.5 step ...
-    Regex(rf"^\W?{_CLOCK}(?![\d:])"),
+    _ascii(rf"^\W?{_CLOCK}(?![\d:])"),
 )
 
 _DAY = timedelta(days=1)
@@ -97,7 +103,7 @@ class Stamps:
     def moment(self, line: str) -> datetime | None:
         """Return the line's stamp in UTC, None if it has none, or one that no calendar has."""
         head = line[:_LOOKED_AT]
-        if not _DIGIT.search(head):
+        if not _CLOCK_OR_COUNT.search(head):
             return None
         if (match := self._form.search(head)) and (found := self._read(match)):
             return found
@@ -179,7 +185,11 @@ class Stamps:
         return datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo or self._zone
 
 
-_DIGIT = re.compile(r"[0-9][0-9](?:[0-9][0-9]|:[0-9][0-9](?::[0-9][0-9]| ?[AaPp]))")
+_CLOCK_OR_COUNT = re.compile(
+    r"[ T_,-]\d\d?:\d\d|^\W?\d\d:\d\d:\d\d|\d{4}:\d\d:\d\d:\d\d|1\d{9}", re.ASCII
+)
+"""What all forms have: a clock behind a date or at the start, or seconds since 1970. Most lines of
+bars have none; to try all forms on them takes longer than to read them."""
 
 
 def _month(fields: _Fields) -> int | None:

@@ -6,16 +6,17 @@ Metrics stand in the postfix or in the description; the bar of a download has no
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report
 from dltools.probe.progress.name_words import Sort, sort
 
-_BAR = Regex(
-    r"^(?P<desc>.*?)(?::\s*)?(?:\d{1,4}%\|[^|]*\|\s*)?(?<!\d)(?P<n>\d++(?:\.\d+)?)(?P<unit>[kMGT]?)"
-    r"(?:/(?P<total>[\d.]+[kMGT]?|\?))?[a-zA-Z]*\s*"
+_REST = (
+    r"(?<!\d)(?P<n>\d++(?:\.\d+)?)(?P<unit>[kMGT]?)(?:/(?P<total>[\d.]+[kMGT]?|\?))?[a-zA-Z]*\s*"
     r"\[(?P<spent>[\d:]+)(?:<[^,\]]*)?,[^,\]]*(?:,\s*(?P<postfix>.*?))?\]"
 )
+_BAR = Regex(rf"^(?P<desc>.*?)(?::\s*)?(?:\d{{1,4}}%\|[^|]*\|\s*)?{_REST}")
+_PERCENT_BAR = Regex(rf"\d{{1,4}}%\|[^|]*\|\s*{_REST}")
 _PAIR = Regex(
     r"([A-Za-z_][\w ./@-]{0,99}?)\s{0,9}[=:]\s{0,9}(?:tensor\()?['\"]?"
     rf"({NUMBER})(?![\w:/]|\.\d)",
@@ -31,6 +32,15 @@ _PHASE = Regex(r"\b(val|valid|validat\w*|eval\w*|test\w*|sanity \w+)\b", re.IGNO
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
+class _Description(NamedTuple):
+    """What stands before a bar, and what it says: metrics, the epoch, the phase."""
+
+    text: str
+    said: list[tuple[str, str]]
+    epoch: float | None
+    phase: str
+
+
 class Log:
     """A log of tqdm bars. Time elapsed: the sum of the bars' times."""
 
@@ -41,6 +51,7 @@ class Log:
         """No bar has come yet."""
         self._past = self._bar = 0.0
         self._epoch: float | None = None
+        self._about: _Description | None = None
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
@@ -48,32 +59,60 @@ class Log:
             return []
         if not self._claims(line):
             return []
-        match = _BAR.search(line)
+        description, match = _bar(line)
         if match is None:
             return []
-        description = match["desc"]
+        about = self._about
+        if about is None or about.text != description:
+            about = self._about = _description(description)
         pairs = [(m[1].strip(), m[2]) for m in _PAIR.finditer(match["postfix"] or "")]
-        pairs += [(m[1], m[2]) for m in _SAID.finditer(description)]
+        pairs += about.said
         sorts = [sort(name) for name, _ in pairs]
         if any(what > Sort.BESIDE for what in sorts):  # else unknown names are all that there is
             pairs = [pair for pair, what in zip(pairs, sorts, strict=True) if what >= Sort.BESIDE]
         if not pairs:
             return []
-        if epoch := _EPOCH.search(description):
-            self._epoch = float(epoch[1])
+        if about.epoch is not None:
+            self._epoch = about.epoch
         spent = clock(match["spent"]) or 0.0
         if spent < self._bar:
             self._past += self._bar
         self._bar = spent
-        phase = _PHASE.search(description)
         return report(
             self.name,
             pairs,
             step=round(float(match["n"]) * _SCALE[match["unit"]]),
             epoch=self._epoch,
-            phase=("test" if phase[1].lower().startswith("test") else "val") if phase else "",
+            phase=about.phase,
             elapsed_s=self._past + spent,
         )
 
     def _claims(self, line: str) -> bool:
         return "=" in line or "oss" in line
+
+
+def _bar(line: str) -> tuple[str, re.Match[str] | None]:
+    """Return what stands before a bar, and the match of the bar.
+
+    A bar with a percentage is found by that: to try each place in the line takes four times as
+    long.
+    """
+    begin = at = line.find("%|")
+    while begin > 0 and line[begin - 1] in "0123456789":
+        begin -= 1
+    if 0 <= begin < at and "[" not in line[:begin]:
+        match: re.Match[str] | None = _PERCENT_BAR.match(line, begin)
+        if match is not None:
+            return line[:begin].rstrip().removesuffix(":"), match
+    match = _BAR.search(line)
+    return (match["desc"] if match else ""), match
+
+
+def _description(text: str) -> _Description:
+    epoch, phase = _EPOCH.search(text), _PHASE.search(text)
+    return _Description(
+        text,
+        [(m[1], m[2]) for m in _SAID.finditer(text)],
+        float(epoch[1]) if epoch else None,
+        ("test" if phase[1].lower().startswith("test") else "val") if phase else "",
+    )
