@@ -447,6 +447,20 @@ EXCERPTS = [
         ],
     ),
     Excerpt(
+        "mlperf-language-model",
+        "mlperf",
+        ':::MLLOG {"key": "submission_benchmark", "value": "llama2_70b_lora", "metadata": {}}\n'
+        ':::MLLOG {"key": "eval_accuracy", "value": 0.9375, "metadata": {"samples_count": 8}}\n',
+        [("eval_log_perplexity", 0.9375, 8, None)],
+    ),
+    Excerpt(
+        "mlperf-unnamed-language-model",
+        "mlperf",
+        ':::MLLOG {"key": "eval_accuracy", "value": 3.5, "metadata": {"samples_count": 8}}\n'
+        ':::MLLOG {"key": "eval_accuracy", "value": 0.75, "metadata": {"samples_count": 9}}\n',
+        [("eval_log_perplexity", 3.5, 8, None), ("eval_log_perplexity", 0.75, 9, None)],
+    ),
+    Excerpt(
         "tensorflow-1",
         "tensorflow",
         "INFO:tensorflow:step = 1, loss = 2.5, precision = 0.1\n"

@@ -24,17 +24,35 @@ _SETTINGS = Regex(
 )
 
 
+_PERPLEXITY_OF = ("gpt", "llama", "deepseek", "gemma", "mixtral", "moe", "qwen")
+"""Beginnings of benchmarks whose `eval_accuracy` is the logarithm of a perplexity."""
+
+_HIGHEST = 15.0
+"""Logarithms of perplexities are below this; BLEU and percentages are above."""
+
+
 class Log:
-    """The MLPerf marks of a log."""
+    """The MLPerf marks of a log.
+
+    `eval_accuracy` of a language model is the logarithm of its perplexity, which falls: it is
+    called `eval_log_perplexity`. That of speech recognition is `eval_wer`. The benchmark's name
+    says which; without one, a value between 1 and 15 does.
+    """
 
     name: ClassVar[str] = "mlperf"
     partial: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        """No benchmark is known yet."""
+        self._accuracy = ""
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
         if ":::ML" not in line and not line.startswith("MLPerf: "):
             return []
         key, value, about = _parsed(line)
+        if key == "submission_benchmark":
+            self._accuracy = _accuracy_of(str(value).lower())
         if key == "tracked_stats" and isinstance(value, dict):
             values = {name: v for name, v in value.items() if _is_result(name)}
         elif key is None or not _is_result(key):
@@ -42,7 +60,7 @@ class Log:
         elif isinstance(value, dict):
             values = {f"{key}_{name}": v for name, v in value.items()}
         else:
-            values = {key: value}
+            values = {self._meant(key, value): value}
         kind = about.get("metric")
         if isinstance(kind, str) and len(values) == 1:
             values = {_of_kind(kind): next(iter(values.values()))}
@@ -55,6 +73,23 @@ class Log:
             step=step if isinstance(step, int) and abs(step) < 2**63 else None,
             epoch=float(epoch) if isinstance(epoch, (int, float)) and abs(epoch) < 1e9 else None,
         )
+
+    def _meant(self, key: str, value: object) -> str:
+        """Return what a result really is."""
+        if key != "eval_accuracy":
+            return key
+        if not self._accuracy and isinstance(value, (int, float)) and 1 < value < _HIGHEST:
+            self._accuracy = "eval_log_perplexity"
+        return self._accuracy or key
+
+
+def _accuracy_of(benchmark: str) -> str:
+    """Return what `eval_accuracy` is in a benchmark."""
+    if benchmark.startswith(_PERPLEXITY_OF):
+        return "eval_log_perplexity"
+    return (
+        "eval_wer" if benchmark in ("rnnt", "rnn_t", "rnn_speech_recognition") else "eval_accuracy"
+    )
 
 
 def _of_kind(kind: str) -> str:
