@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _WORDS = {
     "training": "train",
@@ -138,6 +138,19 @@ def evaluation_rank(name: str) -> Rank:
     lower = name.lower()
     words = lower.split("_")
     return _group(lower, frozenset(words)), 0 if _EXTREMES.isdisjoint(words) else 1, name
+
+
+def evaluation_order(peaks: Mapping[str, float]) -> list[str]:
+    """Return the names of a job's metrics, the best evaluation metric first.
+
+    `peaks` has the largest absolute value of each: a loss that has never been other than 0 comes
+    last, as some policy gradients have none to print.
+    """
+    return sorted(peaks, key=lambda name: (_is_empty(name, peaks[name]), *evaluation_rank(name)))
+
+
+def _is_empty(name: str, peak: float) -> bool:
+    return peak == 0 and "loss" in name.lower()
 
 
 def why_first(name: str) -> str:

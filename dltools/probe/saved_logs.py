@@ -47,22 +47,30 @@ def progress_rows(
 
 
 def progress_batches(
-    stream: BinaryIO, name: str, extractor: Extractor, start: datetime = START
+    stream: BinaryIO,
+    name: str,
+    extractor: Extractor,
+    start: datetime = START,
+    dropped: dict[str, int] | None = None,
 ) -> Iterator[list[Row]]:
     """Yield the rows of `progress_rows` in lists: what each piece of the log holds, as it comes.
 
+    At the end `dropped` gets the number of points of each metric that were taken for no series.
     Raises `DataError` for a line that is too long.
     """
     id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
     times = PointTimes(start, is_assumed=start == START)
+    reader = PointReader(extractor, times.note)
     ready: deque[Marked[PointTime | None]] = deque()
-    for found in _pieces(stream, name, PointReader(extractor, times.note), times):
+    for found in _pieces(stream, name, reader, times):
         ready += found
         rows: list[Row] = []
         while ready and (at := ready[0][0]) is not None and at.is_known:
             rows.append(progress_row(at.time, HOST, id_, name, ready.popleft()[1], at.gap))
         if rows:
             yield rows
+    if dropped is not None:
+        dropped.update(reader.dropped())
 
 
 def merged(logs: Sequence[Iterator[list[Row]]]) -> Iterator[list[Row]]:

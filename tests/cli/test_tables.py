@@ -12,7 +12,8 @@ from rich.table import Table
 
 from dltools.cli.apply.tables import results_table
 from dltools.cli.console import make_console
-from dltools.cli.probe.tables import containers_table, metrics_table
+from dltools.cli.probe.metrics import Metrics
+from dltools.cli.probe.tables import containers_table
 from dltools.cli.runs_table import runs_table
 from dltools.cli.tables import FittedTable
 from dltools.plan.records import Result, Status
@@ -102,7 +103,9 @@ def test_a_long_metric_leaves_its_value_whole(monkeypatch: pytest.MonkeyPatch) -
            "started_at": NOON}  # fmt: skip
     point = {"kind": "progress", "container_id": "i", "metric": metric, "value": 0.123456,
              "container_name": LONG, "source": "keras"}  # fmt: skip
-    for table in (containers_table([row, point], {}), metrics_table([point], wide=False)):
+    metrics = Metrics()
+    metrics.add(point)
+    for table in (containers_table([row, point], {}), metrics.table(wide=False)):
         lines = shown(table, 60, monkeypatch)
         assert "0.1235" in "\n".join(lines)
         assert max(map(len, lines)) <= 60

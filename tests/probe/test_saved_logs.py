@@ -111,9 +111,13 @@ def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
     log.write_text("step 1: train loss 3.5, val loss 3.25\nstep 2: train loss 3.0, val loss nan\n")
     listed = tool("dl-probe", "--from-log", str(log), "--list-metrics",
                   env={"COLUMNS": "120"}).stdout.decode()  # fmt: skip
-    assert [line.split() for line in listed.splitlines()[2:]] == [
+    assert [line.split() for line in listed.splitlines()[2:4]] == [
         ["job", "val_loss", "min", "nanogpt", "2", "3.25", "nan", "val", "loss"],
         ["job", "train_loss", "min", "nanogpt", "2", "3.5", "3", "train", "loss"],
+    ]
+    assert listed.splitlines()[4:] == [
+        "job: judged by val_loss: a loss of an evaluation, better when smaller; the label "
+        "dltools.metric chooses another",
     ]
     picked = tool("dl-probe", "--from-log", str(log), "--metric", "val_loss", "--format", "jsonl")
     assert [json.loads(line)["value"] for line in picked.stdout.splitlines()] == [3.25, "NaN"]
@@ -171,6 +175,15 @@ def test_several_logs_are_merged_by_time_and_each_keeps_its_order() -> None:
     ]  # fmt: skip
 
 
+def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
+    text = "average_loss: 51200\n" + "".join(f"step {n} loss: {n}.5\n" for n in range(9))
+    listed = tool("dl-probe", "--from-log", "-", "--list-metrics", input=text.encode()).stdout
+    assert listed.decode().splitlines()[-2:] == [
+        "stdin: judged by loss: the training loss, better when smaller",
+        "stdin: dropped as noise, as lines like theirs did not come again: average_loss (1)",
+    ]
+
+
 def test_prometheus_text_has_the_newest_value_of_a_long_log(tool: Tools, tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text(
@@ -206,6 +219,13 @@ def test_a_table_of_a_log_shows_its_metrics(tool: Tools) -> None:
         (["--from-log", "-", "-i", "1"], 2, "--from-log and --interval exclude each other"),
         (["--start", "2026-01-31"], 2, "--start needs --from-log"),
         (["--from-log", "-", "--start", "soon"], 2, "is not a time"),
+        (["--explain-line", "1"], 2, "--explain-line needs --from-log, once"),
+        (
+            ["--from-log", "-", "--explain-line", "1", "--list-metrics"],
+            2,
+            "--explain-line excludes",
+        ),
+        (["--from-log", "-", "--explain-line", "9"], 65, "line 9 is blank, or the log is shorter"),
         (["--list-metrics", "-i", "1"], 2, "--list-metrics excludes"),
         (["--compact", "no-such-dir"], 74, "no-such-dir: no such directory"),
         (["--from-log", "-", "--format", "csv", "-o", "/tmp/"], 2, "a directory holds Parquet"),

@@ -104,9 +104,20 @@ def probe(
         bool,
         typer.Option(
             "--list-metrics",
-            help="List the metrics that are found, with their log family and number of points.",
+            help="List the metrics that are found, with their log family and number of points, say "
+            "which one judges a job and why, and what was dropped as noise.",
         ),
     ] = False,
+    explain_line: Annotated[
+        int | None,
+        typer.Option(
+            "--explain-line",
+            min=1,
+            metavar="NUMBER",
+            help="Say how this line of the saved log was read: what was found in it, what not and "
+            "why, and which label helps.",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -168,8 +179,8 @@ def probe(
     request = Request(
         selection=selection, interval_s=interval, count=count, duration_s=duration_,
         window_s=window, logs=tuple(from_log or ()), logs_start=parse_start(start),
-        lists_metrics=list_metrics, output=output, rotate_s=rotate, patience_s=patience,
-        state_directory=state_dir, is_verbose=verbose,
+        lists_metrics=list_metrics, explained_line=explain_line, output=output,
+        rotate_s=rotate, patience_s=patience, state_directory=state_dir, is_verbose=verbose,
         format=choose_format(wanted, output, is_stream=interval is not None),
     )  # fmt: skip
     run_request(request)

@@ -24,26 +24,34 @@ if TYPE_CHECKING:
 def read_logs(request: Request, pattern: Pattern | None) -> None:
     """Write the rows of saved logs, or list their metrics."""
     account = _Account(request)
-    with _opened(request, pattern) as batches:
+    dropped: dict[str, dict[str, int]] = {}
+    with _opened(request, pattern, dropped) as batches:
         counted = account.counted(batches)
         if request.lists_metrics or (
             request.format is ObservationFormat.TABLE and request.output is None
         ):
-            print_metrics(chain.from_iterable(counted))
+            print_metrics(chain.from_iterable(counted), dropped)
         else:
             _write(request, counted)
     account.report()
 
 
 @contextmanager
-def _opened(request: Request, pattern: Pattern | None) -> Iterator[Iterator[list[Row]]]:
-    """Open the logs, and give their rows in order of time."""
+def _opened(
+    request: Request, pattern: Pattern | None, dropped: dict[str, dict[str, int]]
+) -> Iterator[Iterator[list[Row]]]:
+    """Open the logs, and give their rows in order of time.
+
+    At the end `dropped` has the number of points that were taken for no series, by log and metric.
+    """
     start = request.logs_start or saved_logs.START
     names = saved_logs.container_names(request.logs)
     with ExitStack() as stack:
         streams = [stack.enter_context(open_log(file)) for file in request.logs]
         yield saved_logs.merged([
-            saved_logs.progress_batches(stream, name, pattern or Automatic(), start)
+            saved_logs.progress_batches(
+                stream, name, pattern or Automatic(), start, dropped.setdefault(name, {})
+            )
             for stream, name in zip(streams, names, strict=True)
         ])  # fmt: skip
 

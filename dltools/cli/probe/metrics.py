@@ -1,20 +1,131 @@
-"""The metrics that --list-metrics prints."""
+"""What --list-metrics prints: the metrics, which of them judges a job, and what was dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from dltools.cli.console import make_console
+from dltools.cli.tables import FittedTable
+from dltools.labels import METRIC, parse_labels
+from dltools.observations import metric_names
 
 if TYPE_CHECKING:
-    from dltools.observations.table import Row
+    from rich.table import Table
+
+Row = Mapping[str, Any]
+Dropped = Mapping[str, Mapping[str, int]]
+"""Points that were taken for no series: their number by metric, by container."""
+
+_MOST_NAMED = 8
 
 
-def print_metrics(rows: Iterable[Row]) -> None:
-    """Print a table of the metrics in rows, of which only those of kind `progress` count."""
-    from dltools.cli.probe.tables import metrics_table
+def print_metrics(rows: Iterable[Row], dropped: Dropped | None = None) -> None:
+    """Print the metrics in rows, and why each job is judged by the one that it is judged by.
 
+    `dropped` is looked at when all rows have come.
+    """
     console = make_console()
-    progress = (row for row in rows if row["kind"] == "progress")
-    console.print(metrics_table(progress, wide=console.width >= 100))
+    found = Metrics()
+    for row in rows:
+        found.add(row)
+    console.print(found.table(wide=console.width >= 100))
+    for line in [*found.choices(), *_noise(dropped or {})]:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+@dataclass(slots=True)
+class _Metric:
+    """Points of one metric that one family found: the first and last value, the largest absolute
+    one, the name as printed, and their number."""
+
+    first: float
+    original: str
+    last: float = 0.0
+    peak: float = 0.0
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Metrics:
+    """The metrics in rows; memory does not grow with the rows."""
+
+    _found: dict[tuple[str, str, str], _Metric] = field(default_factory=dict)
+    _wanted: dict[str, str] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        """Take in a row; only those of progress and of containers count."""
+        name = row["container_name"] if row["kind"] != "node" else None
+        if row["kind"] == "container":
+            if wanted := parse_labels(row.get("labels")).get(METRIC):
+                self._wanted[name or ""] = wanted
+        elif row["kind"] == "progress":
+            self._add_point(name or "", row)
+
+    def _add_point(self, name: str, row: Row) -> None:
+        key, value = (name, row["metric"], row["source"] or ""), row["value"]
+        metric = self._found.get(key)
+        if metric is None:
+            metric = self._found[key] = _Metric(value, row.get("metric_original") or row["metric"])
+        metric.count, metric.last = metric.count + 1, value
+        if math.isfinite(value):
+            metric.peak = max(metric.peak, abs(value))
+
+    def table(self, *, wide: bool) -> Table:
+        """Return a row per container and metric, the metrics that judge a job first: the log family
+        that found it, the number of points, the first and last value, and its name as printed."""
+        table = FittedTable(
+            ("CONTAINER", "left"), ("METRIC", "name"), ("AIM", "left"), ("FAMILY", "left"),
+            ("POINTS", "right"), ("FIRST", "right"), ("LAST", "right"),
+            *([("AS PRINTED", "wrap")] if wide else []),
+        )  # fmt: skip
+        for name, order in self._orders().items():
+            for metric in order:
+                for (container, other, family), one in self._found.items():
+                    if (container, other) == (name, metric):
+                        table.add_row(
+                            name, metric, metric_names.objective(metric), family, str(one.count),
+                            f"{one.first:.4g}", f"{one.last:.4g}",
+                            *([one.original] if wide else []),
+                        )  # fmt: skip
+        return table
+
+    def choices(self) -> list[str]:
+        """Return for each job what it is judged by, and why."""
+        said = []
+        for name, order in self._orders().items():
+            wanted = self._wanted.get(name)
+            if wanted in order:
+                said.append(f"{name}: judged by {wanted}: the label {METRIC} says so")
+                continue
+            if metric_names.is_serving(order) and (times := metric_names.latencies(order)):
+                said.append(f"{name}: judged by {times[0]}: it answers requests")
+                continue
+            more = f"; the label {METRIC} chooses another" if len(order) > 1 else ""
+            why = metric_names.why_first(order[0])
+            aim = {"min": "smaller", "max": "larger"}[metric_names.objective(order[0])]
+            said.append(f"{name}: judged by {order[0]}: {why}, better when {aim}{more}")
+        return said
+
+    def _orders(self) -> dict[str, list[str]]:
+        """Return the metrics of each container, the one that judges it first."""
+        peaks: dict[str, dict[str, float]] = {}
+        for (name, metric, _), one in self._found.items():
+            own = peaks.setdefault(name, {})
+            own[metric] = max(own.get(metric, 0.0), one.peak)
+        return {name: metric_names.evaluation_order(peaks[name]) for name in sorted(peaks)}
+
+
+def _noise(dropped: Dropped) -> list[str]:
+    """Return for each job what was dropped as noise."""
+    said = []
+    for name, counts in dropped.items():
+        if counts:
+            most = sorted(counts, key=lambda metric: (-counts[metric], metric))[:_MOST_NAMED]
+            listed = ", ".join(f"{metric} ({counts[metric]})" for metric in most)
+            more = f" and {len(counts) - len(most)} more" if len(counts) > len(most) else ""
+            said.append(f"{name}: dropped as noise, as lines like theirs did not come again: "
+                        f"{listed}{more}")  # fmt: skip
+    return said

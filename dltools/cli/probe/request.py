@@ -32,7 +32,8 @@ class Request:
     """What to sample, how often, and where to write it.
 
     `interval_s` is None for a single sample; `window_s` lies between its two counter samples.
-    `logs` are saved logs to read instead of containers; they began at `logs_start`.
+    `logs` are saved logs to read instead of containers; they began at `logs_start`;
+    `explained_line` is the number of the line of a log to explain.
     """
 
     selection: Selection
@@ -43,6 +44,7 @@ class Request:
     logs: tuple[str, ...]
     logs_start: datetime | None
     lists_metrics: bool
+    explained_line: int | None
     output: str | None
     rotate_s: float
     patience_s: float
@@ -62,6 +64,11 @@ class Request:
             raise typer.BadParameter("--start needs --from-log")
         if self.lists_metrics and (self.is_stream or self.output is not None):
             raise typer.BadParameter("--list-metrics excludes --interval and --output")
+
+        if self.explained_line is not None and len(self.logs) != 1:
+            raise typer.BadParameter("--explain-line needs --from-log, once")
+        if self.explained_line is not None and (self.lists_metrics or self.output is not None):
+            raise typer.BadParameter("--explain-line excludes --list-metrics and --output")
 
     @property
     def is_stream(self) -> bool:

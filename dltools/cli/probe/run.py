@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 
 def run_request(request: Request) -> None:
-    """Write observations of saved logs or of containers, or list their metrics."""
+    """Write observations of saved logs or of containers, list their metrics, or explain a line."""
     pattern = Pattern(request.selection.pattern) if request.selection.pattern else None
     names = [compiled(one, "--name") for one in request.selection.names]
+    if request.explained_line is not None:
+        from dltools.cli.probe.explain import print_line
+
+        print_line(request.logs[0], request.explained_line, pattern)
+        return
     if request.logs:
         from dltools.cli.probe.logs import read_logs
 

@@ -1,4 +1,4 @@
-"""The tables that dl-probe prints: containers, and the metrics of their logs."""
+"""The table of containers that dl-probe prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from rich.table import Table
 
 from dltools.cli.tables import FittedTable
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, size
-from dltools.observations import metric_names
 
 Row = Mapping[str, Any]
 
@@ -63,39 +62,3 @@ def _sample(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) -> _Sample:
         elif row["kind"] == "node":
             sample.hosts[row["host"]] = row
     return sample
-
-
-@dataclass(slots=True)
-class _Metric:
-    """The first and last value of a metric, its name as printed, and the number of points."""
-
-    first: float
-    original: str
-    last: float = 0.0
-    count: int = 0
-
-
-def metrics_table(rows: Iterable[Row], *, wide: bool) -> Table:
-    """Return a row per container and metric, the metrics that judge a job first: the log family
-    that found it, the number of points, the first and last value, and its name as printed."""
-    table = FittedTable(
-        ("CONTAINER", "left"), ("METRIC", "name"), ("AIM", "left"), ("FAMILY", "left"),
-        ("POINTS", "right"), ("FIRST", "right"), ("LAST", "right"),
-        *([("AS PRINTED", "wrap")] if wide else []),
-    )  # fmt: skip
-    found: dict[tuple[str, str, str], _Metric] = {}
-    for row in rows:
-        key = (row["container_name"] or "", row["metric"], row["source"] or "")
-        metric = found.get(key)
-        if metric is None:
-            metric = found[key] = _Metric(row["value"], row.get("metric_original") or row["metric"])
-        metric.count, metric.last = metric.count + 1, row["value"]
-    order = sorted(found, key=lambda key: (key[0], metric_names.evaluation_rank(key[1])))
-    for key in order:
-        name, metric_name, family = key
-        one = found[key]
-        table.add_row(
-            name, metric_name, metric_names.objective(metric_name), family, str(one.count),
-            f"{one.first:.4g}", f"{one.last:.4g}", *([one.original] if wide else []),
-        )  # fmt: skip
-    return table

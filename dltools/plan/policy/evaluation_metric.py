@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dltools.labels import METRIC, OBJECTIVE
 from dltools.observations import metric_names
-from dltools.observations.metric_names import evaluation_rank
 from dltools.plan.policy.container_history import ContainerHistory
 
 
@@ -20,19 +19,14 @@ def candidates(job: ContainerHistory) -> list[str]:
     """Return the job's metrics, best evaluation metric first.
 
     The order (ours): the label `dltools.metric`, where the job reports that; else as
-    `dltools.observations.metric_names.evaluation_rank` has it, a loss that has never been other
-    than 0 last: some policy gradients have none to print.
+    `dltools.observations.metric_names.evaluation_order` has it.
     """
     wanted = job.labels.get(METRIC)
     if wanted in job.metrics:
         return [wanted]
     if len(job.metrics) == 1:
         return list(job.metrics)
-    return sorted(job.metrics, key=lambda name: (_is_empty(job, name), *evaluation_rank(name)))
-
-
-def _is_empty(job: ContainerHistory, name: str) -> bool:
-    return job.metrics[name].peak == 0 and "loss" in name.lower()
+    return metric_names.evaluation_order({name: job.metrics[name].peak for name in job.metrics})
 
 
 def metric_of(job: ContainerHistory) -> str | None:

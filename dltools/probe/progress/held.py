@@ -56,6 +56,7 @@ class Held(Generic[M]):
         self._held = 0
         self._has_points = self._has_rivals = False
         self._sure: set[str] = set()
+        self._lost: dict[str, int] = {}
 
     def pass_on(self, points: list[Point], claim: Claim, mark: M) -> list[Marked[M]]:
         """Return the points that are certain now, earlier ones first; `points` are those of a claim
@@ -94,13 +95,17 @@ class Held(Generic[M]):
         found = []
         for seen in self._seen.values():
             waiting, seen.waiting = seen.waiting, []
-            found += [one for one in waiting if not self._has_points or self._is_result(one.point)]
+            for one in waiting:
+                if not self._has_points or self._is_result(one.point):
+                    found.append(one)
+                else:
+                    self._lost[one.point.metric] = self._lost.get(one.point.metric, 0) + 1
         self._held = 0
         return found
 
     def dropped(self) -> dict[str, int]:
-        """Return how many points of each metric wait still."""
-        found: dict[str, int] = {}
+        """Return how many points of each metric wait still, or did not count at the end."""
+        found = dict(self._lost)
         for seen in self._seen.values():
             for _, point in seen.waiting:
                 found[point.metric] = found.get(point.metric, 0) + 1

@@ -1,0 +1,144 @@
+"""How one line of a log was read: for a user whose loss is not found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from dltools.inputs import LONGEST_LINE
+from dltools.observations.metric_names import is_metric, normal_name
+from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointReader
+from dltools.probe.progress.candidates import candidates
+from dltools.probe.progress.detect import Claim
+from dltools.probe.progress.log_lines import LogLine
+from dltools.probe.progress.name_words import Sort, sort
+from dltools.probe.progress.tokens import Token, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A name and a number that gave no point, and why; `pattern` would find it, "" if none may."""
+
+    name: str
+    number: str
+    why: str
+    pattern: str = ""
+
+
+@dataclass(slots=True)
+class Drawing:
+    """One drawing of a line.
+
+    `points` are what was found in it, `kept` those that became rows, `repeated` those that a line
+    before had already; the other points were taken for no series.
+    """
+
+    line: LogLine
+    points: list[Point] = field(default_factory=list)
+    repeated: list[Point] = field(default_factory=list)
+    kept: list[Point] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def noise(self) -> list[Point]:
+        """The points that were taken for no series."""
+        return [one for one in self.points if one not in self.kept]
+
+
+def explain_line(stream: BinaryIO, number: int, extractor: Extractor | None) -> list[Drawing]:
+    """Return how a line was read, the first is 1, once for each time that it was drawn.
+
+    The lines before it are read too, and those after it until its points are certain. [] if the log
+    has no such line, or a blank one.
+    """
+    watched = extractor or _Watched()
+    drawings: list[Drawing] = []
+    now = 0
+
+    def note(line: LogLine, points: list[Point]) -> int:
+        if now != number:
+            return -1
+        claimed = watched.newest.points if isinstance(watched, _Watched) else points
+        repeated = [one for one in claimed if one not in points]
+        left_out = _left_out(line.text, claimed, is_pattern=isinstance(extractor, Pattern))
+        drawings.append(Drawing(line, list(points), repeated, left_out=left_out))
+        return len(drawings) - 1
+
+    reader = PointReader(watched, note)
+    for now, data, is_last in _numbered(stream):
+        for found in reader.marked(data, is_last=is_last):
+            if found.mark >= 0:
+                drawings[found.mark].kept.append(found.point)
+        if now > number and not any(drawing.noise for drawing in drawings):
+            break
+    return drawings
+
+
+class _Watched(Automatic):
+    """Finds points by itself, and shows what it found in the newest line."""
+
+    newest = Claim([])
+
+    def claim(self, line: str) -> Claim:
+        """Return the points of one line, and how sure they are."""
+        self.newest = super().claim(line)
+        return self.newest
+
+
+def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
+    """Yield the number of each line, its bytes or a part of them, and whether the log ends."""
+    number, is_begun = 0, False
+    while data := stream.readline(LONGEST_LINE):
+        number += not is_begun
+        is_begun = not data.endswith(b"\n")
+        yield number, data, False
+    yield number, b"", True
+
+
+def _left_out(text: str, points: list[Point], *, is_pattern: bool) -> list[LeftOut]:
+    """Return the names with numbers beside them that gave no point."""
+    found = tokens(text)
+    why_not = {one.token.start: one.why_not for one in candidates(text, found)}
+    taken = {normal_name(point.original) for point in points} | {point.metric for point in points}
+    values = {point.value for point in points}
+    result = []
+    for token in found:
+        metric = normal_name(token.name)
+        if metric in taken or (is_pattern and _value(token) in values):
+            continue
+        why = why_not.get(token.start) or _why_not(token, has_points=bool(points))
+        if is_pattern:
+            why = "the pattern does not match it"
+        result.append(LeftOut(token.name, token.text, why, _pattern(text, token, metric)))
+    return result
+
+
+def _value(token: Token) -> float | None:
+    try:
+        return float(token.text.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _why_not(token: Token, *, has_points: bool) -> str:
+    what = sort(token.name)
+    if what in (Sort.STEP, Sort.EPOCH):
+        return "a counter"
+    if not is_metric(normal_name(token.name)):
+        return "a rate, a size, a time, a counter or a setting"
+    if what is Sort.OTHER:
+        return "no well-known metric's name"
+    return "the family that reads this line leaves it out" if has_points else "not read as a metric"
+
+
+def _pattern(text: str, token: Token, metric: str) -> str:
+    """Return an expression that finds a number by what stands before it, "" if none can."""
+    at = text.find(token.text, token.start + len(token.name))
+    if at < 0 or not metric or not metric.isidentifier():
+        return ""
+    before = "".join(
+        letter if letter.isalnum() or letter in " _/:=,-\"'<>@%#&~;!" else f"\\{letter}"
+        for letter in text[token.start : at]
+    )
+    return rf"{before}(?P<{metric}>[-+.0-9a-zA-Z]+)"
