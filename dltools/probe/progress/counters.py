@@ -42,8 +42,8 @@ _RATIO = Regex(
     r"(?:(?<=[\s\[(|])|^)(\d++)\s{0,3}/\s{0,3}(?:\d++|\?|Unknown)(?=[\s\])|,:;]|$)"
     r"(?!\s\d\d:\d\d)(?!\s{0,3}(?:MB|GB|MiB|GiB|W\b|KB))"
 )
-_FIRST = Regex(r"\s{0,9}(?:\[(\d{1,12})\]|(\d{1,12}))(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)")
-_JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,12})\s{0,9}[\])][\s:,-]{0,4}$")
+_FIRST = Regex(r"\s{0,9}(?:\[(\d{1,15})\]|(\d{1,15}))(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)")
+_JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,-]{0,4}$")
 _OPENS = Regex(r"\s{0,4}\[\s{0,9}\d")
 _PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
 _SPAN = 200

@@ -42,8 +42,8 @@ _WEAK = frozenset({
     "sensitivity", "specificity", "fitness", "cost", "correlation", "fid", "meteor",
 })  # fmt: skip
 _BESIDE = frozenset({
-    "kl", "entropy", "norm", "advantage", "advantages", "value", "ratio", "logp", "logps",
-    "clipfrac", "divergence", "margin", "margins", "tv", "mean", "std",
+    "kl", "entropy", "norm", "advantage", "advantages", "logp", "logps", "clipfrac", "divergence",
+    "margin", "margins",
 })  # fmt: skip
 _PAIRS = frozenset({
     ("success", "rate"), ("win", "rate"), ("exact", "match"), ("bits", "byte"), ("pass", "rate"),
@@ -57,6 +57,7 @@ _SETTINGS = frozenset({
     "patience", "warmup", "smoothing", "temperature", "penalty", "bound", "limit", "type", "fn",
     "func", "mode", "name", "index", "idx", "id", "ids", "num", "n", "count", "size",
     "dim", "len", "length", "port", "decay", "tolerance", "tol", "init", "dtype", "bits", "start",
+    "frac",
     "schedule", "window", "history", "path", "use", "enable", "print", "save", "reduction",
     "multiplier", "best", "lower", "higher", "code", "codes", "baseline", "expected", "goal",
     "increment", "masked", "mask", "ignore", "denom", "offset", "seed", "chunk", "chunks",

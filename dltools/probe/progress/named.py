@@ -11,12 +11,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dltools.observations.metric_names import normal_name
-from dltools.probe.progress.base import Point, Regex
+from dltools.probe.progress.base import Point, Regex, number
 from dltools.probe.progress.candidates import Candidate, candidates
 from dltools.probe.progress.counters import Count, count, place
 from dltools.probe.progress.name_words import HINTS, Sort, sort
 from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
-from dltools.probe.progress.shapes import Site, Span, are_short, runs_of, shape, sites
+from dltools.probe.progress.shapes import (
+    Match,
+    Site,
+    Span,
+    are_short,
+    pattern,
+    runs_of,
+    shape,
+    sites,
+)
 from dltools.probe.progress.tokens import Token, tokens
 
 _CODE = Regex(
@@ -51,16 +60,31 @@ class Understood(NamedTuple):
     with a metric and a delimiter as programs print it, not as code assigns it.
     """
 
-    metrics: tuple[tuple[str, str, Site], ...]
+    metrics: tuple[tuple[str, str], ...]
     totals: tuple[Site | None, ...]
-    step: Site | None
+    numbers: tuple[Site | None, ...]
     scale: int
-    epoch: Site | None
     has_fraction: bool
     is_plain: bool
 
+    def texts(self, runs: list[str]) -> list[str | None]:
+        """Return the step, the epoch and the metrics as printed, from the digits of a line."""
+        return [None if site is None else site.text(runs) for site in self.numbers]
 
-_NOTHING = Understood((), (), None, 1, None, has_fraction=False, is_plain=False)
+
+class _Quick(NamedTuple):
+    """A pattern of a shape, what the shape means, and which number each group is."""
+
+    match: Match
+    known: Understood
+    order: tuple[int | None, ...]
+
+
+_NOTHING = Understood((), (), (), 1, has_fraction=False, is_plain=False)
+_OFTEN = 16
+"""Lines of a shape after which it gets a pattern: to compile one takes as long as many lines."""
+
+_MOST_QUICK = 4
 _EMPTY = Reading([])
 _NO_COUNT = Count(None, None)
 
@@ -76,6 +100,8 @@ class Named:
         self._above = _NO_COUNT
         self._epoch: float | None = None
         self._shapes: dict[str, Understood] = {}
+        self._uses: dict[str, int] = {}
+        self._quick: list[_Quick] = []
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -92,11 +118,17 @@ class Named:
                 if word in lower:
                     found = _heading(line)
                     if found is not _NOTHING:
-                        self._above = _count(found, runs_of(line))
+                        step, epoch = found.texts(runs_of(line))
+                        self._above = _count(step, found.scale, epoch)
                     break
         return _EMPTY
 
     def _metrics(self, line: str, lower: str) -> Reading:
+        for quick in self._quick:
+            if match := quick.match(line):
+                groups = match.groups()
+                texts = [None if at is None else groups[at] for at in quick.order]
+                return self._reading(quick.known, texts, [])
         key = shape(line)
         known = self._shapes.get(key) if key else None
         if known is _NOTHING:
@@ -107,22 +139,36 @@ class Named:
             if key and (are_short(runs) or known is _NOTHING):
                 if len(self._shapes) >= MOST_SHAPES:
                     self._shapes.clear()
+                    self._uses.clear()
                 self._shapes[key] = known
-        return self._reading(known, runs) if known.metrics else _EMPTY
+        elif key:
+            self._use(key, known)
+        return self._reading(known, known.texts(runs), runs) if known.metrics else _EMPTY
 
-    def _reading(self, known: Understood, runs: list[str]) -> Reading:
-        at = _count(known, runs)
+    def _use(self, key: str, known: Understood) -> None:
+        """Count a line of a shape that is known; one that comes often gets a pattern."""
+        uses = self._uses[key] = self._uses.get(key, 0) + 1
+        if uses != _OFTEN or any(known.totals):
+            return
+        wanted = sorted((site, at) for at, site in enumerate(known.numbers) if site is not None)
+        if match := pattern(key, [site for site, _ in wanted]):
+            places = {at: group for group, (_, at) in enumerate(wanted)}
+            order = tuple(places.get(at) for at in range(len(known.numbers)))
+            self._quick = [*self._quick[1 - _MOST_QUICK :], _Quick(match, known, order)]
+
+    def _reading(self, known: Understood, texts: Sequence[str | None], runs: list[str]) -> Reading:
+        at = _count(texts[0], known.scale, texts[1])
         if at.step is None or at.epoch is None:
             at = _below(self._above, at)
         step, epoch = at
         if epoch is not None:
             self._epoch = epoch
         points = []
-        for (metric, printed, site), total in zip(known.metrics, known.totals, strict=True):
-            value = site.value(runs)
-            if total is not None:
-                value = value / (total.value(runs) or 1)
+        for (metric, printed), text in zip(known.metrics, texts[2:], strict=True):
+            value = number(text or "nan") if "," in (text or "") else float(text or "nan")
             points.append(Point(metric, value, step, epoch, "named", printed))
+        if any(known.totals):
+            points = _shares(points, known.totals, runs)
         if step is None and epoch is None:
             if self._epoch is not None:
                 points = [self._placed(point) for point in points]
@@ -135,14 +181,17 @@ class Named:
         return point._replace(epoch=self._epoch) if is_evaluation else point
 
 
-def _count(known: Understood, runs: list[str]) -> Count:
-    if known.step is None and known.epoch is None:
-        return _NO_COUNT
-    return count(
-        None if known.step is None else known.step.text(runs),
-        known.scale,
-        None if known.epoch is None else known.epoch.text(runs),
-    )
+def _count(step: str | None, scale: int, epoch: str | None) -> Count:
+    return _NO_COUNT if step is None and epoch is None else count(step, scale, epoch)
+
+
+def _shares(points: list[Point], totals: Sequence[Site | None], runs: list[str]) -> list[Point]:
+    """Return points with those that are so many of a total as a share of it."""
+    found = []
+    for point, total in zip(points, totals, strict=True):
+        whole = 0.0 if total is None else number(total.text(runs))
+        found.append(point._replace(value=point.value / whole) if whole else point)
+    return found
 
 
 def _understand(line: str, lower: str) -> Understood:
@@ -156,18 +205,13 @@ def _understand(line: str, lower: str) -> Understood:
     kept = [one.token for _, one in named]
     spans = [token.value for token in kept]
     totals = [_total_span(line, token) for token in kept]
-    step, epoch, *rest = sites(line, [where.step, where.epoch, *spans, *totals])
-    metrics = [
-        (metric, one.name.replace(" ", "_"), site)
-        for (metric, one), site in zip(named, rest, strict=False)
-        if site is not None
-    ]
+    found_sites = sites(line, [where.step, where.epoch, *spans, *totals])
+    count_of = 2 + len(spans)
     return Understood(
-        tuple(metrics),
-        tuple(rest[len(metrics) :]),
-        step,
+        tuple((metric, one.name.replace(" ", "_")) for metric, one in named),
+        tuple(found_sites[count_of:]),
+        tuple(found_sites[:count_of]),
         where.scale,
-        epoch,
         any("." in token.text or token.text[-1:] in "nNfFyY" for token in kept),
         _is_plain(line, chosen[0]),
     )
@@ -200,8 +244,8 @@ def _heading(line: str) -> Understood:
     if len(line[: found[0].start].split()) > 2 or any(map(str.isalpha, line[found[0].end :])):
         return _NOTHING
     where = place(line, found)
-    step, epoch = sites(line, [where.step, where.epoch])
-    return _NOTHING._replace(step=step, scale=where.scale, epoch=epoch)
+    numbers = tuple(sites(line, [where.step, where.epoch]))
+    return _NOTHING._replace(numbers=numbers, scale=where.scale)
 
 
 def _below(above: Count, at: Count) -> Count:

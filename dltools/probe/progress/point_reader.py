@@ -16,6 +16,10 @@ Note = Callable[[LogLine, list[Point]], M]
 """What a caller notes of a line and of what was found in it, certain or not."""
 
 
+_MOST = 2**63
+"""Steps that no column holds begin here."""
+
+
 class PointReader(Generic[M]):
     """Reads one log, given in pieces of any size.
 
@@ -63,25 +67,23 @@ class PointReader(Generic[M]):
             claim = self._claim(line.text)
         except (ValueError, OverflowError):  # a "number" of thousands of digits
             claim = NOTHING
-        if claim.points:
-            points = [point for point in map(_bounded, claim.points) if self._is_new(point, line)]
-        else:
-            points = claim.points
+        points = self._new(claim.points, line) if claim.points else claim.points
         mark: Any = self._note(line, points) if self._note else None
         if points:
             found += self._held.pass_on(points, claim, mark)
 
-    def _is_new(self, point: Point, line: LogLine) -> bool:
-        if line.rank and not self._ranks.follows(line, point):
-            return False
-        return self._repeats.is_new(point, is_redrawn=line.is_redrawn)
-
-
-def _bounded(point: Point) -> Point:
-    """Return a point without a step that no column holds."""
-    if point.step is None or -(2**63) <= point.step < 2**63:
-        return point
-    return point._replace(step=None)
+    def _new(self, claimed: list[Point], line: LogLine) -> list[Point]:
+        """Return the points that no line before said, nor a rank that is not followed."""
+        points, is_new = [], self._repeats.is_new
+        for claim in claimed:
+            step = claim.step
+            is_bounded = step is None or -_MOST <= step < _MOST
+            point = claim if is_bounded else claim._replace(step=None)
+            if line.rank and not self._ranks.follows(line, point):
+                continue
+            if is_new(point, is_redrawn=line.is_redrawn):
+                points.append(point)
+        return points
 
 
 def _claims_of(extractor: Extractor) -> Callable[[str], Claim]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
-
-from dltools.probe.progress.base import number
 
 _DIGITS = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})++(?![\d,])|:\d\d,\d{1,9}(?![\d,])")
 _DECIMAL = re.compile(r"\d,\d")
+_RUN = r"\d{1,15}+"
 _LONGEST = 600
 """Characters of a line whose shape is remembered."""
 
@@ -41,11 +41,6 @@ class Site(NamedTuple):
         for index, after in enumerate(between[1:], first):
             parts += (runs[index], after)
         return "".join(parts)
-
-    def value(self, runs: list[str]) -> float:
-        """Return the number."""
-        text = self.text(runs)
-        return number(text) if "," in text else float(text)
 
 
 def shape(line: str) -> str | None:
@@ -87,3 +82,35 @@ def sites(line: str, spans: list[Span | None]) -> list[Site | None]:
             index += 1
         found.append(Site(first, (*between, line[at:end])))
     return found
+
+
+Match = Callable[[str], re.Match[str] | None]
+
+
+def pattern(key: str, wanted: Sequence[Site]) -> Match | None:
+    """Return what matches whole lines of a shape and captures the numbers at sites, which are in
+    order; None for a shape that a pattern cannot tell."""
+    if key.endswith(","):  # thousands
+        return None
+    texts = key.split("0")
+    parts: list[str] = []
+    run, text = 0, texts[0]
+    for site in wanted:
+        before, *after = site.between
+        if site.first < run or not after:
+            return None
+        while run < site.first:
+            parts += (re.escape(text), _RUN)
+            run += 1
+            text = texts[run]
+        parts += (re.escape(text.removesuffix(before)), "(", re.escape(before))
+        for part in after:
+            parts += (_RUN, re.escape(part))
+            run += 1
+        parts.append(")")
+        text = texts[run].removeprefix(after[-1])
+    while run < len(texts) - 1:
+        parts += (re.escape(text), _RUN)
+        run += 1
+        text = texts[run]
+    return re.compile("".join((*parts, re.escape(text)))).fullmatch

@@ -6,8 +6,11 @@ import json
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dltools.probe.progress import Automatic, Point, PointReader
+from dltools.probe.progress.named import Named
 
 Expected = list[tuple[str, float, int | None, float | None]]
 
@@ -313,3 +316,18 @@ def test_a_table_has_its_names_in_a_row_of_their_own() -> None:
 )  # fmt: skip
 def test_counters_stand_where_programs_put_them(text: str, expected: Expected) -> None:
     assert found(text) == expected
+
+
+@given(
+    st.sampled_from(
+        ["step {s}: loss {v}", "Loss: {v} at it {s}, lr 1e-3", "[{s}] x loss={v}", "e {v}"]
+    ),
+    st.lists(st.tuples(st.integers(0, 10**17), st.floats(allow_infinity=False)), max_size=60),
+)
+def test_a_shape_that_is_known_reads_as_a_new_one(
+    form: str, numbers: list[tuple[int, float]]
+) -> None:
+    known = Named()
+    for step, value in numbers:
+        line = form.format(s=step, v=value)
+        assert repr(known.read(line)) == repr(Named().read(line))
