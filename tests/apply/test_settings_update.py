@@ -114,7 +114,7 @@ def test_results_are_printed_before_the_engine_goes_away(
     done = apply({"cpus": 1.5}, {"cpu_weight": 300})
     assert [r["status"] for r in records(done.stdout)] == ["applied", "applied"]
 
-    fake_engine.host_config |= {"CpuQuota": 0, "CpuShares": 0}
+    apply({"cpus": None}, {"cpu_weight": 1024})
     count = len(fake_engine.updates)
 
     def leave_at_the_second() -> None:
