@@ -53,6 +53,11 @@ class Engines:
         """Whether any option names an engine."""
         return bool(self.hosts or self.contexts or self.is_swarm)
 
+    @property
+    def may_be_several(self) -> bool:
+        """Whether more than one engine may be used."""
+        return self.is_swarm or len(self.hosts) + len(self.contexts) > 1
+
     def addresses(self) -> list[Address]:
         """Return the addresses, each once. Raises `ConfigError` and `UnavailableError`."""
         found = [host_address(text) for text in self.hosts]

@@ -45,6 +45,14 @@ Verbose = Annotated[
 ]
 Input = Annotated[str, typer.Argument(metavar="[FILE]", help="Input file; - is standard input.")]
 
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FILE]...",
+        help="Input files, pipes or directories, merged by time; - is standard input.",
+    ),
+]
+
 
 def duration(text: str) -> float:
     """Read a duration: a number of seconds, or one with the unit s, m, h or d."""

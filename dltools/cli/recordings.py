@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -23,6 +24,12 @@ _TAIL = 8
 
 class Hashed:
     """A stream that hashes what is read from it."""
+
+    is_complete = True
+    """Whether all could be read: else reading has raised an error."""
+
+    skews: Mapping[str, float] = {}
+    """By how many seconds the clocks of hosts differ: one input is one clock's."""
 
     def __init__(self, stream: BinaryIO) -> None:
         """Nothing is read yet."""

@@ -21,7 +21,7 @@ function __dltools_parameters
             case dqoes
                 string split ' ' 'alpha= beta= itval= itval_max= quantile= gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown='
             case specon
-                string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= within=none within=srtf within=slaq explore= max_slowdown='
+                string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=flowcon within=srtf within=slaq explore= max_slowdown='
             case noop
                 string split ' ' 'explore= max_slowdown='
             case fair

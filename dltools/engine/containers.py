@@ -140,6 +140,12 @@ class Engine:
         except GoneError:
             return None
 
+    def stats(self, id_: str) -> Mapping[str, Any]:
+        """Return a container's counters, in the words of Docker's stats."""
+        params = {"stream": "false", "one-shot": "true"}
+        found = self._transport.json("GET", f"/containers/{_quoted(id_)}/stats", params)
+        return found if isinstance(found, dict) else {}
+
     def run(self, id_: str, command: Sequence[str]) -> int:
         """Run a command inside a container and return its exit status."""
         request = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -14,14 +14,30 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def add_points(points: PointsByMetric, progress: pa.Table) -> PointsByMetric:
-    """Add the points in rows of kind `progress`, and return all, in order of time."""
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The points of one container and metric."""
+
+    container_id: str
+    metric: str
+    points: Points
+
+
+def series_by_host(progress: pa.Table) -> dict[str, list[Series]]:
+    """Return the series in rows of kind `progress` by host, each in order of the rows."""
     import pyarrow.compute as pc
 
-    progress = progress.filter(pc.is_valid(progress.column("value")))
-    ids, names = (progress.column(c).combine_chunks() for c in ("container_id", "metric"))
-    progress = progress.filter(pc.and_(pc.is_valid(ids), pc.is_valid(names)))
-    for series in _series(progress) if progress.num_rows else ():
+    for name in ("value", "container_id", "metric"):
+        progress = progress.filter(pc.is_valid(progress.column(name)))
+    found: dict[str, list[Series]] = {}
+    for host, series in _series(progress) if progress.num_rows else ():
+        found.setdefault(host, []).append(series)
+    return found
+
+
+def with_series(points: PointsByMetric, found: Iterable[Series]) -> PointsByMetric:
+    """Return points and series of one host together, in order of time."""
+    for series in found:
         group = points.setdefault(series.container_id, {}).setdefault(series.metric, Points())
         is_late = bool(group.times) and group.times[-1] > series.points.times[0]
         group.times += series.points.times
@@ -33,23 +49,17 @@ def add_points(points: PointsByMetric, progress: pa.Table) -> PointsByMetric:
     return points
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """The points of one container and metric."""
-
-    container_id: str
-    metric: str
-    points: Points
-
-
-def _series(progress: pa.Table) -> Iterator[_Series]:
-    """Yield the series in rows of progress, which have container, metric and value."""
+def _series(progress: pa.Table) -> Iterator[tuple[str, Series]]:
+    """Yield host and series of rows of progress, which have container, metric and value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    ids, names = (progress.column(c).combine_chunks() for c in ("container_id", "metric"))
-    many = len(names.dictionary)
-    keys = pc.add(pc.multiply(ids.indices.cast(pa.int64()), many), names.indices)
+    hosts, ids, names = (
+        progress.column(column).combine_chunks() for column in ("host", "container_id", "metric")
+    )
+    many, most = len(names.dictionary), len(ids.dictionary)
+    owners = pc.add(pc.multiply(hosts.indices.cast(pa.int64()), most), ids.indices)
+    keys = pc.add(pc.multiply(owners, many), names.indices)
     order = pc.array_sort_indices(keys)  # stable
     ordered = progress.take(order)
     times, steps = integers(ordered, "time"), optional_integers(ordered, "step")
@@ -57,9 +67,12 @@ def _series(progress: pa.Table) -> Iterator[_Series]:
     epochs = reals(ordered, "epoch")
     groups = buffer_values(keys.take(order), "q")
     starts = [0, *(i for i in range(1, len(groups)) if groups[i] != groups[i - 1]), len(groups)]
-    id_words, name_words = ids.dictionary.to_pylist(), names.dictionary.to_pylist()
+    host_words, id_words, name_words = (
+        words.dictionary.to_pylist() for words in (hosts, ids, names)
+    )
     for low, high in pairwise(starts):
-        container_id, metric = id_words[groups[low] // many], name_words[groups[low] % many]
-        if container_id and metric:
+        owner, metric = divmod(groups[low], many)
+        host, container_id = (host_words[owner // most], id_words[owner % most])
+        if container_id and name_words[metric]:
             points = Points(times[low:high], values[low:high], steps[low:high], epochs[low:high])
-            yield _Series(container_id, metric, points)
+            yield host, Series(container_id, name_words[metric], points)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dltools.observations.column_lists import integers, optional_integers, reals, texts
+from dltools.observations.column_lists import (
+    buffer_values,
+    integers,
+    optional_integers,
+    reals,
+    texts,
+)
 from dltools.observations.points import points_by_metric
-from dltools.observations.points_in_table import add_points
+from dltools.observations.points_in_table import series_by_host, with_series
 from dltools.observations.samples import (
     INTEGERS,
     REALS,
@@ -16,6 +23,7 @@ from dltools.observations.samples import (
     TEXTS,
     HostSamples,
     Remainder,
+    Rows,
     without_duplicates,
 )
 from dltools.observations.schema import SAMPLED, Kind
@@ -40,6 +48,9 @@ SAMPLE_COLUMNS = (
     *ROW_COLUMNS,
 )
 """The columns that decisions depend on; no other is read."""
+
+_UNKNOWN = -1.0
+"""The size of a host that was reached, and did not say one."""
 
 _RUNNING = ("running", "paused", "restarting")
 
@@ -72,42 +83,83 @@ def samples_by_host(
     """
     import pyarrow as pa
 
-    table = table.append_column("position", pa.array(range(table.num_rows), pa.int64()))
-    hosts = table.column("host")
+    positions = pa.array(list(range(table.num_rows)), pa.int64())
+    table = table.append_column("position", positions)
+    nodes, containers, progress = (
+        table.filter(is_one_of(table.column("kind"), (kind,)))
+        for kind in (Kind.NODE, Kind.CONTAINER, Kind.PROGRESS)
+    )
+    sizes = _by_host(nodes, _sizes)
+    rows = _by_host(containers, _container_columns)
+    series = series_by_host(progress)
     found = {}
-    names = hosts.unique().to_pylist()
-    for name in names:
-        own = table if len(names) == 1 else table.filter(is_one_of(hosts, (name,)))
+    for name in table.column("host").unique().to_pylist():
         remainder = (remainders or {}).get(name) or Remainder()
-        found[name] = _host_samples(own, remainder, (sampled_at or {}).get(name))
+        samples = _host_samples(
+            rows.get(name) or TimedRows([], [], {column: [] for column in ROW_COLUMNS}),
+            sizes.get(name) or TimedRows([], [], {"size": []}),
+            remainder,
+            (sampled_at or {}).get(name),
+        )
+        points = points_by_metric(remainder.points)
+        samples.points = with_series(points, series.get(name, ()))
+        found[name] = without_duplicates(_running_only(samples))
     return found
 
 
-def _host_samples(table: pa.Table, remainder: Remainder, sampled_at: int | None) -> HostSamples:
-    kinds = table.column("kind")
-    nodes, containers, progress = (
-        table.filter(is_one_of(kinds, (kind,)))
-        for kind in (Kind.NODE, Kind.CONTAINER, Kind.PROGRESS)
-    )
-    columns = {
+def _sizes(nodes: pa.Table) -> Rows:
+    """Return the sizes of hosts: NaN where the host was not reached, what is said otherwise."""
+    import pyarrow.compute as pc
+
+    column = pc.fill_null(nodes.column("cpu_count").combine_chunks(), math.nan)
+    return {"size": buffer_values(column, "d")}
+
+
+def _container_columns(containers: pa.Table) -> Rows:
+    return {
         **{name: texts(containers, name) for name in TEXTS},
         **{name: reals(containers, name) for name in REALS},
         **{name: optional_integers(containers, name) for name in INTEGERS},
     }
-    rows = TimedRows(integers(containers, "time"), integers(containers, "position"), columns)
-    sizes = TimedRows(integers(nodes, "time"), integers(nodes, "position"),
-                   {"size": reals(nodes, "cpu_count")})  # fmt: skip
+
+
+def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, TimedRows]:
+    """Return rows of one kind by host. All become lists at once: of many hosts each has few."""
+    import pyarrow.compute as pc
+
+    if table.num_rows == 0:
+        return {}
+    codes = table.column("host").combine_chunks().indices
+    if len(codes.unique()) > 1:
+        table = table.take(pc.array_sort_indices(codes))  # stable
+    hosts, found = texts(table, "host"), columns(table)
+    times, positions = integers(table, "time"), integers(table, "position")
+    starts = [0, *(i for i in range(1, len(hosts)) if hosts[i] != hosts[i - 1]), len(hosts)]
+    if len(starts) == 2:
+        return {hosts[0]: TimedRows(times, positions, found)}
+    return {
+        hosts[low]: TimedRows(
+            times[low:high], positions[low:high],
+            {name: column[low:high] for name, column in found.items()},
+        )
+        for low, high in pairwise(starts)
+    }  # fmt: skip
+
+
+def _host_samples(
+    rows: TimedRows, sizes: TimedRows, remainder: Remainder, sampled_at: int | None
+) -> HostSamples:
+    """Return a host's samples, those that remain before them, without points."""
     if sampled_at is not None:
         rows, sizes = rows.later_than(sampled_at), sizes.later_than(sampled_at)
     if remainder.time is not None:
         many, time = len(remainder.rows["container_id"]), remainder.time
         rows = rows.with_earlier(time, remainder.rows)
-        sizes = sizes.with_earlier(time, {"size": [remainder.size]})
+        size = _UNKNOWN if math.isnan(remainder.size) else remainder.size
+        sizes = sizes.with_earlier(time, {"size": [size]})
         if any(one < time for one in (*rows.times[: many + 1], *sizes.times[:2])):
             rows, sizes = rows.in_order(), sizes.in_order()
-    samples = _grouped_by_time(rows, sizes)
-    samples.points = add_points(points_by_metric(remainder.points), progress)
-    return without_duplicates(_running_only(samples))
+    return _grouped_by_time(rows, sizes)
 
 
 def _grouped_by_time(rows: TimedRows, sizes: TimedRows) -> HostSamples:
@@ -120,6 +172,8 @@ def _grouped_by_time(rows: TimedRows, sizes: TimedRows) -> HostSamples:
         sizes.times, sizes.positions, sizes.columns["size"], strict=True
     ):
         is_valid = 0 < size < math.inf
+        if math.isnan(size) and time not in begins:
+            continue  # the host was not reached then: what runs there is not known
         if is_valid or time not in size_at:
             size_at[time] = size if is_valid else math.nan
         position_at[time] = min(position, position_at.get(time, position))

@@ -58,7 +58,7 @@ class HostHistory:
     def state(self, jobs: Jobs | None = None) -> HostState:
         """Return the host as policies see it, with its jobs or some of them."""
         jobs = self.jobs() if jobs is None else jobs
-        return HostState(self.name, self.cpus, jobs, self.allocations)
+        return HostState(self.name, self.cpus, jobs, self.allocations, self.sampled_at)
 
     def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:
         """Return the jobs of a round that is due at the newest sample, () where none is.
@@ -74,6 +74,10 @@ class HostHistory:
         self.allocations = {job.id: self.allocations[job.id] for job in jobs
                             if job.id in self.allocations and job.run_id in stayed}  # fmt: skip
         return jobs if self.timer.is_due(self.sampled_at or 0) else ()
+
+    def has_fallen_idle(self) -> bool:
+        """Tell whether the host has no jobs, and no round has seen that yet."""
+        return self.cpus > 0 and not self.timer.run_ids and self.timer.last is None
 
     def finish_round(self, decision: Decision, requirements: Requirements, jobs: Jobs) -> None:
         """Keep what has been decided, and drop the history that no later round needs."""

@@ -35,6 +35,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class _Recorded(Mapping[str, HostHistory]):
+    """The histories of all hosts, each brought up to its newest sample when it is looked at."""
+
+    def __init__(self, hosts: Mapping[str, RecordedHost]) -> None:
+        self._hosts = hosts
+
+    def __getitem__(self, name: str) -> HostHistory:
+        host = self._hosts[name]
+        host.record()
+        return host.history
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._hosts)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+
 class Planner:
     """Turns tables of observations, in order, into plans of one policy."""
 
@@ -79,6 +97,11 @@ class Planner:
             host.begin_remainder()
             self._next_sample(host, always=True)
             host.end(all_complete=True)
+
+    def forget_actions(self) -> None:
+        """Leave what is done once, such as a migration, out of later plans: a plan has told it."""
+        for host in self._hosts.values():
+            host.history.actions = ()
 
     def plan(self, input_: Mapping[str, Any], *, pending: bool = True, state: bool = True) -> Plan:
         """Return the plan for the newest samples, the pending ones too unless told otherwise, with
@@ -160,16 +183,7 @@ class Planner:
         host.next_sample(self._labels_of)
         if always or not uneventful:
             target_met = host.record()
-            self._rounds.run(
-                host.history, lambda: self._recorded(host.history), target_met=target_met
-            )
-
-    def _recorded(self, first: HostHistory) -> list[HostHistory]:
-        """Return the histories of all hosts, one of them first, brought up to their newest
-        samples."""
-        for host in self._hosts.values():
-            host.record()
-        return [first, *(history for history in self._histories() if history is not first)]
+            self._rounds.run(host.history, lambda: _Recorded(self._hosts), target_met=target_met)
 
     def _histories(self) -> list[HostHistory]:
         return [host.history for _, host in sorted(self._hosts.items())]

@@ -5,13 +5,13 @@ The planner drives rounds over recordings and live streams, the simulator in vir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.paces import measured, note_roles
-from dltools.plan.policy.base import Cluster, Policy, Requirements, State
+from dltools.plan.policy.base import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.mode import (
@@ -32,9 +32,28 @@ _EXPLORING_LOOK_S = 1.0
 _EXPLORING = (None, Mode.PRIORITY, Mode.ROTATE)
 """Modes, as asked for, in which new jobs may explore."""
 
-OtherHosts = Callable[[], Iterable[HostHistory]]
-"""Returns the histories of all hosts, brought up to date; called where a policy looks at them.
-Among equal hosts a policy may take the first."""
+OtherHosts = Callable[[], Mapping[str, HostHistory]]
+"""Returns the histories of all hosts; each is brought up to date when it is looked at."""
+
+
+class _States(Mapping[str, HostState]):
+    """All hosts as policies see them, each made when it is looked at: there may be many."""
+
+    def __init__(self, histories: Mapping[str, HostHistory]) -> None:
+        self._histories = histories
+        self._made: dict[str, HostState] = {}
+
+    def __getitem__(self, name: str) -> HostState:
+        found = self._made.get(name)
+        if found is None:
+            found = self._made[name] = self._histories[name].state()
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._histories)
+
+    def __len__(self) -> int:
+        return len(self._histories)
 
 
 class Rounds:
@@ -63,7 +82,7 @@ class Rounds:
         news = self.options.queue.explore > 0 and any(job.has_news for job in host.jobs())
         is_interrupted = news or (target_met and self.requirements.targets)
         jobs = host.start_round(self.requirements, is_interrupted=is_interrupted)
-        if jobs:
+        if jobs or (self.requirements.cluster and host.has_fallen_idle()):
             self._decide(host, jobs, all_hosts)
         elif not host.queue.is_due(host.sampled_at or 0):
             return None
@@ -116,9 +135,9 @@ class Rounds:
         return self.requirements.silent_jobs and job.is_busy and job.targets.qoe_s is None
 
     def _decide(self, host: HostHistory, jobs: Jobs, all_hosts: OtherHosts) -> None:
-        states = {host.name: host.state(jobs)}
+        states: Mapping[str, HostState] = {host.name: host.state(jobs)}
         if self.requirements.cluster:
-            states = {other.name: other.state() for other in all_hosts()}
+            states = _States(all_hosts())
         interval_s = host.timer.interval_s or 0.0
         cluster = Cluster(host.sampled_at or 0, host.name, states, interval_s)
         decision = self.policy.decide(cluster, self.parameters, self.memory)

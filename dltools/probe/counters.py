@@ -6,15 +6,18 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from dltools.engine import host
-from dltools.engine.containers import Engine
+from dltools.engine.containers import Engine, GoneError, RefusedError
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.observations.table import Row
 from dltools.probe.gpu import Gpus
 from dltools.probe.inventory import Inventory, Watched
-from dltools.probe.rows import container_row
+from dltools.probe.rows import NO_STATS, container_row
+from dltools.probe.threads import side_by_side
 
+_BY_API = "counters are the engine's: no pressure, no OpenMP"
 _UNREADABLE = "OpenMP: this user may not read its processes"
 
 
@@ -32,13 +35,15 @@ class Counters:
     def read(self, inventory: Inventory) -> list[Row]:
         """Return the rows of the host (the first), of the containers and of the GPUs, now."""
         common = {"time": datetime.now(UTC), "host": self._engine.host}
-        gpus = self._gpus.sample(time.monotonic())
+        elsewhere = self._is_elsewhere(inventory)
+        gpus = [] if elsewhere else self._gpus.sample(time.monotonic())
         self._turns = read_notes(self._state_directories, self._engine.id)
-        host_row = self._host_row(inventory)
+        host_row = self._row_of_host_elsewhere() if elsewhere else self._host_row(inventory)
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
+        stats = self._stats([one for one in by_name if one.cgroup is None])
         rows = [host_row]
         for watched in by_name:
-            row = self._container_row(watched, host_row)
+            row = self._container_row(watched, host_row, stats.get(watched.container.id, NO_STATS))
             rows.append(row)
             if _has_vanished(watched, row):
                 inventory.expire()
@@ -55,26 +60,44 @@ class Counters:
             and not note.run.is_alive
         ]  # fmt: skip
 
+    def _is_elsewhere(self, inventory: Inventory) -> bool:
+        """Tell whether the engine's host is another machine than this one."""
+        if not inventory.running:
+            return not self._engine.is_local
+        return not any(watched.cgroup for watched in inventory.running.values())
+
     def _host_row(self, inventory: Inventory) -> Row:
-        row = {
+        return {
             "kind": "node",
             "gpu_count": self._gpus.count,
             "gap": self._gpus.gap,
             **host.measure(inventory.bounds),
         }
-        if inventory.running and not any(w.cgroup for w in inventory.running.values()):
-            row |= {
-                "cpu_count": float(self._engine.cpus),
-                "cpu_seconds": None,
-                "memory_total_bytes": self._engine.memory,
-                "memory_available_bytes": None,
-                "gpu_count": None,
-                "gap": "the engine's host is not this machine",
-            }
-        return row
 
-    def _container_row(self, watched: Watched, host_row: Row) -> Row:
-        row = container_row(watched.container, watched.cgroup, watched.gaps, host_row)
+    def _row_of_host_elsewhere(self) -> Row:
+        return {
+            "kind": "node",
+            "cpu_count": float(self._engine.cpus),
+            "memory_total_bytes": self._engine.memory,
+            "gap": "the engine's host is not this machine",
+        }
+
+    def _stats(self, watched: Sequence[Watched]) -> dict[str, Mapping[str, Any]]:
+        """Return what the engine's API tells of containers, by id."""
+
+        def ask(one: Watched) -> tuple[str, Mapping[str, Any]]:
+            try:
+                return one.container.id, self._engine.stats(one.container.id)
+            except (GoneError, RefusedError):
+                return one.container.id, NO_STATS
+
+        return dict(side_by_side(ask, watched))
+
+    def _container_row(self, watched: Watched, host_row: Row, stats: Mapping[str, Any]) -> Row:
+        container, gaps = watched.container, watched.gaps
+        row = container_row(container, watched.cgroup, gaps, host_row, stats)
+        if stats:
+            row["gap"] = "; ".join(filter(None, (gaps, _BY_API)))
         turn = self._turns.get(watched.container.id)
         if turn is not None and turn.run.is_alive:
             row["turn_seconds"] = turn.seconds

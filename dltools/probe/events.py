@@ -60,6 +60,15 @@ def is_selected(attributes: Mapping[str, str], labels: Sequence[str], names: Seq
     return not names or any(name.search(attributes.get("name", "")) for name in names)
 
 
+def await_change(changed: threading.Event, seconds: float) -> bool:
+    """Wait until something is set, and clear it a moment later; tell whether it was set in time."""
+    if not changed.wait(seconds):
+        return False
+    time.sleep(_ONE_MOMENT_S)
+    changed.clear()
+    return True
+
+
 class EventStream:
     """The events of the containers of one engine that the user selected."""
 
@@ -69,24 +78,22 @@ class EventStream:
         labels: Sequence[str],
         names: Sequence[Any],
         listener: Listener,
+        changed: threading.Event | None = None,
     ) -> None:
-        """Nothing is watched yet; once events are followed, the listener is called for each."""
+        """Nothing is watched yet; once events are followed, the listener is called for each, and
+        `changed` is set when a container starts or exits."""
         self._engine = engine
         self._labels, self._names = labels, names
         self._listener = listener
         self._came: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
         self._kept: list[Row] = []
         self._thread: threading.Thread | None = None
-        self._changed = threading.Event()
+        self._changed = changed or threading.Event()
 
     def wait_for_change(self, seconds: float) -> bool:
         """Wait until a selected container starts or exits, but so long at most; tell whether one
         has since the last call. The events of one moment (50 ms) are one change."""
-        if not self._changed.wait(seconds):
-            return False
-        time.sleep(_ONE_MOMENT_S)
-        self._changed.clear()
-        return True
+        return await_change(self._changed, seconds)
 
     def past(self, since: float, until: float) -> list[Row]:
         """Return the events between two times (seconds since the epoch) that the engine still

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from dltools.engine.api_usage import network_of, usage_of
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container
 from dltools.engine.counters import network_bytes, usage
@@ -16,6 +18,8 @@ from dltools.observations.table import Row
 from dltools.probe.progress import Point
 
 _N = TypeVar("_N", int, float)
+
+NO_STATS: Mapping[str, Any] = {}
 
 
 def progress_row(
@@ -39,10 +43,14 @@ def progress_row(
 
 
 def container_row(
-    container: Container, group: Cgroup | None, gap: str | None, host_row: Row
+    container: Container,
+    group: Cgroup | None,
+    gap: str | None,
+    host_row: Row,
+    stats: Mapping[str, Any] = NO_STATS,
 ) -> Row:
-    """Return a container's counters, and the limits in force: without a cgroup, those that the
-    engine names."""
+    """Return a container's counters, and the limits in force: without a cgroup, the counters in the
+    engine's `stats`, and the limits that the engine names."""
     labels = container.dltools_labels
     row: Row = {
         "kind": "container",
@@ -55,7 +63,7 @@ def container_row(
         "gap": gap,
     }
     if group is None:
-        return row | _configured_limits(container, host_row)
+        return row | _columns_of_api(stats) | _configured_limits(container, host_row)
     used = usage(group)
     return row | {
         **_cpu_columns(used.cpu, host_row),
@@ -64,6 +72,20 @@ def container_row(
         **_memory_columns(used.memory, host_row),
         **_transfer_columns(used.io, network_bytes(container.pid, read=group.files.read)),
     }
+
+
+def _columns_of_api(stats: Mapping[str, Any]) -> Row:
+    """Return the counters that the engine's API tells, {} if it tells none."""
+    if not stats:
+        return {}
+    used = usage_of(stats)
+    memory = _memory_columns(used.memory, {"memory_total_bytes": None})
+    transfer = _transfer_columns(used.io, network_of(stats))
+    return memory | transfer | {
+        "cpu_seconds": used.cpu.seconds,
+        "cpu_throttled_seconds": used.cpu.throttled_seconds,
+        "thread_count": used.threads,
+    }  # fmt: skip
 
 
 def _cpu_columns(cpu: CpuUsage, host_row: Row) -> Row:
@@ -104,6 +126,7 @@ def _configured_limits(container: Container, host_row: Row) -> Row:
     return {
         "cpu_limit_cores": _bounded(configured_quota(config), host_row["cpu_count"]),
         "cpu_weight": configured_weight(config),
+        "cpuset": config.get("CpusetCpus") or None,
         "memory_limit_bytes": _bounded(memory, host_row["memory_total_bytes"]),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,8 +50,10 @@ class Sampler:
     """Samples one engine's host. Methods raise the errors of `Engine`. A container that vanishes
     during a sample is not in it."""
 
-    def __init__(self, engine: Engine, options: Options) -> None:
-        """Nothing is read yet."""
+    def __init__(
+        self, engine: Engine, options: Options, changed: threading.Event | None = None
+    ) -> None:
+        """Nothing is read yet. `changed` is set when a container starts or exits."""
         self._engine = engine
         self._options = options
         self._begun = time.time()
@@ -59,8 +62,22 @@ class Sampler:
         self._inventory = Inventory(engine, options.filters, options.pattern)
         self._counters = Counters(engine, options.state_directories)
         self._events = EventStream(
-            engine, options.filters.get("label", ()), options.names, self._inventory.note_event
-        )
+            engine, options.filters.get("label", ()), options.names, self._inventory.note_event,
+            changed,
+        )  # fmt: skip
+
+    is_complete = True
+    """Whether the host was in every sample, as `Hosts` has several: one that is not is an error."""
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """Why hosts are not in the newest sample."""
+        return {}
+
+    @property
+    def host(self) -> str:
+        """The name of the host."""
+        return self._engine.host
 
     def follow(self) -> None:
         """From now on watch events and read only new log lines: for a stream of samples."""

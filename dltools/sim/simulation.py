@@ -207,13 +207,13 @@ class Simulation:
             if action.kind is ActionKind.MIGRATE and job is not None:
                 self._migrate(host, job, self._hosts[action.to])
 
-    def _histories(self, host: SimulatedHost) -> list[HostHistory]:
+    def _histories(self, host: SimulatedHost) -> dict[str, HostHistory]:
         """Return the histories of all hosts, brought up to the time of one of them."""
         for other in self._hosts.values():
             if other is not host:
                 other.advance(host.now, reports_all=self._reports_all)
                 self._sample(other)
-        return [other.history for other in self._hosts.values()]
+        return {name: other.history for name, other in self._hosts.items()}
 
     def _migrate(self, host: SimulatedHost, job: SimulatedJob, target: SimulatedHost) -> None:
         """Let a job leave for another host that has room. The room is kept until it lands."""

@@ -20,7 +20,7 @@ NAME = "fake-job"
 HOST = "fake-host"
 
 _CONTAINERS = (f"containers/{ID}", f"containers/{NAME}")
-_ENDINGS = ("json", "logs", "update", "pause", "unpause", "archive")
+_ENDINGS = ("json", "logs", "stats", "update", "pause", "unpause", "archive")
 _PAUSES = {"pause": ("running", "paused"), "unpause": ("paused", "running")}
 
 
@@ -47,12 +47,24 @@ class FakeEngine:
         self.log = b""
         self.archive: bytes | None = None
         self.is_there = True
+        self.counted: dict[str, Any] = {}
         self.ignores_updates = False
         self.ends_events = False
         self.after_update: Callable[[], object] = lambda: None
 
+    @classmethod
+    def over_tcp(cls, host: str, delay_s: float = 0.0) -> Self:
+        """Return an engine on a port of its own, which takes so long for each answer."""
+        made = cls(Path("none"), host)
+        made.url, made.delay_s = "", delay_s
+        return made
+
     def __enter__(self) -> Self:
-        self._server = _Server(str(self.socket), _handler(self))
+        if self.url:
+            self._server: socketserver.BaseServer = _Server(str(self.socket), _handler(self))
+        else:
+            self._server = _TcpServer(("127.0.0.1", 0), _handler(self))
+            self.url = f"tcp://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
@@ -84,6 +96,8 @@ class FakeEngine:
         if what == "archive":
             missing = {"message": f"Could not find the file in container {ID}"}
             return (404, missing) if self.archive is None else (200, self.archive)
+        if tail.endswith("/stats"):
+            return 200, self.counted
         if tail.endswith("/logs"):
             return 200, b"".join(_frame(line) for line in self.log.splitlines(keepends=True))
         if tail.endswith("/update"):
@@ -131,6 +145,11 @@ def _frame(line: bytes) -> bytes:
 
 class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
+
+
+class _TcpServer(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    request_queue_size = 32
 
 
 def _handler(fake: FakeEngine) -> type[BaseHTTPRequestHandler]:

@@ -50,6 +50,7 @@ class ScriptedEngine:
     known: dict[str, Container] = field(default_factory=dict)
     logged: dict[str, list[bytes]] = field(default_factory=dict)
     flows: dict[str, ScriptedFlow] = field(default_factory=dict)
+    counted: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def start(self, name: str, labels: Mapping[str, str] | None = None, at: int = 0) -> str:
         """Start a container, or start it again, `at` seconds after the beginning."""
@@ -78,6 +79,10 @@ class ScriptedEngine:
             flow.ended = True
 
     # What the probe asks
+
+    def stats(self, id_: str) -> Mapping[str, Any]:
+        """The counters of a container of which the API tells none, unless a test gives some."""
+        return self.counted.get(id_, {})
 
     def containers(self, filters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         del filters

@@ -43,6 +43,22 @@ def test_rows_of_one_time_are_a_sample() -> None:
     assert found.layout(0).ids == [job_id("a"), job_id("b")]
 
 
+def test_a_host_that_was_not_reached_has_no_sample_then() -> None:
+    lost = node(5) | {"cpu_count": None, "gap": "no sample: no answer within 10 s"}
+    found = samples_of(node(0), container(0, "a", 1.0), lost, node(9), container(9, "a", 2.0))
+    assert found["node"].times == [micros(0), micros(9)]
+    assert samples_of(lost)["node"].times == []
+
+
+def test_the_points_of_a_container_belong_to_its_host() -> None:
+    here, there = (
+        point(1, "a", value) | {"host": host} for host, value in (("x", 1.0), ("y", 2.0))
+    )
+    found = samples_of(node(0, host="x"), node(0, host="y"), here, there)
+    values = {name: samples.points[job_id("a")]["loss"].values for name, samples in found.items()}
+    assert values == {"x": [1.0], "y": [2.0]}
+
+
 def test_each_host_has_its_own_samples() -> None:
     found = samples_of(node(0, host="x"), node(1, host="y"), container(1, "a", 1.0, host="y"))
     assert {name: samples.times for name, samples in found.items()} == {

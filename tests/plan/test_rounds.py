@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ def rounds_of(
     return Rounds(policy, Share(), RealisationOptions(mode), memory or {}), policy
 
 
-def no_hosts() -> Iterable[HostHistory]:
+def no_hosts() -> Mapping[str, HostHistory]:
     pytest.fail("the policy does not look at other hosts")
 
 
@@ -142,7 +142,7 @@ def test_a_policy_that_looks_at_the_cluster_sees_all_hosts() -> None:
     rounds, policy = rounds_of(Requirements(interval_s=10.0, cluster=True))
     a, b = job("a"), job("b")
     first, second = host_history(a), host_history(b, cpus=4.0, name="other")
-    rounds.run(first, lambda: [first, second], target_met=False)
+    rounds.run(first, lambda: {one.name: one for one in (first, second)}, target_met=False)
     (cluster,) = policy.seen
     assert {name: host.jobs for name, host in cluster.hosts.items()} == {
         "host": (a,), "other": (b,),

@@ -10,13 +10,13 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import guarded, run
 from dltools.cli.formats import RecordFormat, RecordFormatOption
-from dltools.cli.options import Input, Quantum, Realize, Verbose, Version, quantum_seconds
+from dltools.cli.options import Inputs, Quantum, Realize, Verbose, Version, quantum_seconds
 
 
 @guarded
 def plan(
     context: typer.Context,
-    input_: Input = "-",
+    inputs: Inputs = None,
     policy: Annotated[
         str,
         typer.Option(
@@ -82,7 +82,8 @@ def plan(
 
     Reads the output of dl-probe in any of its formats, and prints plans as JSON Lines, or on a
     terminal as a table. A recording gives one plan, for its last sample; an Arrow stream gives one
-    plan per sample as it arrives. The same input and parameters always give the same plan.
+    plan per sample as it arrives. Several inputs are merged by time. The same input and parameters
+    always give the same plan.
     """  # fmt: skip
     if policies:
         from dltools.cli.plan.policy_list import print_policies
@@ -93,8 +94,9 @@ def plan(
     from dltools.cli.plan.run import run_request
 
     request = Request(
-        input=input_, policy=policy, assignments=tuple(set_ or ()), parameters_file=params,
-        mode=realize, quantum_s=quantum_seconds(quantum), targets_file=targets, state_file=state,
+        inputs=tuple(inputs or ["-"]), policy=policy, assignments=tuple(set_ or ()),
+        parameters_file=params, mode=realize, quantum_s=quantum_seconds(quantum),
+        targets_file=targets, state_file=state,
         saved_state_file=save_state, plans_every_sample=every, prints_state=not no_state,
         format=choose_format(format_, explain=explain), is_verbose=verbose,
     )  # fmt: skip

@@ -19,7 +19,7 @@ class Request:
     None for auto.
     """
 
-    input: str
+    inputs: tuple[str, ...]
     policy: str
     assignments: tuple[str, ...]
     parameters_file: Path | None
@@ -34,7 +34,11 @@ class Request:
     is_verbose: bool
 
     def __post_init__(self) -> None:
-        """Raise `OutputError` where the state cannot be saved."""
+        """Raise `BadParameter` for an input that is named twice, and `OutputError` where the state
+        cannot be saved."""
+        for name in self.inputs:
+            if self.inputs.count(name) > 1:
+                raise typer.BadParameter(f"{name} is named twice")
         if self.saved_state_file is not None:
             destinations.check(self.saved_state_file)
 

@@ -7,21 +7,23 @@ import gc
 import sys
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from dltools.cli.console import make_console
-from dltools.cli.exits import print_message
+from dltools.cli.exits import Exit, print_message
 from dltools.cli.formats import RecordFormat
+from dltools.cli.merged_recordings import Merged
 from dltools.cli.plan import settings
 from dltools.cli.plan.samples import Account, Samples, with_warnings
 from dltools.cli.plan.state_file import blaming_state, load_state, save_state
 from dltools.cli.printable_output import printable_on_terminal
-from dltools.cli.recordings import open_recording
+from dltools.cli.recordings import Hashed, open_recording
 from dltools.observations.assumed_shares import assume_equal_shares
 from dltools.plan.policy.base import classes_of
 from dltools.plan.writing import dump_close, dump_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import typer
 
     from dltools.cli.plan.request import Request
     from dltools.plan.planner import Planner
@@ -38,7 +40,12 @@ def run_request(request: Request, context: typer.Context) -> None:
     saved = load_state(request.state_file, may_be_missing=is_first_run_allowed)
     targets = settings.load_targets(request.targets_file)
     planner = settings.make_planner(request, policy, saved, targets)
-    recording, source = open_recording(request.input, context)
+    source: Hashed | Merged
+    if len(request.inputs) == 1:
+        recording, source = open_recording(request.inputs[0], context)
+    else:
+        source = Merged(request.inputs, context)
+        recording = source.recording()
     samples = Samples(with_warnings(recording, [pattern for pattern, _ in targets]), source)
     session = _Session(request, policy, planner, samples)
     with blaming_state(request.state_file if saved else None):
@@ -47,6 +54,8 @@ def run_request(request: Request, context: typer.Context) -> None:
         else:
             session.decide_on_recording()
     session.save_state()
+    if not source.is_complete:
+        raise typer.Exit(Exit.PARTIAL)
 
 
 class _Session:
@@ -62,7 +71,7 @@ class _Session:
         self._policy = policy
         self._planner = planner
         self._samples = samples
-        self._account = Account(samples.source.sha256)
+        self._account = Account(samples.source.sha256, samples.source)
 
     def decide_on_recording(self) -> None:
         """Print the plan for the last sample, or one for every sample."""
@@ -84,6 +93,7 @@ class _Session:
             self._planner.add(sample.table)
             self._planner.complete()
             self._print(is_last=sample.is_last)
+            self._planner.forget_actions()  # they are told: they must not be told again
         if self._account.rows == 0:
             self._print(is_last=True)
         is_table = self._request.format is RecordFormat.TABLE

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.exits import print_message
+from dltools.cli.merged_recordings import Merged
 from dltools.cli.recordings import Hashed
 from dltools.errors import DataError
 
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
 class Account:
     """What has been read so far: rows, the span of their times, and the hash of the bytes."""
 
-    def __init__(self, sha256: str) -> None:
-        """Begin with the hash of what has been read before the first table."""
+    def __init__(self, sha256: str, source: Hashed | Merged | None = None) -> None:
+        """Begin with the hash of what has been read before the first table; `source` knows the
+        clocks of hosts."""
         self._sha256 = sha256
+        self._source = source
         self._from = self._to = ""
         self.rows = 0
 
@@ -42,8 +45,9 @@ class Account:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a plan's `input` says."""
-        return {"rows": self.rows, "from": self._from, "to": self._to,
-                "sha256": self._sha256}  # fmt: skip
+        found = {"rows": self.rows, "from": self._from, "to": self._to, "sha256": self._sha256}
+        skews = dict(self._source.skews) if self._source is not None else {}
+        return found | ({"skew_s": skews} if skews else {})
 
 
 def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
@@ -84,7 +88,7 @@ class Samples:
     nothing is read ahead, and no sample is known to be the last.
     """
 
-    def __init__(self, recording: Recording, source: Hashed) -> None:
+    def __init__(self, recording: Recording, source: Hashed | Merged) -> None:
         """`source` is where the recording is read from."""
         self.is_stream = recording.streaming
         self.is_live = recording.streaming and not source.is_file

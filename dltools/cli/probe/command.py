@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
+from dltools.cli.engines import Contexts, Engines, Hosts, Swarm
 from dltools.cli.exits import guarded, run
 from dltools.cli.formats import format_option
 from dltools.cli.observation_formats import ObservationFormat
@@ -143,6 +144,18 @@ def probe(
             metavar="DIR", help="Merge the small files of a directory of recordings, and exit."
         ),
     ] = None,
+    host: Hosts = None,
+    context_: Contexts = None,
+    swarm: Swarm = False,
+    deadline: Annotated[
+        float,
+        typer.Option(
+            parser=duration,
+            metavar="TIME",
+            envvar="DLTOOLS_DEADLINE",
+            help="With several hosts: take a sample without those that have not answered by then.",
+        ),
+    ] = "10",  # type: ignore[assignment]
     patience: Patience = "60",  # type: ignore[assignment]
     state_dir: StateDir = None,
     format_: Annotated[
@@ -156,7 +169,7 @@ def probe(
     verbose: Verbose = False,
     version: Version = False,  # noqa: ARG001
 ) -> None:
-    """Measure the running containers of a Docker host: CPU, memory, GPU, limits, progress.
+    """Measure the running containers of Docker hosts: CPU, memory, GPU, limits, progress.
 
     Prints observations, which dl-plan reads: Parquet with one row per host, container, progress
     point and event; with -i an Arrow stream with one batch per sample.
@@ -178,9 +191,11 @@ def probe(
     )  # fmt: skip
     request = Request(
         selection=selection, interval_s=interval, count=count, duration_s=duration_,
-        window_s=window, logs=tuple(from_log or ()), logs_start=parse_start(start),
-        lists_metrics=list_metrics, explained_line=explain_line, output=output,
-        rotate_s=rotate, patience_s=patience, state_directory=state_dir, is_verbose=verbose,
+        engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
+        deadline_s=deadline, window_s=window, logs=tuple(from_log or ()),
+        logs_start=parse_start(start), lists_metrics=list_metrics, explained_line=explain_line,
+        output=output, rotate_s=rotate, patience_s=patience, state_directory=state_dir,
+        is_verbose=verbose,
         format=choose_format(wanted, output, is_stream=interval is not None),
     )  # fmt: skip
     run_request(request)

@@ -5,6 +5,7 @@ from dltools.cli.exits import Exit, table
 EXITS = table(
     {
         Exit.OK: "Success, also when no container runs.",
+        Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it.",
         Exit.DATA: "A log or a recording is malformed.",
         Exit.UNAVAILABLE: "No engine answers.",
         Exit.RETRY: "Another --compact works on the same directory: try again.",

@@ -31,7 +31,8 @@ def open_output(request: Request) -> Iterator[Writer]:
     """Open the output; it is complete when the block ends, however it ends."""
     format_, is_stream = request.format, request.is_stream
     if request.output is None:
-        if is_stream and format_ is ObservationFormat.TABLE and _is_live():
+        is_one = not request.engines.may_be_several
+        if is_one and is_stream and format_ is ObservationFormat.TABLE and _is_live():
             yield from _to_live_table()
         else:
             yield from _to_stdout(format_)

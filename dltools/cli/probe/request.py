@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from dltools.cli.engines import Engines
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.notation.times import parse_time
 
@@ -31,12 +32,15 @@ class Selection:
 class Request:
     """What to sample, how often, and where to write it.
 
+    Hosts that have not answered by `deadline_s` are not in a sample.
     `interval_s` is None for a single sample; `window_s` lies between its two counter samples.
     `logs` are saved logs to read instead of containers; they began at `logs_start`;
     `explained_line` is the number of the line of a log to explain.
     """
 
     selection: Selection
+    engines: Engines
+    deadline_s: float
     interval_s: float | None
     count: int | None
     duration_s: float | None
@@ -60,6 +64,10 @@ class Request:
             raise typer.BadParameter("--interval must be more than 0")
         if self.logs and self.is_stream:
             raise typer.BadParameter("--from-log and --interval exclude each other")
+        if self.logs and self.engines.are_named:
+            raise typer.BadParameter("--from-log asks no engine: leave --host, --context, --swarm")
+        if self.deadline_s <= 0:
+            raise typer.BadParameter("--deadline must be more than 0")
         if self.logs_start is not None and not self.logs:
             raise typer.BadParameter("--start needs --from-log")
         if self.lists_metrics and (self.is_stream or self.output is not None):

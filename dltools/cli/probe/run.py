@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from dltools.cli.exits import Exit
 from dltools.cli.probe.metrics import print_metrics
 from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.sampling import follow, sample_once
@@ -15,6 +19,9 @@ from dltools.probe.progress.expressions import compiled
 
 if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
+    from dltools.engine.addresses import Address
+    from dltools.engine.containers import Engine
+    from dltools.probe.hosts import Hosts
     from dltools.probe.sampler import Sampler
 
 
@@ -35,19 +42,21 @@ def run_request(request: Request) -> None:
     sampler = _sampler(request, pattern, names)
     if request.lists_metrics:
         print_metrics(sampler.sample())
-        return
-    with open_output(request) as writer:
-        if request.is_stream:
-            follow(sampler, writer, request)
-        else:
-            sample_once(sampler, writer, request)
+    else:
+        with open_output(request) as writer:
+            if request.is_stream:
+                follow(sampler, writer, request)
+            else:
+                sample_once(sampler, writer, request)
+    if not sampler.is_complete:
+        raise typer.Exit(Exit.PARTIAL)
 
 
-def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
-    """Return a sampler of the engine. Arrow is imported while the engine answers."""
+def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler | Hosts:
+    """Return a sampler of the engines. Arrow is imported while these answer."""
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
     from dltools.engine import state_directory
-    from dltools.engine.containers import Engine
+    from dltools.probe.hosts import Hosts
     from dltools.probe.sampler import Options, Sampler
 
     selection = request.selection
@@ -60,4 +69,16 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         names=names,
         state_directories=state_directory.all_directories(request.state_directory),
     )
-    return Sampler(Engine(), options)
+    addresses = request.engines.addresses()
+    if len(addresses) == 1:
+        return Sampler(_connected(addresses[0]), options)
+    connectors = {one.name: partial(_connected, one) for one in addresses}
+    deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
+    return Hosts(connectors, options, deadline_s)
+
+
+def _connected(address: Address) -> Engine:
+    from dltools.engine.connect import connect
+    from dltools.engine.containers import Engine
+
+    return Engine(connect(address))

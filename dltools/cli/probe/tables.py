@@ -24,18 +24,24 @@ class _Sample:
 
 
 def containers_table(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) -> Table:
-    """Return a row per container. CPU is the mean since the sample before, which `earlier` keeps
-    between calls, or since the container's start where there is none."""
-    table = FittedTable(
-        ("CONTAINER", "left"), ("STATE", "left"), ("CPU", "right"), ("LIMIT", "right"),
-        ("MEMORY", "right"), ("THREADS", "right"), ("PROGRESS", "wrap"),
-    )  # fmt: skip
+    """Return a row per container, with its host where there are several.
+
+    CPU is the mean since the sample before, which `earlier` keeps between calls, or since the
+    container's start where there is none.
+    """
     sample = _sample(rows, earlier)
+    several = len(sample.hosts) > 1
+    table = FittedTable(
+        *([("HOST", "left")] if several else []), ("CONTAINER", "left"), ("STATE", "left"),
+        ("CPU", "right"), ("LIMIT", "right"), ("MEMORY", "right"), ("THREADS", "right"),
+        ("PROGRESS", "wrap"),
+    )  # fmt: skip
     listed = listed_cpus(sample.containers.values())
     for key, row in sample.containers.items():
         before = earlier.get(key)
         values = {**(before or {}).get("progress", {}), **sample.values.get(key, {})}
         table.add_row(
+            *([row["host"]] if several else []),
             row["container_name"],
             row["state"],
             cpu_use(row, before),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -44,21 +44,26 @@ class _Addition:
 
 
 def load_runs(arguments: Sequence[str], context: typer.Context) -> list[Run]:
-    """Return the runs of all inputs, each with a name of its own. Raises `DataError`."""
+    """Return the runs of all inputs, each with a name of its own; recordings that are given one
+    name are one run. Raises `DataError`."""
     runs: list[Run] = []
     additions: list[_Addition] = []
+    named: dict[str, _Recording] = {}
     for argument in arguments:
         label, file = _split(argument)
-        if file != "-" and Path(file).is_dir():
-            runs.append(_run_of_directory(file, label))
-            continue
-        stream, shown = open_input(file, context)
-        given = _Input(label, file, shown, inputs.read_whole(stream, shown))
-        content = content_of(given.data)
-        if content in (Content.PLANS, Content.RESULTS):
+        given = _read(label, file, context)
+        content = None if given is None else content_of(given.data)
+        if given is not None and content in (Content.PLANS, Content.RESULTS):
             additions.append(_Addition(given, content, runs[-1] if runs else None))
+        elif given is not None and content in (Content.JOBS, Content.SUMMARY):
+            runs += _runs_of_jobs(given, content)
+        elif label in named:
+            _merge(named[label], _recorded(given, label, file))
         else:
-            runs += _runs(given, content)
+            recording = _recorded(given, label, file)
+            runs.append(recording.run)
+            if label:
+                named[label] = recording
     if not runs:
         shown = additions[0].input.shown
         raise DataError(f"{shown}: plans and results show no jobs: give the recording too")
@@ -66,6 +71,49 @@ def load_runs(arguments: Sequence[str], context: typer.Context) -> list[Run]:
     for addition in additions:
         _add(addition, runs)
     return runs
+
+
+@dataclass(slots=True)
+class _Recording:
+    """A recording, its name for messages, and the run that it is."""
+
+    table: pa.Table
+    shown: str
+    run: Run
+
+
+def _read(label: str, file: str, context: typer.Context) -> _Input | None:
+    """Return an input, None for a directory."""
+    if file != "-" and Path(file).is_dir():
+        return None
+    stream, shown = open_input(file, context)
+    return _Input(label, file, shown, inputs.read_whole(stream, shown))
+
+
+def _recorded(given: _Input | None, label: str, file: str) -> _Recording:
+    """Return a recording, a directory of them where there is no other input."""
+    from dltools.observations.formats.reading import read
+    from dltools.observations.recording.directory import RecordingDirectory
+    from dltools.observations.table import concat
+
+    if given is None:
+        table, shown = RecordingDirectory(Path(file)).read(), file
+        stem = writable(Path(file).name or file)
+    else:
+        shown = given.shown
+        table = concat(_until_damage(read(io.BytesIO(given.data), shown).tables))
+        stem = "standard input" if file == "-" else writable(Path(file).stem)
+    return _Recording(table, shown, _observed(table, shown, label or stem))
+
+
+def _merge(first: _Recording, other: _Recording) -> None:
+    """Make two recordings one run, by time: that of several hosts."""
+    from dltools.observations.table import concat
+
+    first.table = concat([first.table, other.table])
+    merged = _observed(first.table, first.shown, first.run.label)
+    for name in (field.name for field in fields(merged)):
+        setattr(first.run, name, getattr(merged, name))
 
 
 def _split(argument: str) -> tuple[str, str]:
@@ -76,27 +124,13 @@ def _split(argument: str) -> tuple[str, str]:
     return "", argument
 
 
-def _runs(given: _Input, content: Content) -> list[Run]:
-    """Return the runs of a recording or of a table of jobs."""
-    if content is Content.JOBS:
-        return read_job_table(given.data, given.shown, given.label)
+def _runs_of_jobs(given: _Input, content: Content) -> list[Run]:
+    """Return the runs of a table of jobs."""
     if content is Content.SUMMARY:
         raise DataError(
             f"{given.shown}: a row per policy is too little for a report: use dl-sim --jobs"
         )
-    from dltools.observations.formats.reading import read
-    from dltools.observations.table import concat
-
-    table = concat(_until_damage(read(io.BytesIO(given.data), given.shown).tables))
-    stem = "standard input" if given.file == "-" else writable(Path(given.file).stem)
-    return [_observed(table, given.shown, given.label or stem)]
-
-
-def _run_of_directory(root: str, label: str) -> Run:
-    from dltools.observations.recording.directory import RecordingDirectory
-
-    table = RecordingDirectory(Path(root)).read()
-    return _observed(table, root, label or writable(Path(root).name or root))
+    return read_job_table(given.data, given.shown, given.label)
 
 
 def _observed(table: pa.Table, shown: str, label: str) -> Run:

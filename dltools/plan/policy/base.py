@@ -90,12 +90,14 @@ class HostState:
 
     A job is a running, unprotected container that has reported progress at least once. `previous`
     holds the allocations of the round before, by job id; new and restarted jobs are not in it.
+    `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
     """
 
     name: str
     cpus: float
     jobs: tuple[ContainerHistory, ...]
     previous: Mapping[str, Allocation] = field(default_factory=dict)
+    sampled_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

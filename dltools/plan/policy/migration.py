@@ -6,9 +6,10 @@ The choice of source, candidate and target is our reconstruction.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.base import Cluster, HostState
@@ -34,14 +35,21 @@ class KnownJob:
         """Return what was saved; a state of version 2 has a list."""
         return cls(**saved) if isinstance(saved, Mapping) else cls(*saved)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return what `load` takes."""
+        return {"best": self.best, "job_class": self.job_class, "growth": self.growth}
 
-KnownJobs = Mapping[str, Mapping[str, KnownJob]]
+
+OwnJobs = Mapping[str, KnownJob]
+"""The jobs of one host, by run of a container."""
+
+KnownJobs = Mapping[str, OwnJobs]
 """By host, then by run of a container."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A migration and the job seconds that it is predicted to save."""
+    """A migration and the job seconds that it is predicted to save, its cost taken off."""
 
     job: ContainerHistory
     source: str
@@ -57,39 +65,152 @@ class Choice:
     why: str
 
 
+Loads = Sequence[tuple[Any, ...]]
+"""The fields of `HostLoad` of some hosts, in order."""
+
+
+class HostLoad(NamedTuple):
+    """What loads a host, as of its last round. The first that differs of two tells which is more.
+
+    `first`: the load of the kind asked for; jobs and CPU use (in shares of the host) decide among
+    equals. `converged` and `free`: how many of its jobs may move, converged ones and all.
+    """
+
+    first: float
+    jobs: int
+    cpu: float
+    name: str
+    progressing: int
+    converged: int
+    free: int
+
+    @property
+    def load(self) -> tuple[float, int]:
+        """The load that a migration must lower."""
+        return self.first, self.jobs
+
+    def with_jobs(self, more: int, kind: str) -> tuple[float, int]:
+        """Return the load with so many converged jobs more."""
+        first = self.first + more if kind == "jobs" else self.first
+        return first, self.jobs + more
+
+
+def load_of(
+    host: HostState,
+    own: OwnJobs,
+    moved: Collection[str],
+    now: int,
+    interval_s: float,
+    kind: str = "progressing",
+) -> HostLoad:
+    """Return what loads a host at a time (microseconds), by its CPU use in the interval before.
+
+    `kind`: what makes a host loaded (progressing, jobs or cpu). `moved`: names of jobs that stay.
+    """
+    interval = round(interval_s * MICRO)
+    classes = {job.id: own.get(job.run_id, _UNKNOWN).job_class for job in host.jobs}
+    progressing = sum(one == PROGRESSING for one in classes.values())
+    cpu = math.fsum(cpu_use(job, now, interval, host.cpus).share or 0.0 for job in host.jobs)
+    free = [job for job in host.jobs if job.name not in moved]
+    by_kind = {"progressing": progressing, "jobs": len(host.jobs), "cpu": cpu}
+    return HostLoad(
+        first=float(by_kind[kind]),
+        jobs=len(host.jobs),
+        cpu=cpu,
+        name=host.name,
+        progressing=progressing,
+        converged=sum(classes[job.id] == CONVERGED for job in free),
+        free=len(free),
+    )
+
+
+_UNKNOWN = KnownJob()
+_FIELDS = itemgetter(*HostLoad._fields)
+_JOBS, _NAME, _PROGRESSING, _CONVERGED, _FREE = map(
+    HostLoad._fields.index, ("jobs", "name", "progressing", "converged", "free")
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Chooser:
     """Chooses among the jobs of a cluster.
 
-    `load`: what makes a host loaded (progressing, jobs or cpu); `pause_s`: seconds that a migration
-    takes a job out of training; `moved`: names of jobs that stay where they are.
+    `loads`: the fields of `HostLoad` of each host of known size, by name. `known`: the jobs of the
+    source. `load`: what makes a host loaded; `pause_s`: seconds that a migration takes a job out of
+    training; `moved`: names of jobs that stay where they are; `stale_s`: seconds without a sample
+    after which a host counts as gone.
     """
 
     cluster: Cluster
+    loads: Mapping[str, Mapping[str, Any]]
     known: KnownJobs
     moved: Collection[str]
     load: str
     pause_s: float
+    stale_s: float = math.inf
 
-    def choose(self) -> Choice:
+    def choose(self, only: str | None = None) -> Choice:
         """Return a migration that lowers the heaviest load and saves more than it costs.
 
         The job is the converged one that grows least, of the host with the most load that holds one
-        next to a progressing one; a host that is idle takes any job of the busiest.
+        next to a progressing one; a host that is idle takes any job of the busiest. If that host is
+        not the `only` one, there is no migration.
         """
-        hosts = {name: host for name, host in self.cluster.hosts.items() if host.cpus > 0}
-        if len(hosts) < 2:
+        if len(self.loads) < 2:
             return Choice(None, "no migration: one host only")
-        loads = {name: self._load(host) for name, host in hosts.items()}
-        target = min(sorted(hosts), key=lambda name: loads[name])
-        sources = sorted((name for name in hosts if name != target), key=lambda name: loads[name],
-                         reverse=True)  # fmt: skip
-        for source in sources:
-            candidates = self._candidates(hosts[source], is_target_idle=not hosts[target].jobs)
-            if candidates:
-                job = min(candidates, key=lambda job: self._key(source, job))
-                return self._weighed(job, hosts[source], hosts[target])
-        return Choice(None, "no migration: no host holds a converged job next to a progressing one")
+        loads = [
+            *map(_FIELDS, self.loads.values())
+        ]  # tuples: there may be many, and these are fast
+        target = self._lightest(loads)
+        if target is None:
+            return Choice(None, "no migration: no host was sampled of late")
+        source = self._heaviest(loads, target)
+        if source is None:
+            return Choice(
+                None, "no migration: no host holds a converged job next to a progressing one"
+            )
+        if only not in (None, source.name):
+            return Choice(None, "")
+        host, is_target_idle = self.cluster.hosts[source.name], not target.jobs
+        candidates = self._candidates(host, is_target_idle=is_target_idle)
+        if not candidates:  # its jobs have changed since its last round
+            return Choice(None, "")
+        job = min(candidates, key=lambda job: self._key(source.name, job))
+        return self._weighed(job, source, target)
+
+    def _lightest(self, loads: Loads) -> HostLoad | None:
+        """Return the host with the least load that was sampled of late, None where none was."""
+        found = HostLoad(*min(loads))
+        if self._is_fresh(found.name):
+            return found
+        fresh = [one for one in loads if self._is_fresh(one[_NAME])]
+        return HostLoad(*min(fresh)) if fresh else None
+
+    def _heaviest(self, loads: Loads, target: HostLoad) -> HostLoad | None:
+        """Return the host with the most load of which a job may move, the one sampled last among
+        equals; None where there is none."""
+        candidates = [
+            one for one in loads
+            if (one[_CONVERGED] and one[_PROGRESSING])
+            or (not target.jobs and one[_JOBS] > 1 and one[_FREE])
+        ]  # fmt: skip
+        found = max(candidates, default=None)
+        if found is None or not self._is_fresh(found[_NAME]) or found[_NAME] == target.name:
+            rest = (one for one in candidates
+                    if one[_NAME] != target.name and self._is_fresh(one[_NAME]))  # fmt: skip
+            found = max(rest, default=None)
+        if found is None:
+            return None
+        equals = (one for one in candidates if one[_NAME] == self.cluster.sampled
+                  and one[_NAME] != target.name and one[:_NAME] == found[:_NAME])  # fmt: skip
+        return HostLoad(*next(equals, found))
+
+    def _is_fresh(self, name: str) -> bool:
+        host = self.cluster.hosts.get(name)
+        if host is None:
+            return False
+        at = host.sampled_at
+        return at is None or self.cluster.now - at <= self.stale_s * MICRO
 
     def _candidates(self, source: HostState, *, is_target_idle: bool) -> list[ContainerHistory]:
         jobs = [job for job in source.jobs if job.name not in self.moved]
@@ -99,39 +220,25 @@ class Chooser:
             return converged or jobs
         return converged if PROGRESSING in classes.values() else []
 
-    def _weighed(self, job: ContainerHistory, source: HostState, target: HostState) -> Choice:
-        after = max(self._load(source, -1)[:2], self._load(target, +1)[:2])
-        if after >= self._load(source)[:2]:
+    def _weighed(self, job: ContainerHistory, here: HostLoad, there: HostLoad) -> Choice:
+        source, target = self.cluster.hosts[here.name], self.cluster.hosts[there.name]
+        after = max(here.with_jobs(-1, self.load), there.with_jobs(+1, self.load))
+        if after >= here.load:
             return Choice(None, f"no migration: {job.name} on {target.name} would not lower the "
                           "heaviest load")  # fmt: skip
         saves = saved_seconds(job, source, target, self.pause_s)
         if saves <= 0:
             return Choice(None, f"no migration: {job.name} to {target.name} would cost "
                           f"{abs(saves):.3g} s more than it saves")  # fmt: skip
-        why = f"{job.name} to {target.name} saves {saves:.3g} job seconds (predicted)"
+        why = (f"{job.name} to {target.name} saves {saves:.3g} job seconds (predicted: it gains "
+               f"{saves + self.pause_s:.3g} and costs {self.pause_s:.3g})")  # fmt: skip
         return Choice(Migration(job, source.name, target.name, saves), why)
-
-    def _load(self, host: HostState, plus: int = 0) -> tuple[float, float, float]:
-        """Return a host's load, the first number by the kind asked for.
-
-        Jobs and CPU use decide among equals. `plus` converged jobs come or go.
-        """
-        progressing = sum(
-            self._known_of(host.name, job).job_class == PROGRESSING for job in host.jobs
-        )
-        interval = round(self.cluster.interval_s * MICRO)
-        cpu = math.fsum(
-            cpu_use(job, self.cluster.now, interval, host.cpus).share or 0.0 for job in host.jobs
-        )
-        jobs = len(host.jobs) + plus
-        by_kind = {"progressing": float(progressing), "jobs": float(jobs), "cpu": cpu}
-        return by_kind[self.load], float(jobs), cpu
 
     def _key(self, source: str, job: ContainerHistory) -> tuple[float, str, str]:
         return self._known_of(source, job).growth or 0.0, job.name, job.id
 
     def _known_of(self, host: str, job: ContainerHistory) -> KnownJob:
-        return self.known.get(host, {}).get(job.run_id, KnownJob())
+        return self.known.get(host, {}).get(job.run_id, _UNKNOWN)
 
 
 def saved_seconds(

@@ -11,8 +11,11 @@ reconstruction. A job is slow when its growth efficiency is below alpha times it
 A round orders at most one migration: of the converged job that grows least, from the host with the
 most load that holds one next to a progressing one, to the host with the least load, if that lowers
 the heaviest load and is predicted to save more time than the pause costs. A host that falls idle
-takes a job from the busiest. No limits are set; with `within` each host also orders its jobs, which
-is ours.
+takes a job from the busiest. No limits are set; with `within` each host also shares its CPUs as
+another policy does, which is ours.
+
+What loads a host is remembered from its last round, so that a round costs little where there are
+many hosts.
 """
 
 from __future__ import annotations
@@ -27,26 +30,27 @@ from dltools.plan.policy.base import (
     Allocation,
     Cluster,
     Decision,
+    HostState,
     JobAction,
     JobClass,
-    Policy,
     Requirements,
     State,
     Tone,
 )
-from dltools.plan.policy.container_history import JITTER, by_run_id
+from dltools.plan.policy.container_history import JITTER, ContainerHistory, by_run_id
 from dltools.plan.policy.growth import Growth, growth, signal_of
 from dltools.plan.policy.migration import (
     CONVERGED,
     PROGRESSING,
     WATCHING,
+    Choice,
     Chooser,
     KnownJob,
-    KnownJobs,
+    OwnJobs,
+    load_of,
 )
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.slaq import SLAQ
-from dltools.plan.policy.srtf import SRTF
+from dltools.plan.policy.within import share_within
 
 CLASSES = (
     JobClass(PROGRESSING, "progressing", "it grows at alpha times its best or more", Tone.GROWING),
@@ -81,11 +85,18 @@ class Parameters:
         high=86400.0,
         source="ours",
     )
+    stale: float = parameter(
+        60.0,
+        "seconds without a sample after which a host neither gives nor takes a job",
+        low=1.0,
+        high=86400.0,
+        source="ours",
+    )
     within: str = parameter(
         "none",
-        "what each host gives its jobs: none, no limits; srtf or slaq, as that policy does",
-        choices=("none", "srtf", "slaq"),
-        worth_trying=("srtf", "slaq"),
+        "what each host gives its jobs: no limits (none), or shares as another policy does",
+        choices=("none", "flowcon", "srtf", "slaq"),
+        worth_trying=("flowcon", "srtf", "slaq"),
         source="ours",
     )
 
@@ -121,46 +132,69 @@ class Specon:
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the jobs of the host sampled last, and look for one migration in the cluster."""
         host = cluster.host
-        known = _known(state, cluster)
-        shares = _within(cluster, parameters)
+        growths = {
+            job.id: growth(job, cluster.now, cluster.interval_s, host.cpus) for job in host.jobs
+        }
+        own = _classified(host, growths, _own_jobs(state.get("best") or {}, host), parameters.alpha)
+        moved = _pending_moves(state, cluster, parameters.cooldown)
+        load = load_of(host, own, moved, cluster.now, cluster.interval_s, parameters.load)
+        saved = {**(state.get("best") or {}),
+                 host.name: {run_id: one.to_json() for run_id, one in own.items()}}  # fmt: skip
+        loads = {**(state.get("loads") or {}), host.name: load._asdict()}
+        last = state.get("last")
+        choice = Choice(None, "no migration")
+        if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
+            # A plan's actions are of the host sampled last: its own round orders a job's move.
+            choice = Chooser(
+                cluster, loads, {host.name: own}, moved, parameters.load, parameters.pause,
+                parameters.stale,
+            ).choose(only=host.name)  # fmt: skip
+        actions: tuple[JobAction, ...] = ()
+        if move := choice.migration:
+            actions = (_order(move.job, move.source, move.target, own, choice.why),)
+            moved[move.job.name] = _Moved(move.source, cluster.now)
+            last = cluster.now
+        leaving = frozenset(job.id for job in host.jobs if job.name in moved
+                            and moved[job.name].source == host.name)  # fmt: skip
+        shared = share_within(cluster, parameters.within, leaving, state.get("within") or {})
         allocations = {}
         for job in host.jobs:
-            found = growth(job, cluster.now, cluster.interval_s, host.cpus)
-            before = known[host.name].get(job.run_id, KnownJob())
-            job_class = transition(
-                before.job_class, found.efficiency, before.best, parameters.alpha
-            )
-            best = max(before.best, found.efficiency or 0.0)
-            known[host.name][job.run_id] = KnownJob(best, job_class, found.efficiency)
-            reason = _reason(job_class, found, best, parameters.alpha)
-            own = shares.get(job.id, Allocation(None, "-", ""))
+            known = own[job.run_id]
+            reason = _reason(known.job_class, growths[job.id], known.best, parameters.alpha)
+            given = shared.allocations.get(job.id, Allocation(None, "-", ""))
             allocations[job.id] = replace(
-                own, job_class=job_class, reason=reason, signal=signal_of(found), prediction=""
-            )
-        moved = _pending_moves(state, cluster, parameters.cooldown)
-        actions: tuple[JobAction, ...] = ()
-        gain = "no migration"
-        last = state.get("last")
-        if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
-            choice = Chooser(cluster, known, moved, parameters.load, parameters.pause).choose()
-            move, gain = choice.migration, choice.why
-            # A plan's actions are of the host sampled last: the source's own round orders the move.
-            if move is not None and move.source == host.name:
-                reason = f"converged, and slows {move.source}: {gain}"
-                actions = (JobAction(ActionKind.MIGRATE, move.job.id, reason, move.target),)
-                moved[move.job.name] = _Moved(move.source, cluster.now)
-                last = cluster.now
-        return Decision(allocations, _memory(known, moved, last), actions=actions, gain=gain)
+                given, job_class=known.job_class, signal=signal_of(growths[job.id]), prediction="",
+                reason="; ".join(filter(None, (reason, shared.notes.get(job.id)))),
+            )  # fmt: skip
+        memory = {
+            "best": saved,
+            "loads": loads,
+            "moved": {name: asdict(move) for name, move in moved.items()},
+            "within": shared.memory,
+            "last": last,
+        }  # fmt: skip
+        return Decision(allocations, memory, actions=actions, gain=choice.why)
 
 
 SPECON = Specon()
 
 
-def _within(cluster: Cluster, parameters: Parameters) -> Mapping[str, Allocation]:
-    if parameters.within == "none":
-        return {}
-    policy: Policy = SRTF if parameters.within == "srtf" else SLAQ
-    return policy.decide(cluster, policy.parameters(), {}).allocations
+def _order(job: ContainerHistory, source: str, target: str, own: OwnJobs, why: str) -> JobAction:
+    is_converged = own[job.run_id].job_class == CONVERGED
+    cause = f"converged, and slows {source}" if is_converged else f"{target} is idle"
+    return JobAction(ActionKind.MIGRATE, job.id, f"{cause}: {why}", target)
+
+
+def _classified(
+    host: HostState, growths: Mapping[str, Growth], before: OwnJobs, alpha: float
+) -> dict[str, KnownJob]:
+    """Return what is known of each job of a host after its growth has been judged."""
+    found = {}
+    for job in host.jobs:
+        known, efficiency = before.get(job.run_id, KnownJob()), growths[job.id].efficiency
+        job_class = transition(known.job_class, efficiency, known.best, alpha)
+        found[job.run_id] = KnownJob(max(known.best, efficiency or 0.0), job_class, efficiency)
+    return found
 
 
 def transition(job_class: str, efficiency: float | None, best: float, alpha: float) -> str:
@@ -172,14 +206,10 @@ def transition(job_class: str, efficiency: float | None, best: float, alpha: flo
     return {PROGRESSING: WATCHING, WATCHING: CONVERGED, CONVERGED: CONVERGED}[job_class]
 
 
-def _known(state: State, cluster: Cluster) -> dict[str, dict[str, KnownJob]]:
-    """Return what is remembered of the jobs that still run, and {} for the host sampled last."""
-    found: dict[str, dict[str, KnownJob]] = {cluster.sampled: {}}
-    for host, saved in (state.get("best") or {}).items():
-        if host in cluster.hosts:
-            jobs = by_run_id(saved, cluster.hosts[host].jobs)
-            found[host] = {run_id: KnownJob.load(one) for run_id, one in jobs.items()}
-    return found
+def _own_jobs(saved: Any, host: HostState) -> OwnJobs:
+    """Return what is remembered of the jobs of a host that still run."""
+    found = by_run_id(saved.get(host.name) or {}, host.jobs)
+    return {run_id: KnownJob.load(one) for run_id, one in found.items()}
 
 
 def _pending_moves(state: State, cluster: Cluster, cooldown_s: float) -> dict[str, _Moved]:
@@ -195,16 +225,6 @@ def _pending_moves(state: State, cluster: Cluster, cooldown_s: float) -> dict[st
         if not is_there or cluster.now - move.at < 2 * cooldown_s * MICRO:
             kept[name] = move
     return kept
-
-
-def _memory(known: KnownJobs, moved: Mapping[str, _Moved], last: int | None) -> State:
-    """Return what is remembered as JSON values."""
-    return {
-        "best": {host: {run_id: asdict(one) for run_id, one in jobs.items()}
-                 for host, jobs in known.items()},
-        "moved": {name: asdict(move) for name, move in moved.items()},
-        "last": last,
-    }  # fmt: skip
 
 
 def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:

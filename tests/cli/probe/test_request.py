@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 import typer
 
+from dltools.cli.engines import Engines
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.request import Request, Selection, parse_start
 
 
 def request(**changes: Any) -> Request:
     given: dict[str, Any] = {
-        "selection": Selection((), (), (), None, 600.0), "interval_s": None, "count": None,
+        "selection": Selection((), (), (), None, 600.0), "engines": Engines(),
+        "deadline_s": 10.0, "interval_s": None, "count": None,
         "duration_s": None, "window_s": 0.0, "logs": (), "logs_start": None,
         "lists_metrics": False, "explained_line": None, "output": None, "rotate_s": 3600.0,
         "patience_s": 60.0, "state_directory": None, "format": ObservationFormat.AUTO,
@@ -35,6 +37,8 @@ def test_an_interval_makes_a_stream() -> None:
         ({"duration_s": 1.0}, "--count and --duration need --interval"),
         ({"interval_s": 0.0}, "--interval must be more than 0"),
         ({"interval_s": 1.0, "logs": ("x",)}, "--from-log and --interval exclude each other"),
+        ({"logs": ("x",), "engines": Engines(["tcp://h:1"])}, "--from-log asks no engine"),
+        ({"deadline_s": 0.0}, "--deadline must be more than 0"),
         ({"logs_start": datetime(2026, 1, 31, tzinfo=UTC)}, "--start needs --from-log"),
         ({"lists_metrics": True, "interval_s": 1.0}, "--list-metrics excludes"),
         ({"lists_metrics": True, "output": "x"}, "--list-metrics excludes"),

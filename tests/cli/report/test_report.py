@@ -15,6 +15,9 @@ from xml.etree import ElementTree
 import pytest
 from helpers.tools import Tools, complaint
 
+from dltools.observations.formats.parquet import FORMAT as PARQUET
+from dltools.observations.formats.reading import read_table
+
 WORKLOAD = b"""
 [[job]]
 name = "a"
@@ -62,6 +65,27 @@ def made(tool: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows(output: bytes) -> list[dict[str, object]]:
     return [json.loads(line) for line in output.splitlines()]
+
+
+def test_recordings_of_one_name_are_one_run(tool: Tools, made: Path, tmp_path: Path) -> None:
+    with (made / "noop.parquet").open("rb") as stream:
+        whole = read_table(stream, "noop")
+    jobs = whole.column("container_name").to_pylist()
+    parts = []
+    for name in "ab":
+        out = io.BytesIO()
+        writer = PARQUET.writer(out)
+        writer.write(whole.filter([job in (name, None) for job in jobs]))
+        writer.close()
+        parts.append(tmp_path / f"{name}.parquet")
+        parts[-1].write_bytes(out.getvalue())
+    asked = ["--jobs", "--format", "jsonl"]
+    apart = tool("dl-report", *(f"lab={part}" for part in parts), *asked)
+    together = tool("dl-report", f"lab={made / 'noop.parquet'}", *asked)
+    assert apart.returncode == 0, apart.stderr
+    assert apart.stdout == together.stdout
+    unnamed = tool("dl-report", *parts, "--format", "jsonl")
+    assert [json.loads(line)["run"] for line in unnamed.stdout.splitlines()] == ["a", "b"]
 
 
 def test_one_recording_gives_a_row_per_job(tool: Tools, made: Path) -> None:

@@ -20,6 +20,8 @@ from dltools.plan.policy.migration import (
     Choice,
     Chooser,
     KnownJob,
+    KnownJobs,
+    load_of,
     saved_seconds,
 )
 
@@ -55,7 +57,23 @@ def choice(
             for one in jobs
         }
     cluster = Cluster(round(NOW_S * MICRO), next(iter(hosts)), hosts, 10.0)
-    return Chooser(cluster, known, moved, load, pause_s).choose()
+    return chooser(cluster, known, moved, load, pause_s).choose()
+
+
+def chooser(
+    cluster: Cluster,
+    known: KnownJobs,
+    moved: Collection[str] = (),
+    load: str = "progressing",
+    pause_s: float = 0.0,
+) -> Chooser:
+    """What chooses in a cluster in which each host has had a round."""
+    loads = {
+        name: load_of(one, known.get(name, {}), moved, cluster.now, 10.0, load)._asdict()
+        for name, one in cluster.hosts.items()
+        if one.cpus > 0
+    }
+    return Chooser(cluster, loads, known, moved, load, pause_s, stale_s=60.0)
 
 
 def migrated(found: Choice) -> tuple[str, str, str]:
@@ -119,7 +137,7 @@ def test_a_converged_job_next_to_a_progressing_one_moves() -> None:
     found = choice(hosts, pause_s=20.0)
     assert migrated(found) == ("c", "h", "i")
     assert found.migration is not None and found.migration.saves == 30.0
-    assert found.why == "c to i saves 30 job seconds (predicted)"
+    assert found.why == "c to i saves 30 job seconds (predicted: it gains 50 and costs 20)"
 
 
 def test_a_migration_may_save_less_than_a_second() -> None:
@@ -166,7 +184,7 @@ def test_an_unknown_job_counts_as_progressing() -> None:
     hosts = {"h": host("h", [a, c]), "i": host("i", [])}
     cluster = Cluster(round(NOW_S * MICRO), "h", hosts, 10.0)
     known = {"h": {c.run_id: KnownJob(1.0, CONVERGED, 0.01)}}
-    found = Chooser(cluster, known, (), "progressing", 0.0).choose()
+    found = chooser(cluster, known).choose()
     assert migrated(found) == ("c", "h", "i")
 
 
@@ -224,3 +242,24 @@ def test_a_known_job_is_loaded_by_name_or_from_a_list_of_an_early_state() -> Non
     assert KnownJob.load({"best": 0.5, "job_class": "CC", "growth": None}) == expected
     assert KnownJob.load([0.5, "CC", None]) == expected
     assert KnownJob.load([]) == KnownJob(0.0, PROGRESSING, None)
+
+
+# Hosts that are not sampled
+
+
+def test_a_host_that_was_not_sampled_of_late_neither_gives_nor_takes() -> None:
+    now = round(NOW_S * MICRO)
+    late, fresh = now - 61 * MICRO, now - 60 * MICRO
+    jobs = [job("a"), job("c")]
+    known = {"h": {one.run_id: KnownJob(1.0, CONVERGED if one.name == "c" else PROGRESSING, 0.01)
+                   for one in jobs}}  # fmt: skip
+
+    def between(source: int, target: int) -> Choice:
+        hosts = {"h": HostState("h", 2.0, tuple(jobs), sampled_at=source),
+                 "i": HostState("i", 2.0, (), sampled_at=target),
+                 "k": HostState("k", 2.0, (job("d"),), sampled_at=now)}  # fmt: skip
+        return chooser(Cluster(now, "k", hosts, 10.0), known).choose()
+
+    assert migrated(between(fresh, fresh)) == ("c", "h", "i")
+    assert between(fresh, late).migration is None
+    assert between(late, fresh) != between(fresh, fresh)

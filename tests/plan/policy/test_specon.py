@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.base import ActionKind, Cluster, HostState
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.metric_series import Series
-from dltools.plan.policy.migration import saved_seconds
+from dltools.plan.policy.migration import KnownJob, load_of, saved_seconds
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.specon import SPECON, Parameters, transition
 
@@ -37,8 +42,19 @@ def memory(**classes: str) -> dict[str, object]:
     return {"best": best, "moved": {}, "last": None}
 
 
+def with_loads(found: Cluster, state: dict[str, object]) -> dict[str, object]:
+    """What is remembered once each host has had a round."""
+    best: dict[str, dict[str, list[object]]] = state.get("best", {})  # type: ignore[assignment]
+    loads = {}
+    for name, host in found.hosts.items():
+        own = {run_id: KnownJob.load(one) for run_id, one in best.get(name, {}).items()}
+        loads[name] = load_of(host, own, (), found.now, 10.0)._asdict()
+    return state | {"loads": loads}
+
+
 def migration(found: Cluster, state: dict[str, object], **given: object) -> tuple[str, str] | None:
-    decision = SPECON.decide(found, Parameters(**{"pause": 0.0, **given}), state)
+    parameters = Parameters(**{"pause": 0.0, **given})
+    decision = SPECON.decide(found, parameters, with_loads(found, state))
     assert all(allocation.share is None for allocation in decision.allocations.values())
     for order in decision.actions:
         assert order.kind is ActionKind.MIGRATE
@@ -107,7 +123,8 @@ def test_a_migration_that_costs_more_than_it_saves_is_refused() -> None:
 
 def test_after_a_migration_the_next_one_waits() -> None:
     found = cluster(h=[job("a"), job("b"), job("c")], i=[])
-    first = SPECON.decide(found, Parameters(pause=0.0), memory(h_a=PC, h_b=CC, h_c=CC))
+    state = with_loads(found, memory(h_a=PC, h_b=CC, h_c=CC))
+    first = SPECON.decide(found, Parameters(pause=0.0), state)
     assert len(first.actions) == 1
     assert SPECON.decide(found, Parameters(pause=0.0), first.state).actions == ()
 
@@ -132,6 +149,54 @@ def test_on_one_host_slaq_shares_as_slaq_does() -> None:
     alone = SLAQ.decide(found, SLAQ.parameters(), {})
     shares = {key: allocation.share for key, allocation in decision.allocations.items()}
     assert shares == {key: allocation.share for key, allocation in alone.allocations.items()}
+
+
+def growing(name: str, rate: float) -> ContainerHistory:
+    """A job whose loss has fallen by a rate (1/s) over the last two intervals."""
+    made = job(name)
+    made.samples = [(NOW - s * MICRO, 100.0 - s) for s in (20, 10, 0)]
+    made.metrics["loss"] = Series(
+        [NOW - 15 * MICRO, NOW - 5 * MICRO], [1.0, 1.0 - 10 * rate], [None, None], peak=1.0
+    )
+    return made
+
+
+def test_on_one_host_flowcon_shares_as_flowcon_does_and_keeps_its_classes() -> None:
+    jobs = [growing("a", 0.05), growing("b", 0.0005)]
+    found = cluster(h=jobs)
+    alone, within, state, previous = FLOWCON.decide(found, FLOWCON.parameters(), {}), None, {}, {}
+    for expected in ("WL", "CL"):
+        within = SPECON.decide(found, Parameters(within="flowcon"), state)
+        shares = {key: one.share for key, one in within.allocations.items()}
+        assert shares == {key: one.share for key, one in alone.allocations.items()}
+        assert state_classes(within.state) == {"a": "NL", "b": expected}
+        assert "within: " in within.allocations["b"].reason
+        state, previous = dict(within.state), within.allocations
+        found = Cluster(NOW, "h", {"h": replace(found.hosts["h"], previous=previous)}, 10.0)
+        before = replace(found.hosts["h"], previous=alone.allocations)
+        alone = FLOWCON.decide(Cluster(NOW, "h", {"h": before}, 10.0), FLOWCON.parameters(), {})
+
+
+def state_classes(state: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = state["within"]["classes"]["h"]
+    return found
+
+
+def test_a_job_that_is_to_leave_gets_no_limit_and_the_others_share_its_host() -> None:
+    found = cluster(h=[growing("a", 0.05), growing("b", 0.04), growing("c", 0.0005)], i=[])
+    state = with_loads(found, memory(h_a=PC, h_b=PC, h_c=CC))
+    decision = SPECON.decide(found, Parameters(within="flowcon", pause=0.0), state)
+    (order,) = decision.actions
+    assert (order.job_id, order.to) == ("c", "i")
+    leaving = decision.allocations["c"]
+    assert leaving.unlimited
+    assert "it is to leave: no limit, so that it writes its checkpoint soon" in leaving.reason
+    staying = replace(found.hosts["h"], jobs=found.hosts["h"].jobs[:2])
+    alone = FLOWCON.decide(Cluster(NOW, "h", {"h": staying}, 10.0), FLOWCON.parameters(), {})
+    for key in "ab":
+        assert decision.allocations[key].share == alone.allocations[key].share
+    later = SPECON.decide(found, Parameters(within="flowcon"), decision.state)
+    assert later.allocations["c"].unlimited  # until it has left
 
 
 def test_on_one_host_the_job_nearest_to_its_end_goes_first() -> None:

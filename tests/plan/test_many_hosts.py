@@ -1,0 +1,158 @@
+"""Plans for many hosts: what a policy sees of a cluster, and how the time grows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import time
+from collections.abc import Iterable, Mapping
+
+import pytest
+from helpers.observed_rows import BEGUN, at
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy.specon import SPECON, Parameters
+from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.records import Op, Plan
+from dltools.plan.writing import dump_plan
+
+
+def rows_of(host: str, jobs: int, number: int) -> list[Row]:
+    """A host's sample of this number, every 10 s: of its jobs every third has converged."""
+    now = 10.0 * number
+    rows: list[Row] = [{"time": at(now), "host": host, "kind": "node", "cpu_count": 16.0}]
+    for job in range(jobs):
+        id_ = f"{host}-{job}".encode().hex().ljust(64, "0")
+        name = f"{host}-job-{job}"
+        common = {"host": host, "container_id": id_, "container_name": name}
+        rows.append(common | {
+            "time": at(now), "kind": "container", "state": "running", "started_at": BEGUN,
+            "cpu_seconds": 8.0 * now / jobs, "cpu_limit_cores": 16.0, "cpu_weight": 1024.0,
+            "thread_count": 2,
+        })  # fmt: skip
+        speed = 0.1 if job % 3 else 2.0
+        for step in range(2 * number, 2 * number + 2) if number else ():
+            value = math.exp(-speed * step)
+            rows.append(common | {"time": at(now - 5 + 4 * (step % 2)), "kind": "progress",
+                                  "metric": "loss", "value": value, "step": step})  # fmt: skip
+    return rows
+
+
+def sample(hosts: Iterable[int], jobs: int, number: int) -> list[Row]:
+    """A sample of all hosts; every tenth is idle."""
+    return [row for host in hosts
+            for row in rows_of(f"host-{host:04d}", jobs if host % 10 else 0, number)]  # fmt: skip
+
+
+def planner(**given: object) -> Planner:
+    parameters = Parameters(**given)  # type: ignore[arg-type]
+    return Planner(SPECON, parameters, RealisationOptions())
+
+
+def planned(made: Planner, rows: list[Row]) -> Plan:
+    """The plan for a sample that arrives in a stream."""
+    made.add(to_table(rows))
+    made.complete()
+    plan = made.plan({})
+    made.forget_actions()
+    return plan
+
+
+def moves(plan: Plan) -> list[tuple[str, str | None]]:
+    return [(one.container_name, one.to) for one in plan.actions if one.op is Op.MIGRATE]
+
+
+def carried_out(rows: list[Row], done: Mapping[str, str | None]) -> list[Row]:
+    """The rows once jobs run on other hosts, in containers of another id."""
+    return [
+        row | {"host": host, "container_id": str(row["container_id"])[::-1]}
+        if (host := done.get(str(row.get("container_name")))) else row
+        for row in rows
+    ]  # fmt: skip
+
+
+def test_a_cluster_moves_one_job_at_a_time_and_none_twice() -> None:
+    made, done, times = planner(pause=0.0), {}, []
+    for number in range(25):
+        new = moves(planned(made, carried_out(sample(range(11), 6, number), done)))
+        assert len(new) <= 1
+        for name, to in new:
+            assert name not in done
+            done[name] = to
+            times.append(number)
+    assert len(times) >= 5
+    assert all(later - before >= 3 for before, later in itertools.pairwise(times))
+    assert set(list(done.values())[:2]) == {"host-0000", "host-0010"}  # the idle ones, at first
+
+
+def test_a_migration_that_is_not_carried_out_is_ordered_again_later() -> None:
+    made, found = planner(pause=0.0), []
+    for number in range(12):
+        found += [(number, name) for name, _ in moves(planned(made, sample([0, 1], 2, number)))]
+    names = [name for _, name in found]
+    again = found[names.index(names[0], 1)]
+    assert again[0] - found[0][0] >= 6  # twice the cool-down
+
+
+def test_a_host_that_falls_idle_pulls_a_job() -> None:
+    made, found = planner(pause=0.0), []
+    for number in range(12):
+        rows = sample([1, 2, 3], 4, number)
+        if number >= 6:  # its jobs have ended
+            rows = [row for row in rows if row["host"] != "host-0003" or row["kind"] == "node"]
+        found += moves(planned(made, rows))
+    assert found and found[-1][1] == "host-0003"
+
+
+def test_a_host_that_is_not_reached_is_not_taken_for_idle() -> None:
+    made, found = planner(pause=0.0), []
+    for number in range(12):
+        rows = sample([1, 2, 3], 4, number)
+        if number >= 2:  # only a gap is known of it
+            rows = [row for row in rows if row["host"] != "host-0003"]
+            rows.append({"time": at(10.0 * number), "host": "host-0003", "kind": "node",
+                         "gap": "no sample: no answer within 10 s"})  # fmt: skip
+        plan = planned(made, rows)
+        found += moves(plan)
+    assert "host-0003" not in {to for _, to in found}
+    assert not any(name.startswith("host-0003") for name, _ in found[1:])
+
+
+def test_the_reason_of_a_migration_has_its_gain_and_cost() -> None:
+    made = planner(pause=5.0)
+    for number in range(12):
+        for action in planned(made, sample([0, 1], 4, number)).actions:
+            if action.op is Op.MIGRATE:
+                assert "it gains" in action.reason and "and costs 5" in action.reason
+                return
+    pytest.fail("no job was moved")
+
+
+def seconds_for(hosts: int, jobs: int) -> tuple[float, Plan]:
+    """The longest time for a plan, its text included, and the last plan."""
+    made, longest = planner(), 0.0
+    for number in range(5):
+        table = to_table(sample(range(hosts), jobs, number))
+        begun = time.process_time()
+        made.add(table)
+        made.complete()
+        plan = made.plan({})
+        dump_plan(plan)
+        longest = max(longest, time.process_time() - begun)
+        made.forget_actions()
+    return longest, plan
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.environ.get("DLTOOLS_TESTS") == "quick", reason="a measurement")
+def test_twenty_thousand_containers_take_five_seconds_and_the_time_grows_with_their_number() -> (
+    None
+):
+    small, _ = seconds_for(250, 20)
+    large, plan = seconds_for(1000, 22)  # a tenth is idle: 19,800 containers
+    print(f"250 hosts: {small:.2f} s, 1000 hosts: {large:.2f} s")
+    assert len(plan.classes) == 900
+    assert large < 5.0
+    assert large < 8 * small  # a square would be sixteen times as much
