@@ -46,6 +46,7 @@ class Merged:
         self._names = names
         self._context = context
         self._sources: dict[str, Hashed] = {}
+        self._streamed: set[str] = set()
         self._clocks = Clocks()
 
     @property
@@ -53,6 +54,12 @@ class Merged:
         """The hash of the hashes of all inputs, in hexadecimal digits."""
         hashes = (self._sources[name].sha256 for name in self._names if name in self._sources)
         return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+    @property
+    def tail(self) -> bytes:
+        """The last eight bytes of each stream, b"" where they differ: some writer has died."""
+        tails = {self._sources[name].tail for name in self._streamed}
+        return tails.pop() if len(tails) == 1 else b""
 
     @property
     def skews(self) -> Mapping[str, float]:
@@ -75,6 +82,8 @@ class Merged:
         from dltools.observations.samples_by_host import SAMPLE_COLUMNS
 
         recording, self._sources[name] = open_recording(name, self._context)
+        if recording.streaming:
+            self._streamed.add(name)
         for table in recording.tables:
             yield table.select(list(SAMPLE_COLUMNS))
 
