@@ -8,7 +8,7 @@ _dltools_parameters() {
             # generated: parameters
             flowcon) echo alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= max_slowdown= ;;
             tradl) echo itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown= ;;
-            dqoes) echo alpha= beta= itval= itval_max= quantile= gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown= ;;
+            dqoes) echo alpha= beta= itval= itval_max= quantile= gain=direct gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown= ;;
             specon) echo alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=flowcon within=srtf within=slaq explore= max_slowdown= ;;
             noop) echo explore= max_slowdown= ;;
             fair) echo explore= max_slowdown= ;;

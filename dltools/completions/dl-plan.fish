@@ -19,7 +19,7 @@ function __dltools_parameters
             case tradl
                 string split ' ' 'itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown='
             case dqoes
-                string split ' ' 'alpha= beta= itval= itval_max= quantile= gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown='
+                string split ' ' 'alpha= beta= itval= itval_max= quantile= gain=direct gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown='
             case specon
                 string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=flowcon within=srtf within=slaq explore= max_slowdown='
             case noop

@@ -138,7 +138,7 @@ def _flowcon(title: str, file: str, why: str = _MANY) -> Experiment:
     return Experiment(
         title, file,
         {"best single job": 1 - 0.4206, "makespan": 1.0, "mean completion": None},
-        _grid("flowcon", ("quota",), **_PAPERS_RANGE, floor=("false",)),
+        _grid("flowcon", ("quota",), **_PAPERS_RANGE, floor=("false",), early=("false",)),
         _grid("flowcon", _SHARED, alpha=("0.01", "0.03"), itval=("20", "30")),
         why={0.0: why, 1.0: _CAPPED},
     )  # fmt: skip
@@ -157,8 +157,8 @@ def _tradl(title: str, file: str) -> Experiment:
 def _dqoes(title: str, file: str) -> Experiment:
     return Experiment(
         title, file, {"satisfied models": 8.0},
-        _grid("dqoes", ("quota",)),
-        _grid("dqoes", ("quota", "weight"), gain=("fixed", "adaptive"), trim=("false", "true")),
+        _grid("dqoes", ("quota",), gain=("fixed",)),
+        _grid("dqoes", ("quota", "weight"), gain=("direct", "fixed", "adaptive"), trim=("true",)),
         spins=(None,),
         why={None: _OVER},
     )  # fmt: skip

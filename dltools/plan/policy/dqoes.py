@@ -9,8 +9,10 @@ target o in seconds, p its response time over the last interval, q = o - p its q
     S satisfied         |q| <= alpha o
     B under-performing  q < -alpha o
 
-A round takes beta L q / Q from each of G, in proportion to its slack, and gives what it took to B,
-in proportion to need. L is a container's share of the host, Q the sum of q over its class.
+With `gain=fixed` a round takes beta L q / Q from each of G, in proportion to its slack, and gives
+what it took to B, in proportion to need. L is a container's share of the host, Q the sum of q over
+its class. By default (ours) each model gets what its response time asks for at once: a model that
+used U of the host and took p needs U p / o. See `direct_shares`.
 """
 
 from __future__ import annotations
@@ -34,9 +36,19 @@ from dltools.plan.policy.base import (
     Tone,
 )
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.dqoes_shares import (
+    OVER,
+    SATISFIED,
+    UNDER,
+    UNKNOWN,
+    Model,
+    Shift,
+    direct_shares,
+    exchanged_shares,
+)
+from dltools.plan.policy.growth import cpu_use
 from dltools.plan.policy.parameters import parameter
 
-OVER, SATISFIED, UNDER, UNKNOWN = "G", "S", "B", "?"
 CLASSES = (
     JobClass(OVER, "over-achieving", "faster than its target by more than alpha", Tone.DONE),
     JobClass(SATISFIED, "satisfied", "within alpha of its target", Tone.GROWING),
@@ -44,7 +56,6 @@ CLASSES = (
     JobClass(UNKNOWN, "unknown", "no response time in the last interval"),
 )
 _WORDS = {one.name: one.word for one in CLASSES}
-_MOST_GAIN = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,32 +83,16 @@ class Parameters:
         0.0, "judge by this quantile of the window, not its mean (0: mean)", high=1.0, source="ours"
     )
     gain: str = parameter(
-        "fixed",
-        "fixed, or adaptive: beta grows with the relative error, up to five times",
-        choices=("fixed", "adaptive"),
-        worth_trying=("adaptive",),
+        "direct",
+        "direct: each model gets what its response time asks for; fixed: a round moves beta; "
+        "adaptive: beta grows with the relative error, up to five times",
+        choices=("direct", "fixed", "adaptive"),
+        worth_trying=("fixed", "adaptive"),
         source="ours",
     )
     trim: bool = parameter(
         False, "while no model misses its target, cut over-achieving models gently", source="ours"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Model:
-    """A container with a target: its class, share, target o, response time p (seconds)."""
-
-    job: ContainerHistory
-    job_class: str
-    share: float
-    target: float
-    latency: float | None
-    metric: str
-
-    @property
-    def quality(self) -> float:
-        """q = o - p in seconds, 0 while p is unknown."""
-        return 0.0 if self.latency is None else self.target - self.latency
 
 
 class Dqoes:
@@ -150,7 +145,19 @@ def classify(target: float, latency: float | None, alpha: float) -> str:
     return OVER if quality > 0 else UNDER
 
 
-def _models(host: HostState, now: int, interval_s: float, parameters: Parameters) -> list[_Model]:
+def _shift(models: Sequence[Model], parameters: Parameters) -> Shift:
+    if parameters.gain == "direct":
+        return direct_shares(models)
+    return exchanged_shares(
+        models,
+        alpha=parameters.alpha,
+        beta=parameters.beta,
+        is_adaptive=parameters.gain == "adaptive",
+        trim=parameters.trim,
+    )
+
+
+def _models(host: HostState, now: int, interval_s: float, parameters: Parameters) -> list[Model]:
     jobs = [job for job in host.jobs if job.targets.qoe_s is not None and _names(job)]
     shares = _present_shares(host, jobs)
     models = []
@@ -158,8 +165,9 @@ def _models(host: HostState, now: int, interval_s: float, parameters: Parameters
         target = job.targets.qoe_s or 0.0
         latency = _latency(job, now, interval_s, parameters.quantile)
         job_class = classify(target, latency.seconds, parameters.alpha)
+        used = cpu_use(job, now, round(interval_s * MICRO), host.cpus).share
         models.append(
-            _Model(job, job_class, shares[job.id], target, latency.seconds, latency.metric)
+            Model(job, job_class, shares[job.id], target, latency.seconds, latency.metric, used)
         )
     return models
 
@@ -220,64 +228,7 @@ def _bystander(job: ContainerHistory) -> str:
     return f"no {wanted} yet, only {reported}: left alone until it reports one"
 
 
-@dataclass(frozen=True, slots=True)
-class _Shift:
-    """The new shares by job id, and a note for the whole host."""
-
-    shares: dict[str, float]
-    note: str = ""
-
-
-def _shift(models: Sequence[_Model], parameters: Parameters) -> _Shift:
-    """Move CPU from over-achieving to under-performing models."""
-    shares = {model.job.id: model.share for model in models}
-    n = max(1, len(models))
-    floor = 1 / (2 * n)
-    over = [model for model in models if model.job_class == OVER]
-    under = [model for model in models if model.job_class == UNDER]
-    if not under:
-        if parameters.trim and over:
-            _take(over, shares, parameters.beta, floor)
-            return _Shift(shares, "trimmed")
-        return _Shift(shares)
-    if not over:
-        # Ours: all suffer alike.
-        mean = math.fsum(model.share for model in under) / len(under)
-        for model in under:
-            shares[model.job.id] += parameters.beta * (mean - model.share)
-        return _Shift(shares, "the targets are jointly out of reach: toward equal shares")
-    pool = _take(over, shares, _beta(under, parameters), floor)
-    need = math.fsum(-model.quality for model in under)
-    for model in under:
-        given = shares[model.job.id] + pool * -model.quality / need
-        shares[model.job.id] = min(1.0, given)
-    if pool <= 0:
-        return _Shift(shares, "over-achieving models have nothing left to give")
-    return _Shift(shares, f"{pool:.2%} of the host moves from {len(over)} to {len(under)}")
-
-
-def _beta(under: Sequence[_Model], parameters: Parameters) -> float:
-    """Return beta, larger while the targets are missed by far, if so asked (ours)."""
-    if parameters.gain == "fixed":
-        return parameters.beta
-    error = math.fsum(-model.quality / model.target for model in under) / len(under)
-    factor = min(_MOST_GAIN, max(1.0, error / parameters.alpha))
-    return min(1.0, parameters.beta * factor)
-
-
-def _take(over: Sequence[_Model], shares: dict[str, float], beta: float, floor: float) -> float:
-    """Take beta L q/Q from each, which leaves it the floor; return the sum."""
-    slack = math.fsum(model.quality for model in over)
-    pool = 0.0
-    for model in over:
-        part = beta * model.share * model.quality / slack
-        part = max(0.0, min(part, model.share - floor))
-        shares[model.job.id] -= part
-        pool += part
-    return pool
-
-
-def _reason(model: _Model, share: float, note: str) -> str:
+def _reason(model: Model, share: float, note: str) -> str:
     if model.latency is None:
         return f"no {model.metric} in the last interval: share kept"
     word = _WORDS[model.job_class]
@@ -288,7 +239,7 @@ def _reason(model: _Model, share: float, note: str) -> str:
     return f"{word}: {numbers}{moved}{ending}"
 
 
-def _gain(models: Sequence[_Model], note: str) -> str:
+def _gain(models: Sequence[Model], note: str) -> str:
     counts: Mapping[str, int] = {
         kind: sum(model.job_class == kind for model in models) for kind in (SATISFIED, OVER, UNDER)
     }

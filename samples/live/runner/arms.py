@@ -27,14 +27,14 @@ ARMS = {
     arm.name: arm
     for arm in (
         NOOP,
-        Arm("flowcon-quota", ("-p", "flowcon", "--realize", "quota")),
+        Arm("flowcon-quota", ("-p", "flowcon", "--realize", "quota", "--set", "early=false")),
         Arm("flowcon", ("-p", "flowcon")),
         Arm("srtf", ("-p", "srtf")),
         Arm("srtf-rotate", ("-p", "srtf", "--realize", "rotate")),
         Arm("fair-rotate", ("-p", "fair", "--realize", "rotate")),
         Arm("tradl", ("-p", "tradl")),
         Arm("dqoes", ("-p", "dqoes", "--set", "itval=4")),
-        Arm("dqoes-adaptive", ("-p", "dqoes", "--set", "itval=4", "--set", "gain=adaptive")),
+        Arm("dqoes-fixed", ("-p", "dqoes", "--set", "itval=4", "--set", "gain=fixed")),
     )
 }
 TRAININGS = ("noop", "flowcon-quota", "flowcon", "srtf", "fair-rotate")
@@ -47,7 +47,7 @@ def arms_for(workload: Workload, asked: str | None) -> Sequence[Arm]:
         arms = [_named(one.strip()) for one in asked.split(",") if one.strip()]
         return [NOOP, *(arm for arm in arms if arm != NOOP)]
     if any(job.serves for job in workload.jobs):
-        names: tuple[str, ...] = ("noop", "dqoes", "dqoes-adaptive")
+        names: tuple[str, ...] = ("noop", "dqoes-fixed", "dqoes")
     else:
         has_targets = any(job.first is not None for job in workload.jobs)
         names = (*TRAININGS, "tradl") if has_targets else TRAININGS

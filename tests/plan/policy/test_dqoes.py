@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.observed_rows import container, decisions_of, node, planner_of, point
+from helpers.observed_rows import at, container, decisions_of, node, planner_of, point
 
 from dltools.observations.formats.reading import read_table
 from dltools.observations.table import Row
@@ -31,7 +31,7 @@ def rows(
 
 
 def shares(made: list[Row], **given: object) -> dict[str, float]:
-    found = decisions_of(planner_of(made, DQOES, Mode.WEIGHT, **given))
+    found = decisions_of(planner_of(made, DQOES, Mode.WEIGHT, **{"gain": "fixed", **given}))
     return {
         name: round(v.allocation.share, 6)
         for name, v in found.items()
@@ -40,11 +40,14 @@ def shares(made: list[Row], **given: object) -> dict[str, float]:
 
 
 def classes(made: list[Row], **given: object) -> dict[str, str]:
-    return {name: v.job_class for name, v in decisions_of(planner_of(made, DQOES, **given)).items()}
+    return {
+        name: v.job_class
+        for name, v in decisions_of(planner_of(made, DQOES, **{"gain": "fixed", **given})).items()
+    }
 
 
 def plan(made: list[Row]) -> Plan:
-    return planner_of(made, DQOES).plan({})
+    return planner_of(made, DQOES, gain="fixed").plan({})
 
 
 @pytest.mark.parametrize(
@@ -87,7 +90,7 @@ def test_no_model_is_cut_below_half_an_equal_share() -> None:
     models = {"a": (1.0, 0.1), "b": (1.0, 9.0)}
     found = shares(rows(models, 12))
     assert found == {"a": 0.25, "b": 0.75}
-    reason = decisions_of(planner_of(rows(models, 13), DQOES))["b"].reason
+    reason = decisions_of(planner_of(rows(models, 13), DQOES, gain="fixed"))["b"].reason
     assert "nothing left to give" in reason
 
 
@@ -96,7 +99,10 @@ def test_shares_become_more_equal_where_targets_are_out_of_reach() -> None:
     first = rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})
     second = rows({"a": (1.0, 1.5), "b": (1.0, 1.5)}, 1, 1)
     assert shares([*first, *second]) == {"a": 0.455, "b": 0.545}
-    assert "jointly out of reach" in decisions_of(planner_of([*first, *second], DQOES))["a"].reason
+    assert (
+        "jointly out of reach"
+        in decisions_of(planner_of([*first, *second], DQOES, gain="fixed"))["a"].reason
+    )
 
 
 def test_without_a_slow_model_no_share_changes_unless_trimmed() -> None:
@@ -126,7 +132,7 @@ def test_a_silent_model_keeps_its_share() -> None:
     made.append(node(10))
     made += [container(10, name, 1, labels=QOE.format(1.0)) for name in "ab"]
     made.append(point(10, "b", 1.0, "latency_seconds"))
-    found = decisions_of(planner_of(made, DQOES))
+    found = decisions_of(planner_of(made, DQOES, gain="fixed"))
     assert (found["a"].job_class, round(found["a"].allocation.share or 0, 6)) == ("?", 0.45)
     assert "share kept" in found["a"].reason
 
@@ -135,7 +141,7 @@ def test_a_model_that_has_never_reported_its_response_time_takes_nothing_from_th
     """As one whose label `dltools.metric` is misspelt, or a training with a target by mistake."""
     models = rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})
     silent = [container(0, "c", 0, labels=QOE.format(1.0)), point(0, "c", 2.0)]
-    found = decisions_of(planner_of([*models, *silent], DQOES))
+    found = decisions_of(planner_of([*models, *silent], DQOES, gain="fixed"))
     assert found["c"].setting is None
     assert found["c"].reason == "no latency yet, only loss: left alone until it reports one"
     assert shares([*models, *silent]) == shares(models)
@@ -147,7 +153,7 @@ def test_a_model_that_has_never_reported_its_response_time_takes_nothing_from_th
 def test_trainings_beside_models_are_left_alone() -> None:
     made = [*rows({"a": (1.0, 0.5), "b": (1.0, 1.5)}), container(0, "t", 0), point(0, "t", 1.0)]
     assert shares(made) == {"a": 0.45, "b": 0.55}
-    assert decisions_of(planner_of(made, DQOES))["t"].setting is None
+    assert decisions_of(planner_of(made, DQOES, gain="fixed"))["t"].setting is None
 
 
 def test_the_interval_doubles_while_all_are_satisfied_and_resets_when_one_leaves() -> None:
@@ -193,3 +199,52 @@ def test_the_shipped_recording_has_one_satisfied_and_two_slow_models() -> None:
     assert {name: v.job_class for name, v in found.items()} == {
         "scanner": "B", "keyboard": "B", "meter": "S", "mail": "G", "archive": "G",
     }  # fmt: skip
+
+
+# Direct gain: U of the host and a response time p need U p / o
+
+
+def used_rows(models: dict[str, tuple[float, float, float]]) -> list[Row]:
+    """Two samples 10 s apart on one CPU, of models with (target, response time, CPU seconds)."""
+    made: list[Row] = []
+    for second in (0, 10):
+        made.append(node(second, 1.0))
+        for name, (target, latency, used) in models.items():
+            made.append(container(second, name, used * second / 10, labels=QOE.format(target)))
+            made.append(point(second, name, latency, "latency_seconds"))
+    return made
+
+
+def direct(models: dict[str, tuple[float, float, float]]) -> dict[str, float]:
+    return shares(used_rows(models), gain="direct")
+
+
+def test_each_model_gets_what_its_response_time_asks_for() -> None:
+    # a used 0.5 and is twice as fast as need be: 0.25; b is late by half of its target: 0.6.
+    assert direct({"a": (1.0, 0.5, 5.0), "b": (1.0, 1.5, 4.0)}) == {"a": 0.25, "b": 0.6}
+
+
+def test_a_satisfied_model_keeps_what_it_used() -> None:
+    assert direct({"a": (1.0, 0.95, 4.0), "b": (1.0, 0.5, 5.0)}) == {"a": 0.4, "b": 0.25}
+
+
+def test_where_not_all_targets_can_be_met_the_smallest_needs_are() -> None:
+    # Needs of 0.2, 0.6 and 0.9: the first two fit, but for the floor of 1/30 of the third.
+    models = {"a": (1.0, 1.0, 2.0), "b": (1.0, 2.0, 3.0), "c": (1.0, 3.0, 3.0)}
+    assert direct(models) == {"a": 0.2, "b": 0.6, "c": 0.2}
+    found = decisions_of(planner_of(used_rows(models), DQOES, Mode.WEIGHT))
+    assert "the targets of 1 are out of reach" in found["b"].allocation.reason
+
+
+def test_no_model_gets_less_than_a_tenth_of_an_equal_share() -> None:
+    assert direct({"a": (100.0, 0.5, 5.0), "b": (1.0, 1.5, 4.0)}) == {"a": 0.05, "b": 0.6}
+
+
+def test_a_model_of_unknown_response_time_keeps_its_share() -> None:
+    made = [
+        row
+        for row in used_rows({"a": (1.0, 0.5, 5.0), "b": (1.0, 1.5, 4.0)})
+        if row["kind"] != "progress" or row["container_name"] != "a" or row["time"] == at(0)
+    ]
+    # The first round knew no use of CPU: an equal share each. b needs 0.6, and gets what is left.
+    assert shares(made, gain="direct") == {"a": 0.5, "b": 0.5}
