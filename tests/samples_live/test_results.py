@@ -28,7 +28,7 @@ def test_a_row_has_means_with_their_spread_and_what_the_simulator_says() -> None
     text = results([measured()])
     assert row(text, "noop") == [
         "noop", "25.0 (20.0 to 30.0)", "25.0 (20.0 to 30.0)", "1.00", "1.00",
-        "0.42 (0.33 to 0.50)", "2.63", "25.0", "25.0", "2.50 (2.00 to 3.00)", "0.4%",
+        "0.42 (0.33 to 0.50)", "2.63", "25.0", "25.0", "2.50 (2.00 to 3.00)", "0.4% (0.0 s)",
     ]  # fmt: skip
     assert row(text, "srtf")[3:9] == ["0.42 (0.33 to 0.50)"] * 2 + ["1.00", "1.05", "12.0", "12.0"]
 
@@ -53,5 +53,5 @@ def test_servers_have_a_table_of_their_own() -> None:
                       runs=[LiveRun("noop", [job], 60.0, 60.0, 0.6)],
                       simulated_satisfied={"noop": 1.0})  # fmt: skip
     text = results([served])
-    assert row(text, "noop") == ["noop", "1 of 1", "1 of 1", "1 of 1", "1.0", "0.5%"]
+    assert row(text, "noop") == ["noop", "1 of 1", "1 of 1", "1 of 1", "1.0", "0.5% (0.0 s)"]
     assert "The simulator" not in text

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 Series = list[tuple[float, float]]
@@ -29,6 +30,19 @@ class LiveJob:
     progress: Series
     latencies: Series
     to_first: float | None
+
+    def scaled(self, factor: float) -> LiveJob:
+        """Return the same job on a machine that takes `factor` times as long."""
+
+        def longer(seconds: float | None) -> float | None:
+            return None if seconds is None else seconds * factor
+
+        return dataclasses.replace(
+            self,
+            completion=longer(self.completion),
+            progress=[(time * factor, value) for time, value in self.progress],
+            to_first=longer(self.to_first),
+        )
 
     @property
     def first_report(self) -> float | None:
@@ -57,7 +71,8 @@ class LiveRun:
 
 @dataclass
 class Measured:
-    """All about a list. `alone`: each job on its own. `cores`: as many as it
+    """All about a list. `alone`: each job on its own, in the mean of `seconds_alone` (a machine's
+    speed drifts). `cores`: as many as it
     can use. `simulated`: completion times by arm and job.
     `simulated_satisfied`: satisfied models by arm. `bound`: the clairvoyant mean (s)."""
 
@@ -69,11 +84,22 @@ class Measured:
     targets: dict[str, float] = field(default_factory=dict)
     cores: dict[str, float] = field(default_factory=dict)
     alone: dict[str, LiveJob] = field(default_factory=dict)
+    seconds_alone: dict[str, list[float]] = field(default_factory=dict)
     runs: list[LiveRun] = field(default_factory=list)
     spin: float | None = None
     bound: float | None = None
     simulated: dict[str, dict[str, float]] = field(default_factory=dict)
     simulated_satisfied: dict[str, float] = field(default_factory=dict)
+
+    def add_alone(self, found: Mapping[str, LiveJob]) -> None:
+        """Add one more run of each job on its own."""
+        for name, job in found.items():
+            old = self.alone.setdefault(name, job)
+            if job.completion is None or old.completion is None:
+                continue
+            seconds = self.seconds_alone.setdefault(name, [])
+            seconds.append(job.completion)
+            self.alone[name] = old.scaled(fmean(seconds) / old.completion)
 
     @property
     def arms(self) -> Sequence[str]:

@@ -55,7 +55,8 @@ def measure(plan: Plan, repeat: int, limits: Limits, output: Path, when: str) ->
     found.serves = any(job.serves for job in plan.jobs)
     found.has_targets = any(job.first is not None for job in plan.jobs)
     found.cores = {job.name: min(job.threads, found.cpus) for job in plan.jobs}
-    found.alone = _alone([job for job in plan.jobs if not job.serves], folder, limits)
+    trainings = [job for job in plan.jobs if not job.serves]
+    found.add_alone(_alone([*trainings[:1], *trainings], folder, limits))
     jobs = _scaled(plan.jobs, found.cpus, folder, limits)
     found.targets = {job.name: job.qoe for job in jobs if job.qoe is not None}
     for number in range(1, repeat + 1):
@@ -64,6 +65,7 @@ def measure(plan: Plan, repeat: int, limits: Limits, output: Path, when: str) ->
             found.runs.append(run)
             _say(plan.name, f"{arm.name} {number}", run)
             measured.save(found, folder / "measured.json")
+        found.add_alone(_alone(trainings, folder, limits))
     try:
         simulated.simulate(found, jobs, plan.arms, folder / "fitted.toml")
     except simulated.SimulationError as error:  # what was measured live is still shown
@@ -82,13 +84,13 @@ def write_results(output: Path) -> None:
 
 
 def _alone(jobs: Sequence[Job], folder: Path, limits: Limits) -> dict[str, LiveJob]:
-    """Return each job as it runs alone; jobs that do the same run once. The first one runs twice,
-    so that none pays for a cold cache."""
+    """Return each job as it runs alone; jobs that do the same run once. Where the first one comes
+    twice, it runs twice, so that none pays for a cold cache."""
     done: dict[object, LiveJob] = {}
     found = {}
-    for number, job in enumerate([*jobs[:1], *jobs]):
+    for number, job in enumerate(jobs):
         key = (job.container.image, job.container.command, job.first)
-        if number < 2 or key not in done:
+        if key not in done or (number == 1 and job == jobs[0]):
             run = live_run([replace(job, arrival=0.0)], NOOP, folder / f"alone-{job.name}", limits)
             done[key] = run.jobs[0]
             if run.jobs[0].exit_code:

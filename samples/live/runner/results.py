@@ -88,7 +88,8 @@ def _per_job(measured: Measured) -> str:
         return ""
     rows = [["job", "arrival", "alone", *(f"{arm} (simulated)" for arm in measured.arms)]]
     for job in measured.runs[0].jobs:
-        cells = [job.name, f"{job.arrival:g}", _plain(measured.alone[job.name].completion)]
+        alone = figure(measured.seconds_alone.get(job.name, []))
+        cells = [job.name, f"{job.arrival:g}", _seconds(alone)]
         for arm in measured.arms:
             found = _over(
                 measured.of_arm(arm), lambda run, name=job.name: run.completions.get(name)
