@@ -158,7 +158,7 @@ def _dqoes(title: str, file: str) -> Experiment:
     return Experiment(
         title, file, {"satisfied models": 8.0},
         _grid("dqoes", ("quota",), gain=("fixed",)),
-        _grid("dqoes", ("quota", "weight"), gain=("direct", "fixed", "adaptive"), trim=("true",)),
+        _grid("dqoes", ("quota", "weight"), gain=("direct", "fixed", "adaptive")),
         spins=(None,),
         why={None: _OVER},
     )  # fmt: skip
