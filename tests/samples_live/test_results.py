@@ -37,13 +37,13 @@ def test_the_simulator_is_judged_by_the_arms_that_it_was_not_fitted_to() -> None
     text = results([measured()])
     assert "over 1 rows" in text
     assert "median 20%, worst 20%" in text
-    assert "in another order than live: none" in text
+    assert "differ by more than 5%: none" in text
 
 
 def test_arms_in_another_order_than_live_are_named() -> None:
     wrong = measured()
     wrong.simulated["srtf"]["a"] = 26.0
-    assert "in another order than live: noop and srtf of one." in results([wrong])
+    assert "differ by more than 5%: noop and srtf of one." in results([wrong])
 
 
 def test_servers_have_a_table_of_their_own() -> None:

@@ -14,6 +14,9 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _ROUNDS_S = 40.0
 """Ten rounds of DQoES."""
 
+_TIE = 0.05
+"""Means that differ by less are no order: two runs of one arm differ as much."""
+
 _ABOUT = """# Live runs
 
 Written by `samples/live/run`; [README.md](README.md) says what the columns mean.
@@ -144,7 +147,7 @@ def _errors(lists: Sequence[Measured]) -> str:
             f"{one} and {other} of {measured.name}"
             for at, (one, live, said) in enumerate(pairs)
             for other, live2, said2 in pairs[at + 1 :]
-            if (live - live2) * (said - said2) < 0
+            if (live - live2) * (said - said2) < 0 and abs(live - live2) > _TIE * max(live, live2)
         ]
     if not errors:
         return ""
@@ -153,7 +156,8 @@ def _errors(lists: Sequence[Measured]) -> str:
         "## The simulator\n\n"
         f"Error of the mean completion time over {len(errors)} rows, without noop, to which spin "
         f"is fitted: median {median(errors):.0%}, worst {max(errors):.0%}.\n"
-        f"Arms in another order than live: {swapped}.\n"
+        f"Arms in another order than live, where their live means differ by more than {_TIE:.0%}: "
+        f"{swapped}.\n"
     )
 
 
