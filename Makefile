@@ -90,7 +90,7 @@ live: $(VENV)/.plots
 	@samples/torch/build
 	@samples/serving/build
 	@$(BIN)/python samples/live/run --arms noop,flowcon,srtf,fair-rotate samples/live/three.toml
-	@$(BIN)/python samples/live/run --arms noop,dqoes-adaptive samples/live/dqoes.toml
+	@$(BIN)/python samples/live/run --arms noop,dqoes-fixed,dqoes samples/live/dqoes.toml
 
 live-full: $(VENV)/.plots
 	@samples/torch/build
