@@ -86,10 +86,10 @@ def test_binary_junk_is_passed_over(sample: Any, run: Containers) -> None:
 
 
 def test_what_is_not_finite_is_data(sample: Any, run: Containers) -> None:
-    job = run("echo loss: nan; echo loss: inf; echo loss: 1e3; echo done; sleep 60")
+    job = run("echo loss: nan; echo loss: inf; echo loss: 1e-3; echo done; sleep 60")
     values = [value for _, value in points(sample(job))]
     assert math.isnan(values[0])
-    assert values[1:] == [math.inf, 1000]
+    assert values[1:] == [math.inf, 0.001]
 
 
 def test_a_label_gives_the_pattern(sample: Any, run: Containers) -> None:
@@ -107,23 +107,23 @@ def test_an_option_gives_the_pattern(sample: Any, run: Containers) -> None:
 
 
 def test_an_invalid_pattern_label_is_a_gap_and_no_failure(sample: Any, run: Containers) -> None:
-    job = run("echo loss: 1; echo done; sleep 60", labels={"dltools.pattern": "(?P<loss"})
+    job = run("echo loss: 0.5; echo done; sleep 60", labels={"dltools.pattern": "(?P<loss"})
     rows = sample(job)
     assert "dltools.pattern" in str(gap(rows))
-    assert points(rows) == [("loss", 1)]
+    assert points(rows) == [("loss", 0.5)]
 
 
 def test_an_unknown_label_is_told_in_the_gap(sample: Any, run: Containers) -> None:
-    rows = sample(run("echo loss: 1; echo done; sleep 60", labels={"dltools.targt": "0.5"}))
+    rows = sample(run("echo loss: 0.5; echo done; sleep 60", labels={"dltools.targt": "0.5"}))
     assert gap(rows) == "unknown label dltools.targt: did you mean dltools.target?"
-    assert points(rows) == [("loss", 1)]
+    assert points(rows) == [("loss", 0.5)]
 
 
 def test_a_hostile_pattern_holds_nobody_up(tool: Tools, run: Containers) -> None:
     """With a backtracking engine this line takes longer than the sun has left."""
     script = "head -c 16000 /dev/zero | tr '\\0' a; echo '!'; echo done; sleep 60"
     hostile = run(script, name="hostile", labels={"dltools.pattern": "(?P<loss>(a+)+)$"})
-    job = run("echo loss: 1; echo done; sleep 60")
+    job = run("echo loss: 0.5; echo done; sleep 60")
     for one in (hostile, job):
         eventually(one.log, lambda log: b"done" in log)
     done = tool("dl-probe", *run.only, "-i", "0.2", "-n", "2", "--format", "jsonl")
@@ -140,7 +140,7 @@ def test_an_invalid_pattern_option_is_a_bad_setting(tool: Tools, run: Containers
 
 
 def test_a_container_that_keeps_no_log_is_a_gap(tool: Tools, run: Containers) -> None:
-    run("echo loss: 1; sleep 60", log_config={"Type": "none"})
+    run("echo loss: 0.5; sleep 60", log_config={"Type": "none"})
     done = tool("dl-probe", *run.only, "--format", "jsonl")
     assert (done.returncode, done.stderr) == (0, b"")
     rows = records(done.stdout)
@@ -160,10 +160,10 @@ def test_a_container_without_a_shell(tool: Tools, run: Containers) -> None:
 
 
 def test_only_recent_lines_are_read(tool: Tools, run: Containers) -> None:
-    job = run("echo loss: 9; sleep 12; echo loss: 1; echo done; sleep 60")
+    job = run("echo loss: 9; sleep 12; echo loss: 0.5; echo done; sleep 60")
     eventually(job.log, lambda log: b"done" in log)
     done = tool("dl-probe", *run.only, "--format", "jsonl", "--since", "11")
-    assert points(records(done.stdout)) == [("loss", 1)]
+    assert points(records(done.stdout)) == [("loss", 0.5)]
 
 
 def test_verbose_names_the_gaps(tool: Tools, run: Containers) -> None:

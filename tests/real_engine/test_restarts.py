@@ -137,7 +137,8 @@ def test_an_error_names_paused_containers_of_an_engine_that_stays_away(
     daemon: Daemon, tool: Tools, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DLTOOLS_PATIENCE", "1")
-    with rotating(tool, jobs, "--restore", "--patience", "1") as process, away(daemon):
+    options = ("--restore", "--patience", "1", "--lease", "0")
+    with rotating(tool, jobs, *options) as process, away(daemon):
         _, stderr = process.communicate(timeout=300)
         assert process.returncode == 69
         waiting, last = stderr.decode().splitlines()

@@ -66,7 +66,7 @@ def test_the_table_shows_it_too(run: Containers, tool: Tools, state: Path) -> No
 
 def test_status_changes_nothing_and_needs_no_lock(run: Containers, tool: Tools) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
-    with rotating(tool, jobs) as process:
+    with rotating(tool, jobs, "--lease", "0") as process:
         process.kill()
         process.communicate()
     paused = [job.name for job in jobs if state(job) == "paused"]

@@ -144,7 +144,9 @@ def test_a_burst_between_samples_is_read_once(stream: Any, run: Containers, gate
 
 
 def test_points_bear_the_time_of_their_line(stream: Any, run: Containers) -> None:
-    job = run("while :; do echo step 1 loss: 0.5; usleep 100000; done")
+    job = run(
+        "n=0; while :; do n=$((n + 1)); echo step $n loss: 0.$((100 + n)); usleep 100000; done"
+    )
     watching = stream("-i", "1")
     watching.until(lambda rows: len(steps(rows, job)) > 1)
     rows = [r for r in watching.end() if r["kind"] == "progress" and r["container_id"] == job.id]

@@ -56,6 +56,7 @@ class Held(Generic[M]):
         self._held = 0
         self._has_points = self._has_rivals = False
         self._sure: set[str] = set()
+        self._series: set[tuple[str, ...]] = set()
         self._lost: dict[str, int] = {}
 
     def pass_on(self, points: list[Point], claim: Claim, mark: M) -> list[Marked[M]]:
@@ -68,7 +69,10 @@ class Held(Generic[M]):
                 self._sure.add(point[0])
             return now
         self._has_rivals = self._has_rivals or claim.rivals > 0
-        if not claim.rivals and all(self._is_known(point) for point in points):
+        names = tuple(point.metric for point in points)
+        is_known = len(names) > 1 and names in self._series
+        is_known = is_known or all(self._is_known(point) for point in points)
+        if is_known and not claim.rivals:
             return now
         seen = self._see(points)
         if seen is None:
@@ -79,7 +83,8 @@ class Held(Generic[M]):
                 self._hold(seen, now)
                 return []
             seen.is_series = True
-            self._sure.update(point.metric for point in points)
+            self._series.add(names)
+            self._sure.update(names)
         now = [*seen.waiting, *now]
         self._held -= len(seen.waiting)
         seen.waiting = []

@@ -331,3 +331,9 @@ def test_a_shape_that_is_known_reads_as_a_new_one(
     for step, value in numbers:
         line = form.format(s=step, v=value)
         assert repr(known.read(line)) == repr(Named().read(line))
+
+
+def test_a_round_value_of_a_known_series_counts() -> None:
+    lines = [f"my_loss: 0.{9 - n} my_accuracy: 0.{n}" for n in range(1, 5)]
+    log = "\n".join([*lines, "my_loss: 0.01 my_accuracy: 1.0"])
+    assert (values(log, "my_loss")[-1], values(log, "my_accuracy")[-1]) == (0.01, 1.0)
