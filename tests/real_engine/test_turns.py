@@ -197,7 +197,7 @@ def test_after_kill_9_the_next_run_unpauses(
     run: Containers, tool: Tools, arguments: tuple[str, ...]
 ) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
-    with rotating(tool, jobs, seconds=600) as process:
+    with rotating(tool, jobs, "--lease", "0", seconds=600) as process:
         process.kill()
         process.wait(120)
     assert sorted(state(job) for job in jobs) == ["paused", "running"]
