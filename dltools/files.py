@@ -58,15 +58,8 @@ def staged_file(staged: Path, path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def remove_staged(folder: Path) -> None:
-    """Remove what runs that were killed have begun to write into a folder with `atomic_file`. Only
-    for a folder in which nobody else writes now."""
-    for path in folder.glob(".*"):
-        if _STAGED.fullmatch(path.name):
-            path.unlink(missing_ok=True)
-
-
-_STAGED = re.compile(r"\..+\.[0-9a-f]{8}")
+STAGED = re.compile(r"\..+\.[0-9a-f]{8}")
+"""Names of files that are being written, or that a killed run had begun to write."""
 
 
 def _umask() -> int:
@@ -111,7 +104,7 @@ def locked(path: Path, holder: str) -> Iterator[None]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise OutputError(f"cannot create {path}: {error.strerror}") from error
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dltools.errors import OutputError, RetryError
-from dltools.files import atomic_file, locked, remove_staged
+from dltools.files import atomic_file, locked
 
 
 @contextmanager
@@ -104,16 +104,6 @@ def test_a_staged_file_is_hidden_and_private(tmp_path: Path) -> None:
         (staged,) = tmp_path.iterdir()
         assert staged.name.startswith(".")
         assert stat.S_IMODE(staged.stat().st_mode) == 0o600
-
-
-def test_what_a_killed_writer_had_begun_is_removed(tmp_path: Path) -> None:
-    (tmp_path / ".begun.json.0123abcd").touch()
-    kept = {tmp_path / name for name in ("whole.json", ".hidden", "a.0123abcd")}
-    for path in kept:
-        path.touch()
-    remove_staged(tmp_path)
-    assert set(tmp_path.iterdir()) == kept
-    remove_staged(tmp_path / "not there")
 
 
 @pytest.mark.parametrize("name", ["missing/out", "file/out", "x" * 300])
@@ -254,6 +244,14 @@ def test_a_child_does_not_inherit_a_lock(tmp_path: Path) -> None:
         assert child.poll() is None
     finally:
         child.communicate()
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("keep")
+    (tmp_path / "lock").symlink_to("precious")
+    with pytest.raises(OutputError, match="cannot create"), locked(tmp_path / "lock", "test"):
+        pytest.fail("the block must not run")
+    assert (tmp_path / "precious").read_text() == "keep"
 
 
 def test_locks_of_different_files_are_independent(tmp_path: Path) -> None:

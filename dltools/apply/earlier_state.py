@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dltools.engine.state_folder import StateFolder
 from dltools.errors import OutputError
-from dltools.files import atomic_file, locked
+from dltools.files import locked
 
 _FOLDERS = ("journal", "rotation")
 
@@ -16,21 +17,21 @@ def move_state(source: Path, target: Path) -> int:
     Of two entries for the same container the older one stays: it holds the original settings.
     Raises `RetryError` while a dl-apply runs that keeps its state in `source`, and `OutputError`.
     """
-    found = [path for folder in _FOLDERS for path in sorted((source / folder).glob("*.json"))]
+    found = [(folder, name) for folder in _FOLDERS for name in StateFolder(source / folder).names()]
     if not found:
         return 0
     with locked(source / "apply.lock", "dl-apply"):
-        for path in found:
-            _move(path, target / path.parent.name / path.name)
+        for folder, name in found:
+            _move(name, StateFolder(source / folder), StateFolder(target / folder))
     return len(found)
 
 
-def _move(path: Path, target: Path) -> None:
+def _move(name: str, source: StateFolder, target: StateFolder) -> None:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not (target.exists() and target.stat().st_mtime <= path.stat().st_mtime):
-            with atomic_file(target) as file:
-                file.write(path.read_bytes())
-        path.unlink()
+        data, written, known = source.read(name), source.modified(name), target.modified(name)
+        if data is not None and written is not None and not (known and known <= written):
+            target.write(name, data)
+        source.remove(name)
     except OSError as error:
-        raise OutputError(f"cannot move {path} to {target}: {error.strerror}") from error
+        where = source.path / name
+        raise OutputError(f"cannot move {where} to {target.path}: {error.strerror}") from error

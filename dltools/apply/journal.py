@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
-from dltools.errors import DataError, OutputError
-from dltools.files import atomic_file
+from dltools.engine.state_folder import StateFolder
+from dltools.errors import DataError
 from dltools.plan.realisation.settings import Settings
 
 VERSION = 1
@@ -63,7 +63,7 @@ class Journal:
 
     def __init__(self, directory: Path) -> None:
         """The directory is created with the first entry."""
-        self._directory = directory
+        self._folder = StateFolder(directory)
 
     def add(self, entry: Entry) -> bool:
         """Add the entry of a container that has none, and tell whether that was so.
@@ -71,21 +71,18 @@ class Journal:
         An entry that has no state of the container's present run gets that of the new one, and any
         gets the new one's lease and settings of ours. Raises `OutputError`.
         """
-        path = self._path(entry.container_id)
-        new = not path.exists()
-        if not new:
-            known = self._load(path)
+        known = self.find(entry.container_id)
+        if known is not None:
             ours = entry.ours or known.ours
             entry = replace(known.with_state_of(entry), leased_by=entry.leased_by, ours=ours)
             if entry == known:
                 return False
         self._write(entry)
-        return new
+        return known is None
 
     def find(self, container_id: str) -> Entry | None:
         """Return the entry of a container, None if it has none. Raises `DataError`."""
-        path = self._path(container_id)
-        return self._load(path) if path.exists() else None
+        return self._load(_name(container_id))
 
     def keep(self, engine: str, only: Collection[str] | None = None) -> None:
         """Let changes stay that were made under lease: all, or those of containers with the ids
@@ -96,39 +93,40 @@ class Journal:
                 self._write(replace(entry, leased_by=UNKNOWN_RUN))
 
     def _write(self, entry: Entry) -> None:
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
-        with atomic_file(self._path(entry.container_id)) as file:
-            file.write(json.dumps({"v": VERSION, **asdict(entry)}).encode())
+        text = json.dumps({"v": VERSION, **asdict(entry)})
+        self._folder.write(_name(entry.container_id), text.encode())
 
     def entries(self, engine: str) -> list[Entry]:
         """Return the entries of one engine's containers, by name. Raises `DataError`."""
-        found = [self._load(path) for path in sorted(self._directory.glob("*.json"))]
-        mine = [entry for entry in found if entry.engine == engine]
+        found = [self._load(name) for name in self._folder.names()]
+        mine = [entry for entry in found if entry and entry.engine == engine]
         return sorted(mine, key=lambda entry: (entry.container_name, entry.container_id))
 
     def remove(self, entry: Entry) -> None:
         """Remove the entry of a container that is as it was, or gone."""
-        self._path(entry.container_id).unlink(missing_ok=True)
+        self._folder.remove(_name(entry.container_id))
 
-    def _path(self, container_id: str) -> Path:
-        return self._directory / f"{container_id}.json"
-
-    def _load(self, path: Path) -> Entry:
+    def _load(self, name: str) -> Entry | None:
+        text = self._folder.read(name)
+        if text is None:
+            return None
         try:
-            data = json.loads(path.read_bytes())
+            data = json.loads(text)
             if data.pop("v") != VERSION:
                 raise ValueError("it has another version")
-            for name in ("run", "leased_by"):
-                data[name] = ApplyRun.from_json(data.get(name) or {})
+            for key in ("run", "leased_by"):
+                data[key] = ApplyRun.from_json(data.get(key) or {})
             data["ours"] = tuple(data.get("ours") or ())
             entry = Entry(**data)
             _check_types(entry)
             return entry
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DataError(f"{path}: damaged journal entry: {error}") from error
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            where = self._folder.path / name
+            raise DataError(f"{where}: damaged journal entry: {error}") from error
+
+
+def _name(container_id: str) -> str:
+    return f"{container_id}.json"
 
 
 def _check_types(entry: Entry) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dltools.apply.pauses import unpause
 from dltools.engine.containers import Engine, RefusedError
+from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import read_note
 
 
@@ -25,15 +26,16 @@ def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
 
     Raises `DataError` for a damaged note.
     """
-    for path in sorted(directory.glob("*.json")):
-        note = read_note(path)
-        if note.engine != engine.id:
+    folder = StateFolder(directory)
+    for name in folder.names():
+        note = read_note(folder, name)
+        if note is None or note.engine != engine.id:
             continue
         try:
             was_paused = unpause(engine, note.container_id)
         except RefusedError as error:
             yield Leftover(note.name, str(error))
             continue
-        path.unlink(missing_ok=True)
+        folder.remove(name)
         if was_paused:
             yield Leftover(note.name)

@@ -12,7 +12,7 @@ from dltools.apply.settings import current_settings, settings_in_force
 from dltools.engine.containers import Engine, GoneError
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
-from dltools.errors import DataError
+from dltools.errors import AccessError, DataError
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.settings import Settings
 
@@ -62,7 +62,7 @@ def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
     read: it may be another user's."""
     try:
         return Journal(directory / "journal").entries(engine.id)
-    except DataError:
+    except (AccessError, DataError):
         return []
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from dltools.apply.journal import timestamp
 from dltools.apply.turn import Turn
 from dltools.engine.runs import ApplyRun
+from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import TurnNote
-from dltools.errors import OutputError
-from dltools.files import atomic_file
 
 
 class TurnFiles:
@@ -21,7 +20,7 @@ class TurnFiles:
 
     def __init__(self, directory: Path, engine_id: str) -> None:
         """The directory is created with the first file."""
-        self._directory = directory
+        self._folder = StateFolder(directory)
         self._engine_id = engine_id
         self._turns: dict[str, Turn] = {}
         self._since: dict[str, str] = {}
@@ -33,19 +32,11 @@ class TurnFiles:
             return
         since = self._since.get(key) or timestamp()
         note = TurnNote(self._engine_id, key, turn.name, turn.group, turn.seconds, since, run)
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
-        with atomic_file(self._path(key)) as file:
-            file.write(note.to_json())
+        self._folder.write(f"{key}.json", note.to_json())
         self._turns[key], self._since[key] = turn, since
 
     def remove(self, container_id: str) -> None:
         """Remove the file of a container that takes no more turns."""
         self._turns.pop(container_id, None)
         self._since.pop(container_id, None)
-        self._path(container_id).unlink(missing_ok=True)
-
-    def _path(self, container_id: str) -> Path:
-        return self._directory / f"{container_id}.json"
+        self._folder.remove(f"{container_id}.json")

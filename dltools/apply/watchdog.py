@@ -45,14 +45,15 @@ def watch(pipe: int, run: ApplyRun, silence_s: float) -> bool:
 def release(directory: Path, addresses: Sequence[Address]) -> None:
     """Undo what a dead run held under lease on some engines. Waits for one that is away, while
     other runs may go on."""
-    from dltools.files import locked, remove_staged
+    from dltools.engine.state_folder import StateFolder
+    from dltools.files import locked
 
     ends, tries, left = time.monotonic() + _PATIENCE_S, _LOCK_TRIES, list(addresses)
     while left and tries and time.monotonic() < ends:
         try:
             with locked(directory / "apply.lock", "dl-apply"):
                 for folder in ("journal", "rotation"):
-                    remove_staged(directory / folder)
+                    StateFolder(directory / folder).remove_staged()
                 left = [address for address in left if not _is_released(directory, address)]
                 tries = _LOCK_TRIES
         except RetryError:

@@ -6,13 +6,15 @@ So dl-probe and the next dl-apply know which containers may have been left pause
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
-from dltools.errors import DataError
+from dltools.engine.state_folder import StateFolder
+from dltools.errors import AccessError, DataError
 
 _NAMED = 5
 """How many containers a message names."""
@@ -36,10 +38,13 @@ class TurnNote:
         return json.dumps(asdict(self)).encode()
 
 
-def read_note(path: Path) -> TurnNote:
-    """Read a note, also one of an earlier version. Raises `DataError`."""
+def read_note(folder: StateFolder, name: str) -> TurnNote | None:
+    """Read a note, also one of an earlier version; None if it is gone. Raises `DataError`."""
+    text = folder.read(name)
+    if text is None:
+        return None
     try:
-        data: Any = json.loads(path.read_bytes())
+        data: Any = json.loads(text)
         if isinstance(data, list):
             engine, container_id, name = map(str, data)
             return TurnNote(engine, container_id, name)
@@ -47,25 +52,30 @@ def read_note(path: Path) -> TurnNote:
             str(data["engine"]), str(data["container_id"]), str(data["name"]), int(data["group"]),
             float(data["seconds"]), str(data["since"]), ApplyRun.from_json(data["run"]),
         )  # fmt: skip
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise DataError(f"{path}: damaged note of a container's turns: {error}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        where = folder.path / name
+        raise DataError(f"{where}: damaged note of a container's turns: {error}") from error
 
 
 def read_notes(directories: Iterable[Path], engine: str | None) -> dict[str, TurnNote]:
     """Return the notes of one engine's containers (None: of all) in state directories, by id.
 
-    Notes that cannot be read are left out.
+    Notes that cannot be read, or trusted, are left out.
     """
     found: dict[str, TurnNote] = {}
     for directory in directories:
-        for path in sorted((directory / "rotation").glob("*.json")):
-            try:
-                note = read_note(path)
-            except DataError:
-                continue
+        for note in _readable_notes(StateFolder(directory / "rotation")):
             if engine in (None, note.engine):
                 found.setdefault(note.container_id, note)
     return found
+
+
+def _readable_notes(folder: StateFolder) -> Iterator[TurnNote]:
+    with suppress(AccessError):
+        for name in folder.names():
+            with suppress(AccessError, DataError):
+                if note := read_note(folder, name):
+                    yield note
 
 
 def listed(names: Sequence[str]) -> str:

@@ -81,7 +81,7 @@ def test_an_error_of_this_machine_ends_the_run(
         raise OSError(28, "No space left on device")
 
     group = actuators(engines, tmp_path)
-    monkeypatch.setattr("dltools.apply.journal.atomic_file", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left on device"):
         group.apply(plan("a", "b"), lambda _: None)
     assert engines["a"].updates == engines["b"].updates == []

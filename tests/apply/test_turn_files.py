@@ -10,7 +10,8 @@ from dltools.apply import turn_files
 from dltools.apply.turn import Turn
 from dltools.apply.turn_files import TurnFiles
 from dltools.engine.runs import ApplyRun
-from dltools.engine.turn_notes import read_note
+from dltools.engine.state_folder import StateFolder
+from dltools.engine.turn_notes import TurnNote, read_note
 from dltools.errors import OutputError
 
 TURN = Turn("c1", "job", 0, 2.0)
@@ -23,16 +24,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turn_files, "timestamp", lambda: next(times))
 
 
+def noted(folder: Path) -> TurnNote:
+    note = read_note(StateFolder(folder), "c1.json")
+    assert note is not None
+    return note
+
+
 @pytest.mark.usefixtures("clock")
 def test_a_new_turn_keeps_the_time_of_the_first(tmp_path: Path) -> None:
     files = TurnFiles(tmp_path, "E")
     files.write(TURN, RUN)
     files.write(Turn("c1", "job", 1, 3.0), RUN)
-    note = read_note(tmp_path / "c1.json")
+    note = noted(tmp_path)
     assert (note.group, note.seconds, note.since, note.run) == (1, 3.0, "first", RUN)
     files.remove("c1")
     files.write(TURN, RUN)
-    assert read_note(tmp_path / "c1.json").since == "second"
+    assert noted(tmp_path).since == "second"
 
 
 def test_a_turn_that_is_known_is_not_written_again(tmp_path: Path) -> None:

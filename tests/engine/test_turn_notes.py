@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dltools.engine.runs import ApplyRun
+from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import (
     TurnNote,
     how_to_unpause,
@@ -23,13 +24,15 @@ def test_a_note_comes_back_as_it_was(tmp_path: Path) -> None:
         "E", "c" * 64, "job", 1, 2.0, "2026-01-31T12:00:00Z", ApplyRun(7, 8, "dl-apply", "srtf")
     )
     (tmp_path / "x.json").write_bytes(note.to_json())
-    assert read_note(tmp_path / "x.json") == note
+    assert read_note(StateFolder(tmp_path), "x.json") == note
+    assert read_note(StateFolder(tmp_path), "y.json") is None
 
 
 def test_a_note_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('["E", "c1", "job"]')
-    assert read_note(tmp_path / "x.json") == TurnNote("E", "c1", "job")
-    assert not read_note(tmp_path / "x.json").run.is_alive
+    note = read_note(StateFolder(tmp_path), "x.json")
+    assert note == TurnNote("E", "c1", "job")
+    assert not note.run.is_alive
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"engine":"E"}', "3", "null"])
@@ -38,7 +41,7 @@ def test_a_damaged_note_is_refused_or_left_out(tmp_path: Path, text: str) -> Non
     path = tmp_path / "rotation" / "x.json"
     path.write_text(text)
     with pytest.raises(DataError, match="damaged"):
-        read_note(path)
+        read_note(StateFolder(path.parent), "x.json")
     assert read_notes([tmp_path], "E") == {}
 
 

@@ -14,8 +14,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from dltools.errors import DataError, OutputError
-from dltools.files import atomic_file
+from dltools.engine.state_folder import StateFolder
+from dltools.errors import DataError
 from dltools.plan.policy.target_met import TargetMet
 
 VERSION = 1
@@ -68,44 +68,44 @@ class DeliveryFiles:
 
     def __init__(self, directory: Path) -> None:
         """The directory is created with the first file."""
-        self._directory = directory
+        self._folder = StateFolder(directory)
 
     def write(self, delivery: Delivery) -> None:
         """Write down how far a delivery has come. Raises `OutputError`."""
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
-        with atomic_file(self._path(delivery)) as file:
-            file.write(json.dumps({"v": VERSION, **asdict(delivery)}).encode())
+        text = json.dumps({"v": VERSION, **asdict(delivery)})
+        self._folder.write(_name(delivery), text.encode())
 
     def known(self, delivery: Delivery) -> Delivery | None:
         """Return what is written of the same delivery, None if it is new. Raises `DataError`."""
-        path = self._path(delivery)
-        return _load(path) if path.exists() else None
+        return self._load(_name(delivery))
 
     def all(self, engine: str) -> list[Delivery]:
         """Return the deliveries of one engine's containers, by name. Raises `DataError`."""
-        found = [_load(path) for path in sorted(self._directory.glob("*.json"))]
-        mine = [delivery for delivery in found if delivery.engine == engine]
+        found = [self._load(name) for name in self._folder.names()]
+        mine = [delivery for delivery in found if delivery and delivery.engine == engine]
         return sorted(mine, key=lambda delivery: (delivery.container_name, delivery.key))
 
     def remove(self, delivery: Delivery) -> None:
         """Forget a delivery."""
-        self._path(delivery).unlink(missing_ok=True)
+        self._folder.remove(_name(delivery))
 
-    def _path(self, delivery: Delivery) -> Path:
-        return self._directory / f"{delivery.key}.json"
+    def _load(self, name: str) -> Delivery | None:
+        text = self._folder.read(name)
+        return None if text is None else _parsed(text, self._folder.path / name)
 
 
-def _load(path: Path) -> Delivery:
+def _name(delivery: Delivery) -> str:
+    return f"{delivery.key}.json"
+
+
+def _parsed(text: bytes, path: Path) -> Delivery:
     try:
-        data: Any = json.loads(path.read_bytes())
+        data: Any = json.loads(text)
         if data.pop("v") != VERSION:
             raise ValueError("it has another version")
         met = data["met"]
         data["met"] = None if met is None else TargetMet(**met)
         data["step"] = Step(data["step"])
         return Delivery(**data)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{path}: damaged record of a delivery: {error}") from error

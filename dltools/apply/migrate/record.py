@@ -13,8 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from dltools.errors import DataError, OutputError
-from dltools.files import atomic_file
+from dltools.engine.state_folder import StateFolder
+from dltools.errors import DataError
 
 VERSION = 1
 
@@ -82,37 +82,39 @@ class MigrationFiles:
 
     def __init__(self, directory: Path) -> None:
         """The directory is created with the first file."""
-        self._directory = directory
+        self._folder = StateFolder(directory)
 
     def write(self, migration: Migration) -> None:
         """Write down what is to be done now. Raises `OutputError`."""
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot create {self._directory}: {error.strerror}") from error
-        with atomic_file(self._path(migration)) as file:
-            file.write(json.dumps({"v": VERSION, **asdict(migration)}).encode())
+        text = json.dumps({"v": VERSION, **asdict(migration)})
+        self._folder.write(_name(migration), text.encode())
 
     def all(self) -> list[Migration]:
         """Return the migrations on record, by name. Raises `DataError`."""
-        found = [_load(path) for path in sorted(self._directory.glob("*.json"))]
-        return sorted(found, key=lambda one: (one.container_name, one.container_id))
+        found = [self._load(name) for name in self._folder.names()]
+        known = [one for one in found if one]
+        return sorted(known, key=lambda one: (one.container_name, one.container_id))
 
     def remove(self, migration: Migration) -> None:
         """Forget a migration of which nothing is left."""
-        self._path(migration).unlink(missing_ok=True)
+        self._folder.remove(_name(migration))
 
-    def _path(self, migration: Migration) -> Path:
-        return self._directory / f"{migration.container_id}.json"
+    def _load(self, name: str) -> Migration | None:
+        text = self._folder.read(name)
+        return None if text is None else _parsed(text, self._folder.path / name)
 
 
-def _load(path: Path) -> Migration:
+def _name(migration: Migration) -> str:
+    return f"{migration.container_id}.json"
+
+
+def _parsed(text: bytes, path: Path) -> Migration:
     try:
-        data: Any = json.loads(path.read_bytes())
+        data: Any = json.loads(text)
         if data.pop("v") != VERSION:
             raise ValueError("it has another version")
         data["step"] = Step(data["step"])
         data["failed_at"] = data["failed_at"] and Step(data["failed_at"])
         return Migration(**data)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{path}: damaged record of a migration: {error}") from error

@@ -99,15 +99,9 @@ class ApplyContext:
         """
         from dltools.apply.actuators import Actuators
         from dltools.engine import state_directory
-        from dltools.files import locked, remove_staged
 
         home = state_directory.directory(self._state_directory)
-        with nullcontext() if dry_run else locked(home / "apply.lock", "dl-apply"):
-            if not dry_run and (earlier := state_directory.earlier(self._state_directory)):
-                _move_state(earlier, home)
-            if not dry_run:
-                for folder in ("journal", "rotation"):
-                    remove_staged(home / folder)
+        with nullcontext() if dry_run else self._locked_state(home):
             addresses = self.addresses()
             self._ends_leases = ends_leases
             self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
@@ -120,6 +114,21 @@ class ApplyContext:
                 connectors = {one.name: self._connector(one, home, dry_run=dry_run)
                               for one in addresses}  # fmt: skip
                 yield Actuators(connectors, migrator=self._migrator(home, dry_run=dry_run))
+
+    @contextmanager
+    def _locked_state(self, home: Path) -> Iterator[None]:
+        """Lock the state, and take over what earlier versions and killed runs have left of it."""
+        from dltools.engine import state_directory
+        from dltools.engine.state_folder import StateFolder, prepare
+        from dltools.files import locked
+
+        prepare(home)
+        with locked(home / "apply.lock", "dl-apply"):
+            if earlier := state_directory.earlier(self._state_directory):
+                _move_state(earlier, home)
+            for folder in ("journal", "rotation"):
+                StateFolder(home / folder).remove_staged()
+            yield
 
     def _connector(self, address: Address, home: Path, *, dry_run: bool) -> Connector:
         return lambda: self._actuator(address, home, dry_run=dry_run, is_only_one=False)

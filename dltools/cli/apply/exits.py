@@ -10,7 +10,8 @@ EXITS = table(
         Exit.UNAVAILABLE: "No engine answers.",
         Exit.CANT_CREATE: "The journal or the lock cannot be created.",
         Exit.RETRY: "Another dl-apply is running, or the last plan was stale: try again.",
-        Exit.PERMISSION: "Permission denied: join the group docker, or be root.",
+        Exit.PERMISSION: "Permission denied: be root, or join the group docker; or the state "
+        "belongs to another user.",
         Exit.CONFIG: "A setting is wrong, such as a DOCKER_HOST that is no address.",
         Exit.TERMINATED: "Ended by SIGTERM or SIGHUP.",
     }

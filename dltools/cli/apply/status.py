@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 
 def show_status(engine: Engine, directories: Sequence[Path], *, is_table: bool) -> None:
-    """Print the changed containers of an engine: a table, or a JSON line each."""
+    """Print the changed containers of an engine: a table, or a JSON line each. The first of the
+    state directories must be one that can be trusted."""
     from dltools.apply.status import changed_containers
+    from dltools.engine.state_folder import check
 
+    check(directories[0])
     found = changed_containers(engine, directories)
     if not found:
         print_message(nothing_to_undo(engine, directories))

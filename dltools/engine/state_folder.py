@@ -1,0 +1,213 @@
+"""Folders of state: records that only their owner can read, change or replace.
+
+Whoever can write to the state decides what dl-apply, as root, does to containers. So no link is
+followed, and nothing of another user is trusted, except of root.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dltools.errors import AccessError, DataError, OutputError
+from dltools.files import STAGED, named
+from dltools.notation.byte_sizes import format_bytes
+
+_LONGEST = 16 << 20
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def prepare(home: Path) -> None:
+    """Make a state directory, if need be, that its owner alone can enter.
+
+    Raises `AccessError` for one that cannot be trusted, and `OutputError`.
+    """
+    os.close(_made_home(home))
+
+
+def check(home: Path) -> None:
+    """Raise `AccessError` for a state directory that cannot be trusted; it need not be there."""
+    if (handle := _open_trusted(home)) is not None:
+        os.close(handle)
+
+
+class StateFolder:
+    """The records of one folder of a state directory, which are files whose names end with .json.
+
+    Every method raises `AccessError` where the folder, its parent or the record cannot be trusted.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """The folder is made with the first record."""
+        self.path = path
+
+    def names(self) -> list[str]:
+        """Return the names of all records, in order."""
+        with self._opened() as folder:
+            found = _names(folder)
+        return sorted(name for name in found if name.endswith(".json"))
+
+    def read(self, name: str) -> bytes | None:
+        """Return a record, None if it is not there. Raises `DataError` where it is too long."""
+        with self._opened() as folder:
+            if folder is None:
+                return None
+            try:
+                handle = os.open(name, _READ, dir_fd=folder)
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                raise AccessError(f"{self.path / name}: {_why(self.path / name, error)}") from error
+            try:
+                _check(handle, self.path / name, stat.S_ISREG)
+                with open(handle, "rb", closefd=False) as file:
+                    data = file.read(_LONGEST + 1)
+            finally:
+                os.close(handle)
+        if len(data) > _LONGEST:
+            raise DataError(f"{self.path / name}: more than {format_bytes(_LONGEST)}: no state")
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a record whole, or not at all: when this returns, it is on disk. Raises
+        `OutputError` where it cannot be created, and OSError, which names it."""
+        staged = f".{name}.{uuid.uuid4().hex[:8]}"
+        with self._opened(is_made=True) as folder:
+            try:
+                handle = os.open(staged, _NEW, 0o600, dir_fd=folder)
+            except OSError as error:
+                raise OutputError(f"cannot create {self.path / name}: {error.strerror}") from error
+            try:
+                with named(handle, self.path / name) as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(handle)
+                    os.replace(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(staged, dir_fd=folder)
+                raise
+
+    def remove(self, name: str) -> None:
+        """Remove a record, if it is there."""
+        with self._opened() as folder, suppress(FileNotFoundError):
+            if folder is not None:
+                os.unlink(name, dir_fd=folder)
+
+    def modified(self, name: str) -> float | None:
+        """Return when a record was written (s since 1970), None if it is not there."""
+        with self._opened() as folder, suppress(FileNotFoundError):
+            if folder is not None:
+                return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
+        return None
+
+    def remove_staged(self) -> None:
+        """Remove what runs that were killed have begun to write. Nobody else may write now."""
+        with self._opened() as folder:
+            for name in _names(folder):
+                if STAGED.fullmatch(name):
+                    with suppress(FileNotFoundError):
+                        os.unlink(name, dir_fd=folder)
+
+    @contextmanager
+    def _opened(self, *, is_made: bool = False) -> Iterator[int | None]:
+        """Open the folder for the block, None if it is not there and is not to be made."""
+        home = _made_home(self.path.parent) if is_made else _open_trusted(self.path.parent)
+        if home is None:
+            yield None
+            return
+        try:
+            if is_made:
+                self._make(home)
+            folder = _open_trusted(self.path, home)
+        finally:
+            os.close(home)
+        if folder is None:
+            if is_made:
+                raise OutputError(f"cannot create {self.path}: something else has its name")
+            yield None
+            return
+        try:
+            _close_to_others(folder)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _make(self, home: int) -> None:
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(self.path.name, 0o700, dir_fd=home)
+        except OSError as error:
+            raise OutputError(f"cannot create {self.path}: {error.strerror}") from error
+
+
+def _made_home(home: Path) -> int:
+    """Open a state directory, which is made if need be."""
+    try:
+        home.mkdir(0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        if not home.is_symlink():
+            raise OutputError(f"cannot create {home}: {error.strerror}") from error
+    found = _open_trusted(home)
+    if found is None:
+        raise OutputError(f"cannot create {home}: somebody removes it")
+    return found
+
+
+def _open_trusted(path: Path, parent: int | None = None) -> int | None:
+    """Open a directory that can be trusted, by its name in its parent or by its whole path; None if
+    it is not there."""
+    name = str(path) if parent is None else path.name
+    try:
+        handle = os.open(name, _DIRECTORY, dir_fd=parent)
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError as error:
+        if not path.is_symlink():
+            return None
+        raise AccessError(f"{path}: {_why(path, error)}") from error
+    except OSError as error:
+        raise AccessError(f"{path}: {_why(path, error)}") from error
+    try:
+        _check(handle, path, stat.S_ISDIR)
+        if parent is None and os.fstat(handle).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise AccessError(f"{path}: other users can write to it: chmod go-w {path}")
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _names(folder: int | None) -> list[str]:
+    return [] if folder is None else os.listdir(folder)  # noqa: PTH208 (a descriptor, no path)
+
+
+def _check(handle: int, path: Path, is_kind: Callable[[int], bool]) -> None:
+    """Raise `AccessError` for what another user owns, and for devices, pipes and the like."""
+    found = os.fstat(handle)
+    if not is_kind(found.st_mode):
+        raise AccessError(f"{path}: it is of another kind than what dltools writes: remove it")
+    if found.st_uid not in (0, os.geteuid()):
+        raise AccessError(
+            f"{path}: it belongs to another user ({found.st_uid}), whose state is not trusted: "
+            "remove it, or choose another --state-dir"
+        )
+
+
+def _close_to_others(folder: int) -> None:
+    """Take the access of other users from a folder of one's own, as earlier versions made it."""
+    found = os.fstat(folder)
+    if found.st_uid == os.geteuid() and found.st_mode & 0o077:
+        os.fchmod(folder, 0o700)
+
+
+def _why(path: Path, error: OSError) -> str:
+    if path.is_symlink():
+        return "a link, which is not followed to state: remove it, or name what it points to"
+    return (error.strerror or str(error)).lower()

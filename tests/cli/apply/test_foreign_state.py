@@ -1,0 +1,103 @@
+"""dl-apply with the state of another user: refused in one line, and nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.fake_engine import ID, NAME, FakeEngine, plan
+from helpers.other_users import STRANGER, needs_root
+from helpers.tools import Tools, complaint
+
+from dltools.cli.exits import Exit
+
+PLAN = plan({"cpus": 0.5})
+Spoil = Callable[[Path], object]
+
+
+def give_away(path: Path) -> None:
+    os.chown(path, STRANGER, STRANGER)
+
+
+def move_behind_a_link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+@pytest.fixture
+def home(tool: Tools, fake_engine: FakeEngine, tmp_path: Path) -> Path:
+    """A state directory with an entry."""
+    made = tmp_path / "own"
+    env = {"DOCKER_HOST": fake_engine.url}
+    done = tool("dl-apply", "--state-dir", made, input=PLAN, env=env)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return made
+
+
+@needs_root
+@pytest.mark.parametrize("arguments", [("--undo",), ()], ids=["undo", "apply"])
+@pytest.mark.parametrize(
+    ("where", "spoil", "said"),
+    [
+        ("", give_away, f"belongs to another user ({STRANGER})"),
+        ("", lambda path: path.chmod(0o1777), "other users can write to it"),
+        ("", move_behind_a_link, "a link, which is not followed"),
+        ("journal", give_away, f"belongs to another user ({STRANGER})"),
+        ("journal", move_behind_a_link, "a link, which is not followed"),
+        (f"journal/{ID}.json", give_away, f"belongs to another user ({STRANGER})"),
+        (f"journal/{ID}.json", move_behind_a_link, "a link, which is not followed"),
+    ],
+)
+def test_state_that_may_be_another_s_is_refused(
+    tool: Tools, fake_engine: FakeEngine, home: Path, arguments: tuple[str, ...], where: str,
+    spoil: Spoil, said: str,
+) -> None:  # fmt: skip
+    spoil(home / where)
+    if not where:
+        done = tool(
+            "dl-apply", "--state-dir", home, "--status", env={"DOCKER_HOST": fake_engine.url}
+        )
+        assert done.returncode == Exit.PERMISSION
+    before = list(fake_engine.updates)
+    env = {"DOCKER_HOST": fake_engine.url}
+    given = b"" if arguments else PLAN.replace(b"0.5", b"0.7")
+    done = tool("dl-apply", "--state-dir", home, *arguments, input=given, env=env)
+    assert done.returncode == Exit.PERMISSION, done.stderr
+    assert said in complaint(done.stderr)
+    assert fake_engine.updates == before
+
+
+@needs_root
+def test_turns_that_another_user_has_noted_are_not_believed(
+    tool: Tools, fake_engine: FakeEngine, home: Path
+) -> None:
+    fake_engine.state = "paused"
+    note = home / "rotation" / "x.json"
+    note.parent.mkdir(exist_ok=True)
+    note.write_text(json.dumps([fake_engine.host, ID, NAME]))
+    give_away(note)
+    env = {"DOCKER_HOST": fake_engine.url}
+    done = tool("dl-apply", "--state-dir", home, "--undo", env=env)
+    assert done.returncode == Exit.PERMISSION
+    assert fake_engine.state == "paused"
+    done = tool("dl-probe", "--state-dir", home, env=env)
+    assert b"paused" not in done.stderr
+
+
+@needs_root
+def test_root_does_not_take_over_the_state_in_another_user_s_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dltools.engine import state_directory
+
+    monkeypatch.setattr(state_directory, "SYSTEM", tmp_path / "system")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    theirs = tmp_path / ".local" / "state" / "dltools"
+    theirs.mkdir(parents=True)
+    assert state_directory.earlier() == theirs
+    give_away(theirs)
+    assert state_directory.earlier() is None

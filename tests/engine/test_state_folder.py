@@ -1,0 +1,206 @@
+"""State that only its owner can read, change or replace; nobody else's is trusted."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.other_users import STRANGER, as_user, needs_root
+
+from dltools.engine import state_folder
+from dltools.engine.state_folder import StateFolder, prepare
+from dltools.errors import AccessError, DataError, OutputError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def folder(home: Path) -> StateFolder:
+    return StateFolder(home / "journal")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_record_comes_back_until_it_is_removed(folder: StateFolder) -> None:
+    assert (folder.names(), folder.read("a.json"), folder.modified("a.json")) == ([], None, None)
+    folder.write("b.json", b"2")
+    folder.write("a.json", b"1")
+    folder.write("a.json", b"\x00\xff")
+    assert folder.names() == ["a.json", "b.json"]
+    assert folder.read("a.json") == b"\x00\xff"
+    written = folder.modified("a.json")
+    assert written == (folder.path / "a.json").stat().st_mtime
+    for _ in range(2):
+        folder.remove("a.json")
+    assert folder.names() == ["b.json"]
+
+
+@pytest.mark.parametrize("mask", [0, 0o022, 0o077])
+def test_only_the_owner_may_enter(folder: StateFolder, home: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        folder.write("a.json", b"1")
+        prepare(home.parent / "other")
+    finally:
+        os.umask(before)
+    assert [mode(path) for path in (home, folder.path, home.parent / "other")] == [0o700] * 3
+    assert mode(folder.path / "a.json") == 0o600
+
+
+def test_a_folder_of_an_earlier_version_is_closed_to_others(folder: StateFolder) -> None:
+    folder.path.mkdir(parents=True)
+    folder.path.chmod(0o775)
+    assert folder.names() == []
+    assert mode(folder.path) == 0o700
+
+
+@pytest.mark.parametrize("bits", [0o777, 0o775, 0o1777])
+def test_a_state_directory_that_others_can_write_to_is_refused(
+    folder: StateFolder, home: Path, bits: int
+) -> None:
+    home.mkdir()
+    home.chmod(bits)
+    for work in every_use(folder, home):
+        with pytest.raises(AccessError, match="other users can write to it: chmod go-w"):
+            work()
+    home.chmod(0o755)
+    folder.write("a.json", b"1")
+
+
+def every_use(folder: StateFolder, home: Path) -> tuple[Callable[[], object], ...]:
+    return (folder.names, lambda: folder.read("a.json"), lambda: folder.write("a.json", b"new"),
+            lambda: folder.remove("a.json"), folder.remove_staged,
+            lambda: folder.modified("a.json"), lambda: prepare(home))  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["home", "folder"])
+def test_directories_are_not_followed_through_links(
+    folder: StateFolder, home: Path, tmp_path: Path, what: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    StateFolder(elsewhere / "journal").write("a.json", b"precious")
+    if what == "home":
+        home.symlink_to(elsewhere)
+    else:
+        home.mkdir()
+        folder.path.symlink_to(elsewhere / "journal")
+    uses = every_use(folder, home)
+    for work in uses if what == "home" else uses[:-1]:
+        with pytest.raises(AccessError, match="a link, which is not followed"):
+            work()
+    assert (elsewhere / "journal" / "a.json").read_bytes() == b"precious"
+
+
+def test_records_are_not_followed_through_links(folder: StateFolder, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_bytes(b"keep")
+    folder.write("b.json", b"1")
+    (folder.path / "a.json").symlink_to(tmp_path / "precious")
+    with pytest.raises(AccessError, match=r"a\.json: a link"):
+        folder.read("a.json")
+    folder.write("a.json", b"new")
+    assert (folder.read("a.json"), (tmp_path / "precious").read_bytes()) == (b"new", b"keep")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "socket"])
+def test_what_is_no_file_is_no_record(folder: StateFolder, kind: str) -> None:
+    folder.write("b.json", b"1")
+    path = folder.path / "a.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        os.mknod(path, stat.S_IFSOCK | 0o600)
+    with pytest.raises(AccessError, match=r"a\.json: "):
+        folder.read("a.json")
+
+
+def test_a_record_without_end_is_refused(
+    folder: StateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_folder, "_LONGEST", 1024)
+    folder.write("a.json", b"x" * 1025)
+    with pytest.raises(DataError, match="more than 1 KiB"):
+        folder.read("a.json")
+
+
+def test_what_a_killed_writer_had_begun_is_removed(folder: StateFolder) -> None:
+    folder.remove_staged()
+    folder.write("whole.json", b"1")
+    kept = {folder.path / name for name in ("whole.json", ".hidden", "a.0123abcd")}
+    for path in (*kept, folder.path / ".begun.json.0123abcd"):
+        path.touch()
+    folder.remove_staged()
+    assert set(folder.path.iterdir()) == kept
+
+
+def test_a_full_disk_leaves_the_old_record(
+    folder: StateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    folder.write("a.json", b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        folder.write("a.json", b"new")
+    assert [path.name for path in folder.path.iterdir()] == ["a.json"]
+    assert folder.read("a.json") == b"old"
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_place_that_cannot_be_is_an_output_error(tmp_path: Path, depth: int) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    path = tmp_path / "file" / Path(*"ab"[:depth])
+    for place in (StateFolder(path / "journal"), StateFolder(tmp_path / "file")):
+        assert place.names() == []
+        with pytest.raises(OutputError, match="cannot create"):
+            place.write("a.json", b"1")
+
+
+# Other users
+
+
+@needs_root
+@pytest.mark.parametrize("what", ["home", "folder", "record"])
+def test_root_trusts_nobody_else_s_state(folder: StateFolder, home: Path, what: str) -> None:
+    folder.write("a.json", b"theirs")
+    path = {"home": home, "folder": folder.path, "record": folder.path / "a.json"}[what]
+    os.chown(path, STRANGER, STRANGER)
+    uses = every_use(folder, home)
+    uses = {"home": uses, "folder": uses[:-1], "record": uses[1:2]}[what]
+    for work in uses:
+        with pytest.raises(AccessError, match=rf"belongs to another user \({STRANGER}\)"):
+            work()
+    assert (folder.path / "a.json").read_bytes() == b"theirs"
+
+
+@needs_root
+def test_a_user_cannot_read_what_root_keeps(folder: StateFolder, tmp_path: Path) -> None:
+    folder.write("a.json", b"secret")
+    for path in (*tmp_path.parents[:2], tmp_path):
+        path.chmod(0o755)
+    for work in every_use(folder, folder.path.parent):
+        with pytest.raises((AccessError, OutputError), match="denied"):
+            as_user(STRANGER, work)
+    folder.path.parent.chmod(0o755)
+    folder.path.chmod(0o755)
+    with pytest.raises(AccessError, match=r"a\.json: permission denied"):
+        as_user(STRANGER, lambda: folder.read("a.json"))
+
+
+@needs_root
+def test_a_user_trusts_root_s_state(folder: StateFolder, tmp_path: Path) -> None:
+    folder.write("a.json", b"of root")
+    for path in (*tmp_path.parents[:2], tmp_path, folder.path.parent, folder.path):
+        path.chmod(0o755)
+    (folder.path / "a.json").chmod(0o644)
+    assert as_user(STRANGER, lambda: folder.read("a.json")) == b"of root"
