@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import mmap
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from pathlib import Path
 
 from dltools.engine import cgroup
 from dltools.engine.counters import usage
+from dltools.engine.kernel_files import pressure_seconds
 from dltools.engine.weight import weight_to_v2
 
 IMAGE = "dltools-torch"
@@ -75,6 +77,18 @@ class Job:
         found = self.group.directory("cpu")
         return found.version if found else 1
 
+    @property
+    def switches(self) -> tuple[int, int]:
+        """How often its threads gave up a CPU, and how often one was taken from them."""
+        found = self.group.directory("cpu")
+        words = re.compile(r"^(non)?voluntary_ctxt_switches:\s*(\d+)$", re.MULTILINE)
+        counts = [0, 0]
+        for pid in (found.path / "cgroup.procs").read_text().split() if found else ():
+            for status in Path(f"/proc/{pid}/task").glob("*/status"):
+                for taken, count in words.findall(status.read_text()):
+                    counts[bool(taken)] += int(count)
+        return counts[0], counts[1]
+
     def write(self, controller: str, name: str, value: object) -> None:
         found = self.group.directory(controller)
         if found is None:
@@ -112,9 +126,10 @@ def jobs(count: int, options: argparse.Namespace) -> Iterator[list[Job]]:
                 path = Path(folder) / str(number)
                 path.write_bytes(bytes(8))
                 started.append(docker(
-                    "run", "-d", "--label", LABEL, "-v", f"{folder}:/cells", "--entrypoint",
-                    "python3", IMAGE, "-c", JOB, f"/cells/{number}", "--silent", "--epochs",
-                    "1000000", "--model", options.model, "--batch", str(options.batch),
+                    "run", "-d", "--label", LABEL, *_environment(options),
+                    "-v", f"{folder}:/cells", "--entrypoint", "python3", IMAGE,
+                    "-c", JOB, f"/cells/{number}", "--silent", "--epochs", "1000000",
+                    "--model", options.model, "--batch", str(options.batch),
                     "--threads", str(options.threads), "--seed", str(number),
                 ))  # fmt: skip
                 found.append(_trains(started[-1], path))
@@ -122,6 +137,10 @@ def jobs(count: int, options: argparse.Namespace) -> Iterator[list[Job]]:
         finally:
             if started:
                 docker("rm", "-f", *started)
+
+
+def _environment(options: argparse.Namespace) -> list[str]:
+    return [word for setting in options.env for word in ("--env", setting)]
 
 
 def _trains(id_: str, path: Path) -> Job:
@@ -170,6 +189,24 @@ def attempt(
     return cpus, steps
 
 
+def signals(running: list[Job], options: argparse.Namespace) -> str:
+    """Return what the kernel counts while jobs run at equal weights: switches per CPU second by the
+    threads' own will and against it, and the part of the time in which some thread waited."""
+    for job in running:
+        job.set_level("1024")
+    time.sleep(options.settle)
+    before = [(job.cpu_seconds, *job.switches) for job in running]
+    begun, waited = time.monotonic(), pressure_seconds("/proc/pressure/cpu") or 0.0
+    time.sleep(options.seconds)
+    part = ((pressure_seconds("/proc/pressure/cpu") or 0.0) - waited) / (time.monotonic() - begun)
+    after = [(job.cpu_seconds, *job.switches) for job in running]
+    for job in running:
+        job.pause(True)
+    cpu_s, own, taken = (sum(new[at] - old[at] for old, new in zip(before, after, strict=True))
+                         for at in range(3))  # fmt: skip
+    return f"{own / cpu_s:16.0f}{taken / cpu_s:16.0f}{100 * part:15.0f} %"
+
+
 def levels_of(arm: str, waiting: int) -> list[str]:
     named = arm.split("/")
     return ["1024", *(named[min(number, len(named) - 1)] for number in range(waiting))]
@@ -180,6 +217,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--waiting", default="1,2,4,5")
     parser.add_argument("--arms", default="1024,10,2,10/2,idle,paused")
+    parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--model", default="gru")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=4.0)
@@ -202,6 +240,9 @@ def main() -> None:
                 got = rates(found[: count + 1], levels_of(arm, count), options)
                 print(f"{got[0] / alone:>8.2f}{sum(got) / alone:>8.2f}", end="", flush=True)
             print(flush=True)
+        print(f"{'jobs':>8}{'own switches/s':>16}{'taken/s':>16}{'host pressure':>17}")
+        for count in (0, *counts):
+            print(f"{count + 1:8}{signals(found[: count + 1], options)}", flush=True)
         again = rates(found[:1], ["1024"], options)[0]
         print(f"alone again: {again / alone:.2f}")
 
