@@ -19,7 +19,7 @@ def save_pace(pace: Pace) -> dict[str, Any]:
 def load_pace(saved: Mapping[str, Any]) -> Pace:
     """Return the pace that was saved. Raises KeyError, TypeError or ValueError."""
     role = None if saved["role"] is None else Role(saved["role"])
-    marks = {name: Mark(**saved[name]) for name in ("newest", "begin")}
+    marks = {name: Mark(**saved[name]) for name in ("newest", "begin", "used") if saved.get(name)}
     return Pace(**{**saved, **marks, "role": role})
 
 

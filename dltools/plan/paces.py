@@ -14,6 +14,9 @@ from dltools.plan.realisation.mode import Mode, is_serving
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.spinning import spinning_threads
 
+_FREE_LOOK_S = 2.0
+"""How often to look at a first job that has not shown yet how many threads it keeps busy."""
+
 
 def measured(
     host: HostHistory, silent: Iterable[ContainerHistory], *, is_crowded: bool
@@ -37,11 +40,14 @@ def note_roles(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Qu
     `found`: the settings that hold from now on.
     """
     now = host.sampled_at or 0
+    look_s = host.contention.look_s(now)
     for job in _followed(host):
         if job.pace is not None:
             role = _role(job, found) if is_crowded else None
             job.pace = job.pace.in_role(role, now, job.attained)
-    return found.queue.due_by(now, host.contention.look_s(now)) if is_crowded else found.queue
+            if role is Role.FIRST and not job.pace.has_been_free:
+                look_s = min(look_s, _FREE_LOOK_S)
+    return found.queue.due_by(now, look_s) if is_crowded else found.queue
 
 
 def _followed(host: HostHistory) -> list[ContainerHistory]:

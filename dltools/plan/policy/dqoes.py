@@ -12,7 +12,8 @@ target o in seconds, p its response time over the last interval, q = o - p its q
 With `gain=fixed` a round takes beta L q / Q from each of G, in proportion to its slack, and gives
 what it took to B, in proportion to need. L is a container's share of the host, Q the sum of q over
 its class. By default (ours) each model gets what its response time asks for at once: a model that
-used U of the host and took p needs U p / o. See `direct_shares`.
+used U of the host and took p needs U p / o. U p is what a request costs, and changes less than the
+share does: it is taken over the last five intervals. See `direct_shares`.
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ CLASSES = (
     JobClass(UNKNOWN, "unknown", "no response time in the last interval"),
 )
 _WORDS = {one.name: one.word for one in CLASSES}
+
+
+_MEMORY = 5
+"""Over so many intervals the cost of a request is taken (ours)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +109,11 @@ class Dqoes:
     classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
-        """One window of the interval, which doubles while the classes stay."""
-        return Requirements(parameters.itval, parameters.itval_max, windows=1, silent_jobs=False)
+        """Windows of the interval, which doubles while the classes stay."""
+        windows = _MEMORY if parameters.gain == "direct" else 1
+        return Requirements(
+            parameters.itval, parameters.itval_max, windows=windows, silent_jobs=False
+        )
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the models and move CPU between them."""
@@ -147,7 +155,7 @@ def classify(target: float, latency: float | None, alpha: float) -> str:
 
 def _shift(models: Sequence[Model], parameters: Parameters) -> Shift:
     if parameters.gain == "direct":
-        return direct_shares(models)
+        return direct_shares(models, parameters.alpha)
     return exchanged_shares(
         models,
         alpha=parameters.alpha,
@@ -163,13 +171,31 @@ def _models(host: HostState, now: int, interval_s: float, parameters: Parameters
     models = []
     for job in jobs:
         target = job.targets.qoe_s or 0.0
-        latency = _latency(job, now, interval_s, parameters.quantile)
+        interval = round(interval_s * MICRO)
+        latency = _latency(job, now, interval, parameters.quantile)
         job_class = classify(target, latency.seconds, parameters.alpha)
-        used = cpu_use(job, now, round(interval_s * MICRO), host.cpus).share
+        demand = _demand(job, now, interval, host.cpus, parameters.quantile)
         models.append(
-            Model(job, job_class, shares[job.id], target, latency.seconds, latency.metric, used)
+            Model(job, job_class, shares[job.id], target, latency.seconds, latency.metric, demand)
         )
     return models
+
+
+def _demand(
+    job: ContainerHistory, now: int, interval: int, cpus: float, quantile: float
+) -> float | None:
+    """Return how long the whole host needs for a request (s), None where unknown: the use of CPU
+    times the response time, over up to five intervals (microseconds).
+
+    Where requests follow each other, the use over a span is requests times cost, and the response
+    time span over requests: whatever the shares in it were, the product is the cost.
+    """
+    name = _latency(job, now, interval, quantile).metric
+    first = job.metrics[name].times[0]
+    span = min(max(now - first, interval), _MEMORY * interval)
+    latency = _latency(job, now, span, quantile).seconds
+    used = cpu_use(job, now, span, cpus).share
+    return None if latency is None or used is None else used * latency
 
 
 def _present_shares(host: HostState, jobs: Sequence[ContainerHistory]) -> dict[str, float]:
@@ -205,11 +231,12 @@ class _Latency:
     seconds: float | None
 
 
-def _latency(job: ContainerHistory, now: int, interval_s: float, quantile: float) -> _Latency:
-    """Return the latency over the window, of the first of a model's metrics that has one."""
+def _latency(job: ContainerHistory, now: int, interval: int, quantile: float) -> _Latency:
+    """Return the latency over the last interval (microseconds), of the first of a model's metrics
+    that has one."""
     names = _names(job)
     for name in names:
-        window = job.metrics[name].window(now - round(interval_s * MICRO), now)
+        window = job.metrics[name].window(now - interval, now)
         values = sorted(value for value in window if math.isfinite(value) and value >= 0)
         if values:
             if quantile > 0:

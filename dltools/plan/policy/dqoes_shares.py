@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dltools.plan.policy.container_history import ContainerHistory
@@ -16,11 +16,14 @@ _MOST_GAIN = 5.0
 _LEAST = 0.1
 """The least share of a model, as a part of an equal share (ours)."""
 
+_STEADY = 0.05
+"""Shares stay where none would change by more than this part of itself (ours)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A container with a target: its class, share, target o, response time p (seconds), and what
-    it used of the host while it took that long, None where unknown."""
+    """A container with a target: its class, share, target o, response time p (seconds), and the
+    seconds that the whole host needs for one of its requests, None where unknown."""
 
     job: ContainerHistory
     job_class: str
@@ -28,16 +31,15 @@ class Model:
     target: float
     latency: float | None
     metric: str
-    used: float | None = None
+    demand: float | None = None
 
     @property
     def need(self) -> float:
         """The share of the host with which it would meet its target: its present one where
         nothing is known."""
-        if self.latency is None or not self.used:
+        if self.latency is None or not self.demand:
             return self.share
-        ratio = 1.0 if self.job_class == SATISFIED else self.latency / self.target
-        return min(1.0, self.used * ratio)
+        return min(1.0, self.demand / self.target)
 
     @property
     def quality(self) -> float:
@@ -53,19 +55,34 @@ class Shift:
     note: str = ""
 
 
-def direct_shares(models: Sequence[Model]) -> Shift:
-    """Give each model what it needs (ours).
+def direct_shares(models: Sequence[Model], alpha: float) -> Shift:
+    """Give each model what it needs (ours); `alpha` is the part by which it may miss its target.
 
-    Where that is more than the host, models get it in order of their needs, the smallest first, so
-    that as many as possible meet their targets; the others share what is left in proportion to
-    their needs. No model gets less than a tenth of an equal share.
+    Where all needs together are more than the host by that part or less, each gets that much less.
+    Where they are more, models get theirs in order, the smallest first, so that as many as possible
+    meet their targets; the others share what is left in proportion to their needs. No model gets
+    less than a tenth of an equal share. Where all shares would nearly stay, they do.
     """
     if not models:
         return Shift({})
     floor = _LEAST / len(models)
     needs = {model.job.id: max(floor, model.need) for model in models}
-    if math.fsum(needs.values()) <= 1.0:
-        return Shift(needs, "every target can be met")
+    total = math.fsum(needs.values())
+    if total <= 1.0:
+        found = Shift(needs, "every target can be met")
+    elif total <= 1.0 + alpha:
+        shares = {key: need / total for key, need in needs.items()}
+        found = Shift(shares, "every target can be met, within alpha")
+    else:
+        found = _smallest_first(needs, floor)
+    old = {model.job.id: model.share for model in models}
+    if all(abs(share - old[key]) <= _STEADY * old[key] for key, share in found.shares.items()):
+        return Shift(old, found.note)
+    return found
+
+
+def _smallest_first(needs: Mapping[str, float], floor: float) -> Shift:
+    """Meet the smallest needs, and share what is left in proportion to the others."""
     shares: dict[str, float] = {}
     left, waiting = 1.0, sorted(needs, key=lambda key: (needs[key], key))
     while waiting and needs[waiting[0]] + floor * (len(waiting) - 1) <= left:

@@ -24,9 +24,14 @@ _OVERDUE = 1.5
 _HELD_BACK = 0.75
 """A job that gets less than this part of the most CPUs that it has had is held back."""
 
-
 _ONE_CPU = 1.1
 """A job that never had more CPUs than this, though it could, keeps one thread busy."""
+
+_FREE_CPU_S = 2.0
+"""Least CPU time (s), with a report in it, over which a job must show that."""
+
+_FREE_SPAN_S = 1.0
+"""Least time (s) between two samples that tell how many CPUs a job has."""
 
 
 class Role(StrEnum):
@@ -56,8 +61,10 @@ class Pace:
 
     `metric`: whose points are its reports. `newest`: its newest report. `begin`: of the window.
     `best`: its best rate (progress per CPU second), 0 where unknown; `stride`: progress in a
-    report; `peak`: the most CPUs that it has had; `was_free`: it could have had more. `shared` and
-    `ahead`: its rate while others held it back, and while it was first; None where unknown.
+    report; `peak`: the most CPUs that it has had. `used`: the sample from which on its CPU time is
+    to be taken; `free_cpu_s` and `free_reports`: its CPU time, and its reports, since its first
+    report, while it could have had more CPUs. `shared` and `ahead`: its rate while others held it
+    back, and while it was first; None where unknown.
     """
 
     metric: str
@@ -67,7 +74,9 @@ class Pace:
     best: float = 0.0
     stride: float = 1.0
     peak: float = 0.0
-    was_free: bool = False
+    used: Mark | None = None
+    free_cpu_s: float = 0.0
+    free_reports: int = 0
     shared: float | None = None
     ahead: float | None = None
 
@@ -91,6 +100,24 @@ class Pace:
 
     def measured(self, now: int, work: float) -> Pace:
         """Return the pace at a time (microseconds), at which a job has had `work` CPU seconds."""
+        return self._with_use(now, work)._with_rate(now, work)
+
+    def _with_use(self, now: int, work: float) -> Pace:
+        """Note how many CPUs the job has had since the sample before."""
+        mark = Mark(now, work, self.newest.reports)
+        if self.used is None:
+            return replace(self, used=mark)
+        span_s, cpu_s = (now - self.used.time) / MICRO, work - self.used.work
+        if span_s < _FREE_SPAN_S:
+            return self
+        found = replace(self, used=mark, peak=max(self.peak, cpu_s / span_s))
+        if self.role not in (None, Role.FIRST):
+            return found
+        reports = self.free_reports + mark.reports - self.used.reports
+        return replace(found, free_cpu_s=self.free_cpu_s + cpu_s, free_reports=reports)
+
+    def _with_rate(self, now: int, work: float) -> Pace:
+        """Note the rate of a window that has ended, or that a report is overdue."""
         begin, newest = self.begin, self.newest
         if newest.reports == begin.reports:
             return self._overdue(now, work)
@@ -104,7 +131,6 @@ class Pace:
             self, begin=newest, best=max(self.best, progress / cpu_s),
             peak=max(self.peak, cpu_s / span_s),
             stride=progress / (newest.reports - begin.reports),
-            was_free=self.was_free or self.role in (None, Role.FIRST),
         )  # fmt: skip
         return found._noted(progress / cpu_s, cpu_s / span_s)
 
@@ -116,7 +142,7 @@ class Pace:
         if role == self.role:
             return self
         begin = replace(self.newest, time=now, work=work, is_report=False)
-        return replace(self, role=role, begin=begin)
+        return replace(self, role=role, begin=begin, used=begin)
 
     @property
     def report_cpu_s(self) -> float | None:
@@ -126,7 +152,12 @@ class Pace:
     @property
     def has_one_busy_thread(self) -> bool:
         """Whether it has shown that it keeps one thread busy, however many it has."""
-        return self.was_free and self.peak <= _ONE_CPU
+        return self.has_been_free and self.peak <= _ONE_CPU
+
+    @property
+    def has_been_free(self) -> bool:
+        """Whether it has had time to show how many threads it keeps busy."""
+        return self.free_reports > 0 and self.free_cpu_s >= _FREE_CPU_S
 
     def _overdue(self, now: int, work: float) -> Pace:
         cpu_s, span_s = work - self.begin.work, (now - self.begin.time) / MICRO

@@ -224,8 +224,37 @@ def test_each_model_gets_what_its_response_time_asks_for() -> None:
     assert direct({"a": (1.0, 0.5, 5.0), "b": (1.0, 1.5, 4.0)}) == {"a": 0.25, "b": 0.6}
 
 
-def test_a_satisfied_model_keeps_what_it_used() -> None:
-    assert direct({"a": (1.0, 0.95, 4.0), "b": (1.0, 0.5, 5.0)}) == {"a": 0.4, "b": 0.25}
+def test_a_satisfied_model_gets_what_it_needs_too() -> None:
+    found = direct({"a": (1.0, 0.95, 4.0), "b": (1.0, 0.5, 5.0)})
+    assert found == {"a": pytest.approx(0.38), "b": 0.25}
+
+
+def test_where_needs_are_a_little_more_than_the_host_all_are_a_little_late() -> None:
+    # Needs of 0.6 and 0.45, 1.05 of the host: each takes 1.05 of its target.
+    found = direct({"a": (1.0, 1.2, 5.0), "b": (1.0, 0.9, 5.0)})
+    assert found == {"a": pytest.approx(0.6 / 1.05), "b": pytest.approx(0.45 / 1.05)}
+
+
+def test_the_cost_of_a_request_is_taken_over_five_intervals() -> None:
+    # a answers in 1 s on half of the CPU, and in the last interval in 2 s on a quarter: 0.5 s of
+    # the host each time. Chance made b's last interval slow: 0.25 s in the mean, not 0.5 s.
+    used = {"a": (5.0, 5.0, 2.5), "b": (2.5, 2.5, 5.0)}
+    took = {"a": (1.0, 1.0, 2.0), "b": (1.0, 1.0, 1.0)}
+    made: list[Row] = []
+    total = dict.fromkeys(used, 0.0)
+    for number in range(4):
+        made.append(node(10 * number, 1.0))
+        for name in used:
+            total[name] += used[name][number - 1] if number else 0.0
+            made.append(container(10 * number, name, total[name], labels=QOE.format(1.0)))
+            made.append(point(10 * number, name, took[name][max(0, number - 1)], "latency_seconds"))
+    found = shares(made, gain="direct", itval=10, itval_max=10)
+    # a: 12.5/30 of the host, 4/3 s; b: 10/30 of it, 1 s.
+    assert found == {"a": pytest.approx(0.556, abs=0.001), "b": pytest.approx(0.333, abs=0.001)}
+
+
+def test_shares_stay_where_none_would_change_by_a_twentieth() -> None:
+    assert direct({"a": (1.0, 1.0, 5.1), "b": (1.0, 1.0, 4.9)}) == {"a": 0.5, "b": 0.5}
 
 
 def test_where_not_all_targets_can_be_met_the_smallest_needs_are() -> None:
@@ -243,8 +272,8 @@ def test_no_model_gets_less_than_a_tenth_of_an_equal_share() -> None:
 def test_a_model_of_unknown_response_time_keeps_its_share() -> None:
     made = [
         row
-        for row in used_rows({"a": (1.0, 0.5, 5.0), "b": (1.0, 1.5, 4.0)})
+        for row in used_rows({"a": (1.0, 0.5, 5.0), "b": (1.0, 1.1, 4.0)})
         if row["kind"] != "progress" or row["container_name"] != "a" or row["time"] == at(0)
     ]
-    # The first round knew no use of CPU: an equal share each. b needs 0.6, and gets what is left.
-    assert shares(made, gain="direct") == {"a": 0.5, "b": 0.5}
+    # The first round knew no use of CPU: an equal share each. b needs 0.44.
+    assert shares(made, gain="direct") == {"a": 0.5, "b": pytest.approx(0.44)}

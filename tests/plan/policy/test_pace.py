@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.pace import Mark, Pace, Role
 
-START = Pace("loss", Mark(0, 0.0), Mark(0, 0.0))
+START = Pace("loss", Mark(0, 0.0), Mark(0, 0.0), used=Mark(0, 0.0))
 
 
 def reported(pace: Pace, *points: tuple[float, float], step: int | None = None) -> Pace:
@@ -37,7 +35,7 @@ def test_a_window_runs_from_a_report_to_a_later_one() -> None:
 
 def test_a_short_window_waits_for_more() -> None:
     pace = reported(START, (1.0, 1.0), (2.0, 2.0))
-    assert measured(pace, 2.0, 2.0) == pace
+    assert measured(pace, 2.0, 2.0).begin == pace.begin
     assert measured(reported(pace, (5.0, 5.0)), 5.0, 5.0).best == 0.5  # 2 reports in 4 CPU s
 
 
@@ -46,7 +44,7 @@ def test_progress_counts_in_steps_where_the_job_names_them() -> None:
     pace = measured(reported(pace, (3.0, 6.0), step=300), 3.0, 6.0)
     assert (pace.best, pace.stride) == (50.0, 200.0)
     again = measured(reported(pace, (4.0, 8.0), step=10), 4.0, 8.0)  # training began anew
-    assert again == replace(pace, newest=again.newest, begin=again.newest)
+    assert (again.begin, again.best, again.stride) == (again.newest, pace.best, pace.stride)
 
 
 def test_a_job_that_others_hold_back_shows_what_it_keeps() -> None:
@@ -75,7 +73,7 @@ def test_the_first_job_shows_what_those_that_wait_leave_it() -> None:
 
 def test_an_overdue_report_bounds_the_rate() -> None:
     pace = alone().in_role(Role.SHARES, 5 * MICRO, 10.0)
-    assert measured(pace, 7.5, 12.5) == pace  # not overdue yet
+    assert measured(pace, 7.5, 12.5).shared is None  # not overdue yet
     assert measured(pace, 9.0, 14.0).shared == 0.25  # 4 CPU s, and not one report
 
 
@@ -104,3 +102,22 @@ def test_a_job_that_could_have_more_than_one_cpu_and_does_not_has_one_busy_threa
     assert not alone().has_one_busy_thread
     held_back = reported(START.in_role(Role.SHARES, 0, 0.0), (1.0, 1.0), (7.0, 7.0))
     assert not measured(held_back, 7.0, 7.0).has_one_busy_thread
+
+
+def test_two_cpu_seconds_with_a_report_show_how_many_threads_are_busy() -> None:
+    """A job has 5 s alone before another one comes: no time for a window between reports."""
+    pace = measured(reported(START, (1.0, 1.0)), 1.0, 1.0)
+    pace = measured(reported(pace, (2.0, 2.0)), 2.5, 2.5)
+    assert pace.has_one_busy_thread
+    assert not measured(pace, 3.5, 4.5).has_one_busy_thread  # it has had two CPUs
+    silent = measured(measured(START, 1.0, 1.0), 3.0, 3.0)
+    assert not silent.has_one_busy_thread  # it may still begin its threads
+    waits = measured(START.in_role(Role.WAITS, 0, 0.0), 1.0, 1.0)
+    assert not measured(reported(waits, (2.0, 2.0)), 4.0, 4.0).has_one_busy_thread
+
+
+def test_a_role_that_changes_leaves_no_use_of_cpu_to_the_next() -> None:
+    pace = measured(reported(START, (1.0, 1.0)), 1.0, 1.0)
+    pace = pace.in_role(Role.FIRST, 4 * MICRO, 2.0)  # it waited meanwhile
+    pace = measured(reported(pace, (5.0, 3.0), (6.0, 4.0)), 6.0, 4.0)
+    assert (pace.peak, pace.free_cpu_s, pace.free_reports) == (1.0, 3.0, 2 + 1)

@@ -76,5 +76,7 @@ def test_threads_that_sleep_all_the_time_do_not_count() -> None:
     jobs = [job(name, 3) for name in "abc"]
     assert choose_mode(RealisationOptions(), host(*jobs)).mode is Mode.PRIORITY
     for one in jobs:
-        one.pace = Pace("loss", Mark(0, 0.0), Mark(0, 0.0), peak=1.02, was_free=True)
+        one.pace = Pace(
+            "loss", Mark(0, 0.0), Mark(0, 0.0), peak=1.02, free_cpu_s=2.5, free_reports=1
+        )
     assert choose_mode(RealisationOptions(), host(*jobs)).is_even
