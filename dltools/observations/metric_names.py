@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 
 _WORDS = {
     "training": "train",
-    "valid": "val", "validation": "val", "validate": "val", "dev": "val",
+    "valid": "val", "validation": "val", "validate": "val", "vali": "val",
+    "dev": "val",
     "evaluation": "eval", "testing": "test",
     "acc": "accuracy", "ppl": "perplexity", "err": "error",
     "gnorm": "grad_norm", "gradnorm": "grad_norm", "gradient": "grad",
@@ -68,6 +69,10 @@ _FALLING_WORDS = frozenset({
     "rmse", "wer",
 })  # fmt: skip
 """Words that fall, whatever stands beside them: `lambada_bpb`."""
+
+_PLAIN = frozenset({*_PHASES, "total", "loss"})
+_WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall"}
+"""Words of a loss that is no part of another."""
 
 _ACHIEVED = frozenset({"reward", "rewards", "rew", "return", "returns", "success", "win",
                        "winrate"})  # fmt: skip
@@ -133,11 +138,13 @@ def evaluation_rank(name: str) -> Rank:
     The order is: rewards, scores and rates of success, by which reinforcement learning is judged,
     those of an evaluation first; validation losses, other validation metrics, the training loss,
     other losses, other metrics, norms of gradients and spreads. Within each of these a mean comes
-    before an extreme, then by name.
+    before an extreme and a whole loss before a part of one, then by name.
     """
     lower = name.lower()
     words = lower.split("_")
-    return _group(lower, frozenset(words)), 0 if _EXTREMES.isdisjoint(words) else 1, name
+    extreme = 0 if _EXTREMES.isdisjoint(words) else 2
+    part = 1 if words[-1] == "loss" and not _PLAIN.issuperset(words) else 0
+    return _group(lower, frozenset(words)), extreme + part, name
 
 
 def evaluation_order(peaks: Mapping[str, float]) -> list[str]:
@@ -178,8 +185,8 @@ def _group(lower: str, words: frozenset[str]) -> int:
     if _is_achieved(words):
         return 0 if is_evaluation else 1
     if is_evaluation:
-        return 2 if lower.endswith("loss") else 3
-    if lower in ("loss", "train_loss", "total_loss"):
+        return 2 if any(word.endswith("loss") for word in words) else 3
+    if "loss" in words and words <= _WHOLES:
         return 4
     return 5 if "loss" in lower else 6
 

@@ -66,6 +66,11 @@ def test_a_measure_is_no_metric(name: str) -> None:
         ("loss", ["rewards/chosen", "rewards/margins", "rewards/accuracies", "grad_norm"]),
         ("val_loss", ["loss", "val_f1_score", "f1_score"]),
         ("loss", ["clip_score", "mean_token_accuracy"]),
+        ("Vali Loss", ["val_mae", "Train Loss"]),
+        ("val_loss_avg", ["val_acc", "val_f1"]),
+        ("val_loss", ["val_box_loss", "val_cls_loss"]),
+        ("avg_epoch_loss", ["actor_loss", "box_loss"]),
+        ("loss", ["avg_loss"]),
     ],
 )
 def test_the_metric_to_judge_by(best: str, others: list[str]) -> None:

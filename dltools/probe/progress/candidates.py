@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dltools.probe.progress.base import Regex
 from dltools.probe.progress.name_words import Sort, sort
 from dltools.probe.progress.tokens import Token
 
@@ -18,6 +20,11 @@ _STOP = frozenset({
 _MOST_WORDS = 3
 _LOOK_BACK = 48
 _DROPPED = ("average", "avg", "mean", "averaged")
+_UNIT = Regex(
+    r"\s?(?:[mun\u00b5]?s|secs?|seconds|minutes|hours|[KMGT]i?B|[A-Za-z]{1,20}/s(?:ec)?)(?![\w/])"
+)
+_ONE_OF = Regex(r"\b(?:class|category|label) #?\d{1,6}:? $", re.IGNORECASE)
+_BEST = Regex(r"(?<![\w.-])best(?!\w)\s?([^|;)\]]*)", re.IGNORECASE)
 
 
 class Candidate(NamedTuple):
@@ -33,7 +40,7 @@ class Candidate(NamedTuple):
 def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
     """Return the tokens of a line that could be metrics."""
     result, left, has_metric = [], 0, False
-    for token in found:
+    for token in _of_trials(found):
         what = sort(token.name)
         name, start = (token.name, token.start)
         if what >= Sort.BESIDE or token.delimiter:
@@ -41,14 +48,48 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
             if name != token.name:
                 what = sort(name) if what < Sort.BESIDE else max(what, sort(name))
         if what >= Sort.BESIDE:
-            why_not = _why_not(token, name, what)
+            why_not = _why_not(token, name, what) or _why_not_here(line, token, start)
             result.append(Candidate(token, name, start, why_not))
             has_metric = has_metric or (not why_not and what > Sort.BESIDE)
         left = token.end
+    if has_metric and "best" in line.lower():
+        result = _without_bests(line, found, result)
+        has_metric = any(not one.why_not and sort(one.name) > Sort.BESIDE for one in result)
     if not has_metric:
         return [one._replace(why_not=one.why_not or "no loss, accuracy or reward beside it")
                 for one in result]  # fmt: skip
     return result
+
+
+def _of_trials(found: Sequence[Token]) -> Sequence[Token]:
+    """Return tokens with the value of a trial, of a search for settings, under a metric's name."""
+    if not any(token.name.lower() == "trial" for token in found):
+        return found
+    return [token._replace(name="trial_value") if token.name.lower() == "value" else token
+            for token in found]  # fmt: skip
+
+
+def _why_not_here(line: str, token: Token, start: int) -> str:
+    """Return why a token gives no point because of what stands around it, "" if it does."""
+    if _UNIT.match(line, token.end):
+        return "a time, a size or a rate"
+    if _ONE_OF.search(line, max(0, start - _LOOK_BACK), start):
+        return "of one class alone"
+    return ""
+
+
+def _without_bests(line: str, found: Sequence[Token], result: list[Candidate]) -> list[Candidate]:
+    """Return candidates, those that say again what was best so far with why they give no point:
+    `New best model saved (Dice: 0.91)`, unlike `best epoch 3, loss 0.5`."""
+    names = {start for one in (*found, *result) for start in (one.start,)}
+    spans = [match.span() for match in _BEST.finditer(line)
+             if not names.intersection((match.start(), match.start(1)))]  # fmt: skip
+    return [
+        one._replace(why_not="of the best so far")
+        if not one.why_not and any(begin < one.start < end for begin, end in spans)
+        else one
+        for one in result
+    ]
 
 
 def _why_not(token: Token, name: str, what: Sort) -> str:
@@ -69,7 +110,7 @@ def _why_not(token: Token, name: str, what: Sort) -> str:
 def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
     """Return a token's name with the words before it that belong to it, and where it begins."""
     begin = max(left, token.start - _LOOK_BACK)
-    before = line[begin : token.start]
+    before = line[begin : token.start].replace("\t", " ")
     if before[-1:] != " " or before[-2:-1] in ("", " "):
         return token.name, token.start
     words = before[:-1].split(" ")

@@ -38,12 +38,14 @@ class Claim(NamedTuple):
     """The points of one line, and who found them.
 
     `rivals` is how many lines a family has that found none in this one: the generic reader's points
-    are doubtful beside such a family. `is_sure` says that the line stands for itself.
+    are doubtful beside such a family. `is_sure` says that the line stands for itself,
+    `has_fraction` that a number of a metric is printed with one, be it `.00`.
     """
 
     points: list[Point]
     is_sure: bool = True
     rivals: int = 0
+    has_fraction: bool = False
 
 
 NOTHING = Claim([])
@@ -81,7 +83,8 @@ class Automatic:
             if reading.points:
                 rivals = max(0, self._claimed - self._votes.get("", 0))
                 self._vote("")
-                return Claim(reading.points, reading.is_sure and not rivals, rivals)
+                is_sure = reading.is_sure and not rivals
+                return Claim(reading.points, is_sure, rivals, reading.has_fraction)
         if found:
             if found[0].source == "latency" and self._reads_names:
                 reading = self._named.read(line[:LONGEST_TEXT])

@@ -70,7 +70,7 @@ class Held(Generic[M]):
             return now
         self._has_rivals = self._has_rivals or claim.rivals > 0
         names = tuple(point.metric for point in points)
-        is_known = len(names) > 1 and names in self._series
+        is_known = (len(names) > 1 or claim.has_fraction) and names in self._series
         is_known = is_known or all(self._is_known(point) for point in points)
         if is_known and not claim.rivals:
             return now

@@ -34,12 +34,12 @@ _METRICS = frozenset({
     "mlogloss", "hellaswag", "mmlu", "gsm8k", "humaneval", "arc", "piqa", "winogrande",
     "top1", "top5", "objective", "em", "eer", "der", "sdr",
     "snr", "sisnr", "epe", "mpjpe", "chamfer", "silog", "absrel", "likelihood", "crps",
-    "smape", "mase",
+    "smape", "mase", "spl", "softspl",
 })  # fmt: skip
 _WEAK = frozenset({
     "error", "errors", "score", "scores", "return", "returns", "recall", "precision", "objective",
     "map", "per", "em", "arc", "ap", "ar", "dice", "roc", "comet", "top1", "der", "kid",
-    "sensitivity", "specificity", "fitness", "cost", "correlation", "fid", "meteor",
+    "sensitivity", "specificity", "fitness", "cost", "correlation", "fid", "meteor", "success",
 })  # fmt: skip
 _BESIDE = frozenset({
     "kl", "entropy", "norm", "advantage", "advantages", "logp", "logps", "clipfrac", "divergence",
@@ -49,6 +49,7 @@ _PAIRS = frozenset({
     ("success", "rate"), ("win", "rate"), ("exact", "match"), ("bits", "byte"), ("pass", "rate"),
     ("cross", "entropy"), ("log", "likelihood"), ("solve", "rate"), ("error", "rate"),
     ("grad", "norm"), ("success", "ratio"), ("hit", "rate"), ("completion", "rate"),
+    ("trial", "value"),
 })  # fmt: skip
 _SETTINGS = frozenset({
     "weight", "weights", "weighted", "coef", "coeff", "coeffs", "coefs", "coefficient", "scale",
@@ -60,7 +61,7 @@ _SETTINGS = frozenset({
     "frac",
     "schedule", "window", "history", "path", "use", "enable", "print", "save", "reduction",
     "multiplier", "best", "lower", "higher", "code", "codes", "baseline", "expected", "goal",
-    "increment", "masked", "mask", "ignore", "denom", "offset", "seed", "chunk", "chunks",
+    "increment", "ignore", "denom", "offset", "seed", "chunk", "chunks",
     "parallel",
 })  # fmt: skip
 _STEPS = {name: rank for rank, names in enumerate((
@@ -74,7 +75,8 @@ _STEPS = {name: rank for rank, names in enumerate((
      "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame"),
     ("batch", "minibatch", "mini_batch", "batch_idx", "batch_index", "batch_id", "batches",
      "train_batch"),
-    ("episode", "episodes", "ep", "eps", "game", "generation", "gen"),
+    ("episode", "episodes", "ep", "eps", "game", "generation", "gen",
+     "trial"),
 ), 1) for name in names}  # fmt: skip
 _EPOCHS = frozenset({"epoch", "train_epoch", "current_epoch", "cur_epoch", "epoch_num", "epoch_idx",
                      "epoch_number", "curr_epoch", "training_epoch", "val_epoch", "eval_epoch",
@@ -104,7 +106,7 @@ def sort(name: str) -> Sort:
     if not is_metric(normal):
         return Sort.OTHER
     words = normal.split("_")
-    if _SETTINGS.intersection(words) or len(normal) > 80:
+    if _SETTINGS.intersection(words) or words[-1] == "mask" or len(normal) > 80:
         return Sort.OTHER
     if any(_LOSS.fullmatch(word) for word in words):
         return Sort.METRIC if ("max" not in words and "min" not in words) else Sort.BESIDE
@@ -139,6 +141,6 @@ HINTS = (
     "lpips", "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer",
     "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "rmse", "hellaswag", "mmlu",
     "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
-    "l_", "d_", "g_", "entropy", "success",
+    "l_", "d_", "g_", "entropy", "success", "spl", "trial ",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""

@@ -21,12 +21,13 @@ from dltools.probe.progress.shapes import (
     Site,
     Span,
     are_short,
+    numbered_shape,
     pattern,
     runs_of,
     shape,
     sites,
 )
-from dltools.probe.progress.tokens import Token, tokens
+from dltools.probe.progress.tokens import Token, named_behind, tokens
 
 _CODE = Regex(
     r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
@@ -45,11 +46,13 @@ MOST_SHAPES = 512
 class Reading(NamedTuple):
     """What the generic reader found in a line.
 
-    `is_sure` says that it stands for itself: a counter, and a metric with a fraction.
+    `is_sure` says that it stands for itself: a counter, and a metric with a fraction, which
+    `has_fraction` says alone.
     """
 
     points: list[Point]
     is_sure: bool = False
+    has_fraction: bool = False
 
 
 class Understood(NamedTuple):
@@ -102,6 +105,7 @@ class Named:
         self._shapes: dict[str, Understood] = {}
         self._uses: dict[str, int] = {}
         self._quick: list[_Quick] = []
+        self._numbered: set[str] = set()
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -130,6 +134,9 @@ class Named:
                 texts = [None if at is None else groups[at] for at in quick.order]
                 return self._reading(quick.known, texts, [])
         key = shape(line)
+        is_numbered = key in self._numbered
+        if is_numbered:
+            key = numbered_shape(line)
         known = self._shapes.get(key) if key else None
         if known is _NOTHING:
             return _EMPTY
@@ -137,13 +144,20 @@ class Named:
         if known is None or not are_short(runs):
             known = _understand(line, lower)
             if key and (are_short(runs) or known is _NOTHING):
-                if len(self._shapes) >= MOST_SHAPES:
-                    self._shapes.clear()
-                    self._uses.clear()
-                self._shapes[key] = known
-        elif key:
+                self._remember(key, known, line)
+        elif key and not is_numbered:
             self._use(key, known)
         return self._reading(known, known.texts(runs), runs) if known.metrics else _EMPTY
+
+    def _remember(self, key: str, known: Understood, line: str) -> None:
+        if len(self._shapes) >= MOST_SHAPES:
+            self._shapes.clear()
+            self._uses.clear()
+            self._numbered.clear()
+        if any(map(str.isdigit, "".join(metric for metric, _ in known.metrics))):
+            self._numbered.add(key)
+            key = numbered_shape(line)
+        self._shapes[key] = known
 
     def _use(self, key: str, known: Understood) -> None:
         """Count a line of a shape that is known; one that comes often gets a pattern."""
@@ -172,8 +186,9 @@ class Named:
         if step is None and epoch is None:
             if self._epoch is not None:
                 points = [self._placed(point) for point in points]
-            return Reading(points, known.is_plain and points[0].value != 0)
-        return Reading(points, known.has_fraction)
+            is_sure = known.is_plain and points[0].value != 0
+            return Reading(points, is_sure, known.has_fraction)
+        return Reading(points, known.has_fraction, known.has_fraction)
 
     def _placed(self, point: Point) -> Point:
         """Return a point of an evaluation with the epoch of the training before it."""
@@ -198,6 +213,9 @@ def _understand(line: str, lower: str) -> Understood:
     """Return what lines of the shape of a line mean."""
     found = tokens(line)
     chosen = [one for one in candidates(line, found) if not one.why_not]
+    if not chosen and (behind := named_behind(line)):
+        found = sorted([*found, *behind], key=lambda token: token.start)
+        chosen = [one for one in candidates(line, behind) if not one.why_not]
     if not chosen or _CODE.search(line):
         return _NOTHING
     where = place(line, found, chosen[0].start)
@@ -241,7 +259,10 @@ def _heading(line: str) -> Understood:
     found = tokens(line)
     if len(found) != 1 or sort(found[0].name) not in (Sort.EPOCH, Sort.STEP):
         return _NOTHING
-    if len(line[: found[0].start].split()) > 2 or any(map(str.isalpha, line[found[0].end :])):
+    before = line[: found[0].start].split()
+    if sum(any(map(str.isalpha, word)) for word in before) > 2:
+        return _NOTHING
+    if any(map(str.isalpha, line[found[0].end :])):
         return _NOTHING
     where = place(line, found)
     numbers = tuple(sites(line, [where.step, where.epoch]))

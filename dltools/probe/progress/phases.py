@@ -11,7 +11,7 @@ from dltools.probe.progress.base import Regex
 PHASES = ("train", "val", "eval", "test")
 
 _WORDS = Regex(
-    r"(?<![\w./\\@=-])(train(?:ing)?|val(?:id(?:ation|ating)?)?|eval(?:uation|uating|uate)?"
+    r"(?<![\w./\\@=-])(train(?:ing)?|val(?:i(?:d(?:ation|ating)?)?)?|eval(?:uation|uating|uate)?"
     r"|test(?:ing)?|dev)(?: set)?(?![\w./@]|-\w| ?=|\(s\)|\s(?:time|samples|size|batch_size)\b)",
     re.IGNORECASE,
 )

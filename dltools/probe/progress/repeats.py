@@ -13,12 +13,14 @@ class Repeats:
     """Drops the points of one log that were there before.
 
     A point with the step and the epoch of the one before is dropped if its line was drawn over that
-    one, or if its value is the same too.
+    one, or if its value is the same too. A bar that moves on shows the old value until there is a
+    new one: the first such point is dropped.
     """
 
     def __init__(self) -> None:
         """No point has come yet."""
         self._last: dict[str, tuple[int, float | None, float]] = {}
+        self._stale: dict[str, int] = {}
 
     def is_new(self, point: Point, *, is_redrawn: bool) -> bool:
         """Tell whether a point was not there before, and remember it."""
@@ -26,10 +28,15 @@ class Repeats:
         if step is None:
             return True
         last = self._last.get(metric)
-        if last is not None and last[0] == step and last[1] == epoch:
+        if last is not None:
             before = last[2]
-            if is_redrawn or before == value or (before != before and value != value):
+            is_same = before == value or (before != before and value != value)
+            if last[0] == step and (is_same or is_redrawn) and (is_redrawn or last[1] == epoch):
+                if is_same or last[1] == epoch:
+                    return False
+            elif is_same and is_redrawn and self._stale.setdefault(metric, step) == step:
                 return False
+        self._stale.pop(metric, None)
         self._last[metric] = (step, epoch, value)
         return True
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 _DIGITS = re.compile(r"\d+")
+_NO_NAMES = re.compile(r"(?<![\w@/])\d+")
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})++(?![\d,])|:\d\d,\d{1,9}(?![\d,])")
 _DECIMAL = re.compile(r"\d,\d")
 _RUN = r"\d{1,15}+"
@@ -52,6 +53,11 @@ def shape(line: str) -> str | None:
     if "0,0" not in found:
         return found
     return None if _DECIMAL.search(_THOUSANDS.sub("", line)) else f"{found}\n,"
+
+
+def numbered_shape(line: str) -> str:
+    """Return the shape of a line whose names have digits, such as `q1_loss`, with these."""
+    return _NO_NAMES.sub("0", line)
 
 
 def runs_of(line: str) -> list[str]:

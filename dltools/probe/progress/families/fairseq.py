@@ -36,7 +36,7 @@ class Log:
         if (match := _BAR.search(line)) and "loss=" in line:
             fields = dict(m.groups() for m in _EQUALS.finditer(line, match.end()))
             return self._report(fields, float(match[1]), int(match[2]), "")
-        if match := _SIMPLE.search(line):
+        if (match := _SIMPLE.search(line)) and "step " not in line[: match.start()]:
             fields = dict(m.groups() for m in _FIELD.finditer(line, match.end()))
             if "loss" not in fields and "valid_loss" not in fields:
                 return []

@@ -16,7 +16,7 @@ _PAIR = Regex(rf"\b([A-Za-z][\w-]{{0,99}})=({N})(?=[\s,]|$)")
 _EPOCH = Regex(rf"Epoch\[(\d{{1,9}})\] (Train|Validation|Val|Test)-([\w-]+)=({N})")
 _COST = Regex(rf"Epoch\[(\d+)\] Time cost=({N})")
 _GLUON = Regex(
-    r"\[Epoch (\d{1,9})(?:\]\[Batch (\d{1,18})\]| Batch (\d{1,18})/\d+\]|\])"
+    r"\[Epoch (\d{1,9})(?:\]\[Batch (\d{1,18})\]| Batch (\d{1,18})/\d+\]|\](?! ?Batch \d))"
     r" ?(training|validation)?"
 )
 _WORDS = Regex(rf"\b((?:valid |test |avg )?(?:loss|ppl)) ({N})(?=,|$)")

@@ -1,13 +1,16 @@
 """Tables: a row of names, then rows of numbers, as fastai, skorch and Chainer print them.
 
 `epoch  train_loss  valid_loss  time`, then `0  6.45  5.97  02:40`. Columns stand between blanks,
-tabs, commas or bars (`| epoch | loss |`).
+tabs, commas or bars (`| epoch | loss |`). Rows may begin with a phase instead of a counter:
+`loss (eV)  accuracy`, then `Train  0.51  0.82`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
+from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, clock, report, whole
 from dltools.probe.progress.name_words import Sort, sort
 
@@ -16,6 +19,8 @@ _BLANKS = Regex(r"\s{2,}|\t")
 _NUMBER = Regex(
     r"[-+]?(?:\d++(?:,\d{3})*(?:\.\d*)?(?:[eE][-+]?\d++)?|\.\d++|nan|inf)(?:/\d++|%)?", 2
 )
+_UNIT = Regex(r"\s*\([^()]*\)$")
+_PHASE = Regex(r"\s*((?:train|val(?:id)?|test|dev)(?:ing|ation)?(?:set)?)\s{2,}", re.IGNORECASE)
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 40
 _LONGEST_HEADER = 400
@@ -34,6 +39,7 @@ class Log:
         """No row of names has come yet."""
         self._names: list[str] = []
         self._sorts: list[Sort] = []
+        self._of_phases: list[str] = []
         self._elapsed = 0.0
 
     def points(self, line: str) -> list[Point]:
@@ -44,10 +50,20 @@ class Log:
         if self._names and (head.isdigit() or head == "-"):
             return self._row(line)
         if head.isalpha() and ":" not in line and len(line) < _LONGEST_HEADER:
+            if self._of_phases and (match := _PHASE.match(line)):
+                return self._row_of(match[1], _BLANKS.split(line[match.end() :].strip()))
             lower = line.lower()
-            if any(word in lower for word in _COUNTERS):
+            if "loss" in lower or any(word in lower for word in _COUNTERS):
                 self._header(line)
         return []
+
+    def _row_of(self, phase: str, cells: list[str]) -> list[Point]:
+        """Return the points of a row that begins with a phase."""
+        names = self._of_phases
+        if len(cells) != len(names) or not all(map(_NUMBER.fullmatch, cells)):
+            return []
+        pairs = [pair for pair in zip(names, cells, strict=True) if sort(pair[0]) >= Sort.WEAK]
+        return report(self.name, pairs, phase=normal_name(phase.removesuffix("set")))
 
     def _header(self, line: str) -> None:
         names = _cells(line)
@@ -55,12 +71,15 @@ class Log:
             return
         if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
             return
+        names = [_UNIT.sub("", name) for name in names]
         sorts = [sort(name) for name in names]
         counters = sum(what in (Sort.EPOCH, Sort.STEP) for what in sorts)
         metrics = sum(what >= Sort.WEAK for what in sorts)
         if metrics and counters:
             self._names = [name.replace("main/", "") for name in names]  # a model in Chainer
             self._sorts = list(map(sort, self._names))
+        elif metrics > 1 and line[:1] == " ":
+            self._of_phases = names
 
     def _row(self, line: str) -> list[Point]:
         cells = _cells(line)
@@ -106,7 +125,9 @@ def _cells(line: str) -> list[str]:
     line = line.strip()
     if "|" in line or "\u2502" in line or "\u2503" in line:
         return list(_BARS.split(line.strip("|\u2502\u2503 \t")))
-    if "," in line and ", " not in line.rstrip(", "):
-        return line.split(",")
+    if "," in line:
+        cells = [cell.strip() for cell in line.split(",")]
+        if ", " not in line.rstrip(", ") or not any(" " in cell for cell in cells):
+            return cells
     cells = [cell.strip() for cell in _BLANKS.split(line)]
     return cells if len(cells) > 1 else line.split()

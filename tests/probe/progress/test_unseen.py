@@ -1,0 +1,81 @@
+"""Logs of programs that the readers were not made for: excerpts written anew, other numbers.
+
+`unseen.toml` says of which programs logs were read, with what a person reads in each, and which of
+them were read rightly at the first look.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dltools.observations.metric_names import evaluation_order, objective
+from dltools.probe.progress import Automatic, Point, PointReader
+
+HERE = Path(__file__).parent
+FORMS = tomllib.loads((HERE / "unseen_forms.toml").read_text())
+
+
+def read(text: str) -> list[Point]:
+    log = PointReader(Automatic())
+    return log.feed(text.encode()) + log.end()
+
+
+def series(text: str) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for point in read(text):
+        found.setdefault(point.metric, []).append(point.value)
+    return found
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_is_read_as_a_person_reads_it(name: str) -> None:
+    form = FORMS[name]
+    text = form["text"].replace("\\r", "\r").replace("\\t", "\t")
+    found = series(text)
+    assert {metric: [len(of), of[0], of[-1]] for metric, of in found.items()} == form["series"]
+    best = evaluation_order({metric: max(map(abs, of)) for metric, of in found.items()})[0]
+    assert best == form["main"]
+    assert objective(best) == form["better"]
+
+
+@pytest.mark.parametrize("name", [name for name, form in FORMS.items() if "at" in form])
+def test_the_counters_of_a_form_are_read(name: str) -> None:
+    form = FORMS[name]
+    text = form["text"].replace("\\r", "\r").replace("\\t", "\t")
+    at = [[point.step, point.epoch] for point in read(text) if point.metric == form["main"]]
+    assert [at[0], at[-1]] == [[value if value >= 0 else None for value in one]
+                               for one in form["at"]]  # fmt: skip
+
+
+def test_names_with_digits_are_told_apart() -> None:
+    lines = "".join(
+        f"epoch {epoch} q{critic}_loss: 0.{epoch}{critic}\n"
+        for epoch in range(1, 40)
+        for critic in (1, 2)
+    )
+    found = series(lines)
+    assert found["q1_loss"] == [float(f"0.{epoch}1") for epoch in range(1, 40)]
+    assert found["q2_loss"] == [float(f"0.{epoch}2") for epoch in range(1, 40)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Epoch 3 | best epoch 2 | loss: 0.5", {"loss": 0.5}),
+        ("Epoch 3 (best epoch 2) loss: 0.5", {"loss": 0.5}),
+        ("Epoch 3 loss: 0.5, best loss: 0.4, acc: 0.9", {"loss": 0.5, "accuracy": 0.9}),
+        ("New best model at epoch 7, val_loss: 0.5", {}),
+        ("Class 3 accuracy: 81.2%", {}),
+        ("epoch 2 ctc_cost: 0.56 s, loss: 0.5", {"loss": 0.5}),
+        ("loss_mask: 0.5", {}),
+        ("epoch 1 masked_lm_loss: 0.5", {"masked_lm_loss": 0.5}),
+        ("Trial 7 finished with value: 0.25 and parameters: {'x': 0.5}", {"trial_value": 0.25}),
+        ("step 3 value: 0.25", {}),
+        ("3 batches, 0.75 loss, 91.5% accuracy", {"loss": 0.75, "accuracy": 91.5}),
+    ],
+)
+def test_what_stands_around_a_name_counts(line: str, expected: dict[str, float]) -> None:
+    assert {point.metric: point.value for point in Automatic().points(line)} == expected
