@@ -71,7 +71,7 @@ _FALLING_WORDS = frozenset({
 """Words that fall, whatever stands beside them: `lambada_bpb`."""
 
 _PLAIN = frozenset({*_PHASES, "total", "loss"})
-_WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall"}
+_WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall", "batch", "step"}
 """Words of a loss that is no part of another."""
 
 _ACHIEVED = frozenset({"reward", "rewards", "rew", "return", "returns", "success", "win",

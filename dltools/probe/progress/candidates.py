@@ -20,6 +20,8 @@ _STOP = frozenset({
 _MOST_WORDS = 3
 _LOOK_BACK = 48
 _DROPPED = ("average", "avg", "mean", "averaged")
+_WINDOW = Regex(r" ?\((?:last|over|mean|avg|average|running|moving|smoothed)\b[^)]*\)")
+_KINDS = ("batch", "epoch", "step", "iter", "iteration")
 _UNIT = Regex(
     r"\s?(?:[mun\u00b5]?s|secs?|seconds|minutes|hours|[KMGT]i?B|[A-Za-z]{1,20}/s(?:ec)?)(?![\w/])"
 )
@@ -45,6 +47,7 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
         name, start = (token.name, token.start)
         if what >= Sort.BESIDE or token.delimiter:
             name, start = _full_name(line, token, left)
+            name = _WINDOW.sub("", name) if "(" in name else name
             if name != token.name:
                 what = sort(name) if what < Sort.BESIDE else max(what, sort(name))
         if what >= Sort.BESIDE:
@@ -81,7 +84,7 @@ def _why_not_here(line: str, token: Token, start: int) -> str:
 def _without_bests(line: str, found: Sequence[Token], result: list[Candidate]) -> list[Candidate]:
     """Return candidates, those that say again what was best so far with why they give no point:
     `New best model saved (Dice: 0.91)`, unlike `best epoch 3, loss 0.5`."""
-    names = {start for one in (*found, *result) for start in (one.start,)}
+    names = {token.start for token in found} | {one.start for one in result}
     spans = [match.span() for match in _BEST.finditer(line)
              if not names.intersection((match.start(), match.start(1)))]  # fmt: skip
     return [
@@ -118,11 +121,14 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
     for word in reversed(words):
         if not word.replace("-", "").replace("_", "").replace("@", "").replace("/", "").isalnum():
             inner = word.lstrip("([{|,;:*'\"-")
-            if inner and inner.isalnum() and inner[0].isalpha():
+            if inner and inner.isalnum() and inner[0].isalpha() and inner.lower() not in _DROPPED:
                 taken.append(inner)
             break
         if word.lower() in _DROPPED:
             continue
+        if not taken and word.lower() in _KINDS:  # as in `batch loss`
+            taken.append(word)
+            break
         if not word[0].isalpha() or word.lower() in _STOP:
             break
         taken.append(word)

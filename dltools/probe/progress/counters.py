@@ -46,6 +46,7 @@ _FIRST = Regex(r"\s{0,9}(?:\[(\d{1,15})\]|(\d{1,15}))(?:\s{0,9}[:|](?!\d)|\s{1,9
 _JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,-]{0,4}$")
 _OPENS = Regex(r"\s{0,4}\[\s{0,9}\d")
 _PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
+_PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
 _SPAN = 200
 """Characters after an epoch in which its step may stand."""
 
@@ -98,7 +99,8 @@ def _bare(
     if "/" not in line:
         return _leading(line, metrics), None
     for match in _RATIO.finditer(line, at, at + _SPAN):
-        if not any(token.start <= match.start() < token.end for token in found):
+        of = next((one for one in found if one.start <= match.start() < one.end), None)
+        if of is None or (not of.delimiter and of.end < metrics and of.name not in _PARTS):
             return match.span(1), None
     return _leading(line, metrics), None
 

@@ -67,7 +67,7 @@ class Held(Generic[M]):
             self._has_points = True
             for point in points:
                 self._sure.add(point[0])
-            return now
+            return self._released(points) + now if self._held else now
         self._has_rivals = self._has_rivals or claim.rivals > 0
         names = tuple(point.metric for point in points)
         is_known = (len(names) > 1 or claim.has_fraction) and names in self._series
@@ -116,8 +116,17 @@ class Held(Generic[M]):
                 found[point.metric] = found.get(point.metric, 0) + 1
         return found
 
+    def _released(self, points: list[Point]) -> list[Marked[M]]:
+        """Return the points that waited for a line of the shape of these, which are certain."""
+        seen = self._seen.get(_shape_of(points))
+        if seen is None or seen.values == tuple(point.value for point in points):
+            return []
+        waiting, seen.waiting, seen.is_series = seen.waiting, [], True
+        self._held -= len(waiting)
+        return waiting
+
     def _see(self, points: list[Point]) -> _Seen[M] | None:
-        shape = tuple((point.metric, point.value.is_integer()) for point in points)
+        shape = _shape_of(points)
         seen = self._seen.get(shape)
         if seen is None:
             if len(self._seen) >= _MOST_SHAPES:
@@ -144,3 +153,7 @@ class Held(Generic[M]):
             and not point.value.is_integer()
             and point.metric not in self._sure
         )
+
+
+def _shape_of(points: list[Point]) -> Shape:
+    return tuple((point.metric, point.value.is_integer()) for point in points)

@@ -27,7 +27,7 @@ from dltools.probe.progress.shapes import (
     shape,
     sites,
 )
-from dltools.probe.progress.tokens import Token, named_behind, tokens
+from dltools.probe.progress.tokens import Token, losses_of_phases, named_behind, tokens
 
 _CODE = Regex(
     r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
@@ -213,9 +213,9 @@ def _understand(line: str, lower: str) -> Understood:
     """Return what lines of the shape of a line mean."""
     found = tokens(line)
     chosen = [one for one in candidates(line, found) if not one.why_not]
-    if not chosen and (behind := named_behind(line)):
-        found = sorted([*found, *behind], key=lambda token: token.start)
-        chosen = [one for one in candidates(line, behind) if not one.why_not]
+    if not chosen and (others := named_behind(line) or losses_of_phases(found)):
+        found = sorted([*found, *others], key=lambda token: token.start)
+        chosen = [one for one in candidates(line, others) if not one.why_not]
     if not chosen or _CODE.search(line):
         return _NOTHING
     where = place(line, found, chosen[0].start)

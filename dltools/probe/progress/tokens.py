@@ -68,8 +68,8 @@ def tokens(line: str) -> list[Token]:
 
 
 _BEFORE = Regex(
-    rf"(?:^|[,|(])\s{{0,20}}(({_NUMBER})\s?(%)?\s([A-Za-z_][\w@ -]{{0,40}}))"
-    r"(?=\s{0,9}(?:[,|)]|$))",
+    rf"(?:^|[,|(])\s{{0,20}}(({_NUMBER})\s?(%)?\s(?:\s{{0,20}}=\s)?([A-Za-z_][\w@ -]{{0,40}}))"
+    r"(?=\s{0,9}(?:\([^()=]{1,40}\)\s{0,9})?(?:[,|)]|$))",
     re.IGNORECASE,
 )
 
@@ -77,6 +77,20 @@ _BEFORE = Regex(
 def named_behind(line: str) -> list[Token]:
     """Return the numbers with a name behind them, `1.52 loss, 91.2% accuracy`, in order."""
     return [
-        Token(m[4], " ", m[2], "", "", m[3] is not None, m.start(1), m.end(1), m.span(2))
+        Token(m[4].strip(), " ", m[2], "", "", m[3] is not None, m.start(1), m.end(1), m.span(2))
         for m in _BEFORE.finditer(line)
     ]
+
+
+_PHASES = {"train": "train_loss", "val": "val_loss", "valid": "val_loss", "test": "test_loss"}
+
+
+def losses_of_phases(found: list[Token]) -> list[Token]:
+    """Return the tokens that are losses by the name of their phase alone, `train 0.31 val 0.35`, of
+    a line without other metrics."""
+    losses = [
+        token._replace(name=_PHASES[token.name.lower()], delimiter=token.delimiter or " ")
+        for token in found
+        if token.name.lower() in _PHASES and "." in token.text and not token.is_percent
+    ]
+    return losses if len(losses) > 1 else []

@@ -12,7 +12,7 @@ from typing import ClassVar
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report
 
 _HEAD = Regex(
-    r"\b(Epoch|Iter)(?:\((train|val|test)\))? ?(?:\[\s*(\d{1,9})\])?\s*\[\s*(\d{1,18})(/\d+)?\]"
+    r"\b(Epoch|Iter)(?:\((train|val|test)\))? {0,3}(?:\[\s*(\d{1,9})\])?\s*\[\s*(\d{1,18})(/\d+)?\]"
 )
 _PAIR = Regex(rf"(?:^|[\s,\t])([A-Za-z_][\w/.@-]*): ({PLAIN_NUMBER})(?=[\s,]|$)")
 _KEPT = (
