@@ -141,7 +141,6 @@ HINTS = (
     "lpips", "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer",
     "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "rmse", "hellaswag", "mmlu",
     "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
-    "l_", "d_", "g_", "entropy", "success", "spl", "trial ",
-    " val ", " val=", " val:",
+    "l_", "d_", "g_", "entropy", "success", "trial ", " val",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
