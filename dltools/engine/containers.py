@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from dltools.engine.connect import connect
 from dltools.engine.log_entries import EntrySplitter
+from dltools.engine.services import SERVICE, Swarm
 from dltools.engine.transport import Flow, GoneError, Params, RefusedError, Transport
 from dltools.inputs import LineSplitter
 from dltools.labels import ORIGIN, PREFIX
@@ -48,7 +49,11 @@ class Container:
 
     @property
     def origin(self) -> str:
-        """The id of the first container of its job, which stays the same when the job moves."""
+        """The id of the first container of its job, or the slot of its Swarm service: what stays
+        the same when the job moves."""
+        if service := self.labels.get(SERVICE):
+            slot = self.name.split(".")[-2:-1]
+            return ".".join([service, *slot])
         return self.labels.get(ORIGIN) or self.id
 
     @property
@@ -73,6 +78,9 @@ class Engine:
         info = self._transport.json("GET", "/info")
         self.id: str = info.get("ID") or ""
         self.host: str = info.get("Name") or ""
+        swarm = info.get("Swarm") or {}
+        self.node_id: str = swarm.get("NodeID") or ""
+        self.swarm = Swarm(self._transport) if swarm.get("ControlAvailable") else None
         self.cpus: int = info.get("NCPU") or 0
         self.memory: int = info.get("MemTotal") or 0
         devices = info.get("DiscoveredDevices") or []
@@ -84,6 +92,10 @@ class Engine:
         """Return the running and paused containers, in the words of Docker's list."""
         params = {"filters": json.dumps(dict(filters))} if filters else {}
         return list(self._transport.json("GET", "/containers/json", params))
+
+    def has_task_of(self, service_id: str) -> bool:
+        """Tell whether a task of a Swarm service runs here."""
+        return bool(self.containers({"label": [f"{SERVICE}={service_id}"]}))
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""

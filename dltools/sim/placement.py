@@ -1,4 +1,5 @@
-"""Where jobs go that arrive: to the host with the fewest jobs that has room."""
+"""Where jobs go that arrive: to their own host, else to the one with the fewest jobs, if it has
+room."""
 
 from __future__ import annotations
 
@@ -24,6 +25,9 @@ class Placement:
 
     def host_for(self, job: Job) -> SimulatedHost | None:
         """Return the host, None where no host has room."""
+        if job.node:
+            own = self._hosts[self._numbers[job.node]]
+            return own if own.has_room_for(job) else None
         if job.memory == 0 and job.gpus == 0:
             return self._emptiest_host()
         room = (host for host in self._hosts if host.has_room_for(job))

@@ -27,6 +27,7 @@ class Job:
     `gpus` are its own while it runs. `first` and `final`: targets of the curve's metric.
     With `request` (CPU seconds) it serves for `duration` seconds instead of training: one request
     after the other, `think` seconds apart, to be answered in `qoe` seconds.
+    `node`: the host that it starts on, "" for the one with the fewest jobs.
     `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the fraction of the
     measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
     `seed` gives its curve another noise. `container` is for those who start real containers.
@@ -51,6 +52,7 @@ class Job:
     checkpoint: float = 18.0
     spin: float = 1.0
     seed: int = 0
+    node: str = ""
     container: ContainerSpec = field(default_factory=ContainerSpec)
 
     @property
@@ -109,7 +111,13 @@ def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Wo
             if one in seen:
                 raise DataError(f"{name}: two {kind}s are called {one!r}")
             seen.add(one)
+    known = {host.name: host for host in hosts}
     for job in jobs:
+        if job.node and job.node not in known:
+            raise DataError(f"{name}: job {job.name}: no node is called {job.node!r}; known: "
+                            f"{', '.join(known)}")  # fmt: skip
+        if job.node and not known[job.node].holds(job):
+            raise DataError(f"{name}: job {job.name}: its node has not its memory and GPUs")
         if (job.memory or job.gpus) and not any(host.holds(job) for host in hosts):
             raise DataError(f"{name}: job {job.name}: no node has its memory and GPUs")
     return Workload(tuple(sorted(jobs, key=lambda job: (job.arrival, job.name))), tuple(hosts))

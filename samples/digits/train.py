@@ -7,7 +7,9 @@ An epoch is one step of full-batch gradient descent. With --normalise each step 
 --rate, so that the loss falls at a steady pace instead of fast at first. With --loading it
 waits before each epoch as if for its data, and so uses only a part of a CPU. With --epoch-cpu an
 epoch takes a given CPU time, so that a job learns as much in a CPU second on any machine.
-SIGTERM ends the job at the next epoch, as a good container does.
+SIGTERM ends the job at the next epoch, as a good container does. --checkpoint keeps the weights
+after each epoch, before its line is printed; from there the same command goes on, exactly as it
+would have.
 """
 
 from __future__ import annotations
@@ -44,6 +46,21 @@ class Network:
             for size in itertools.pairwise(sizes)
         ]
         self.biases: list[Array] = [np.zeros(size, np.float32) for size in sizes[1:]]
+
+    def save(self, path: Path, epoch: int) -> None:
+        """Write weights and biases, whole or not at all."""
+        part = path.with_name(path.name + ".part")
+        with part.open("wb") as file:
+            np.savez(file, *self.weights, *self.biases, epoch=epoch)
+        part.replace(path)
+
+    def load(self, path: Path) -> int:
+        """Take on what was saved, and return the epoch after which that was."""
+        with np.load(path) as saved:
+            arrays = [saved[f"arr_{number}"] for number in range(len(saved.files) - 1)]
+            epoch = int(saved["epoch"])
+        self.weights, self.biases = arrays[: len(arrays) // 2], arrays[len(arrays) // 2 :]
+        return epoch
 
     def forward(self, images: Array) -> list[Array]:
         """Return the output of each layer, the input first."""
@@ -114,15 +131,19 @@ class Job:
         sizes = {"softmax": [64, 10], "mlp": [64, options.hidden, 10],
                  "autoencoder": [64, options.hidden, 64]}[options.model]  # fmt: skip
         network = Network(sizes, options.seed)
+        saved = options.checkpoint
+        done = network.load(saved) if saved and saved.exists() else 0
         begun = time.process_time()
-        for epoch in range(1, options.epochs + 1):
+        for epoch in range(done + 1, options.epochs + 1):
             time.sleep(options.loading)
             outputs = network.forward(images)
             loss, _, error = self.measure(outputs[-1], images, labels)
             gradients = network.gradients(outputs, error, options.decay)
             network.step(gradients, options.rate, options.normalise)
-            while time.process_time() - begun < epoch * options.epoch_cpu:
+            while time.process_time() - begun < (epoch - done) * options.epoch_cpu:
                 network.forward(images)  # busy, and none the wiser
+            if saved:
+                network.save(saved, epoch)
             due = time.monotonic() - self.printed >= options.every
             if due or self.stopping or epoch == options.epochs:
                 self.printed = time.monotonic()
@@ -155,6 +176,7 @@ def main() -> None:
     parser.add_argument("--loading", type=float, default=0.0, help="seconds before each epoch")
     parser.add_argument("--epoch-cpu", type=float, default=0.0, help="least CPU seconds an epoch")
     parser.add_argument("--every", type=float, default=0.5, help="seconds between two lines")
+    parser.add_argument("--checkpoint", type=Path, help="go on from here, and save here")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=DATA)
     np.seterr(all="ignore")  # a diverging loss is printed as nan, not warned of

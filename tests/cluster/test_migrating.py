@@ -6,46 +6,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.cluster_nodes import NODES, Node
 from helpers.containers import eventually
+from helpers.moves import KILLED, goes_on, order
 from helpers.tools import Tools, environment, records
 
 from dltools.apply.migrate.record import Step
-from dltools.notation.times import format_time
-from dltools.plan.records import Action, Op, Plan
+from dltools.plan.records import Plan
 from dltools.plan.writing import dump_plan
 
 Trace = Callable[[], list[int]]
-
-KILLED = """
-import os, signal, sys
-from dltools.apply.migrate.record import MigrationFiles, Step
-write = MigrationFiles.write
-def killed(self, migration):
-    if migration.step is Step({step!r}) and {before}:
-        os.kill(os.getpid(), signal.SIGKILL)
-    write(self, migration)
-    if migration.step is Step({step!r}):
-        os.kill(os.getpid(), signal.SIGKILL)
-MigrationFiles.write = killed
-sys.argv = ["dl-apply", *sys.argv[1:]]
-from dltools.cli.apply import main
-main()
-"""
-"""dl-apply, which is killed just before or after it notes that it begins a step."""
-
-
-def order(node: Node, to: Node, name: str = "job", **changes: Any) -> bytes:
-    values = {"id": 1, "op": Op.MIGRATE, "host": node.name, "container_name": name,
-              "container_id": node.get(name, "{{.Id}}"), "set": {}, "expect": {},
-              "reason": "test", "to": to.name}  # fmt: skip
-    at = format_time(datetime.now(UTC))
-    return dump_plan(Plan("test", at, {}, {}, None, (Action(**(values | changes)),))).encode()
 
 
 def hosts(nodes: list[Node]) -> list[str]:
@@ -56,14 +30,6 @@ def moved(tool: Tools, nodes: list[Node], plan: bytes, *options: str) -> list[di
     done = tool("dl-apply", *hosts(nodes), *options, input=plan)
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     return records(done.stdout)
-
-
-def goes_on(trace: Trace) -> None:
-    """The job trains, and no epoch was ever trained by two."""
-    seen = len(trace())
-    eventually(trace, lambda found: len(found) > seen + 2)
-    found = trace()
-    assert found == sorted(set(found)), found
 
 
 def test_a_job_moves_with_its_configuration_and_goes_on(

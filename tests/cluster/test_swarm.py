@@ -63,18 +63,3 @@ def test_a_task_is_changed_in_place_and_a_revert_is_told(
     assert node.get(id_, "{{.State.StartedAt}} {{.State.Running}}") == f"{started} true"
     tasks = nodes[0]("service", "ps", "-q", service).split()
     assert len(tasks) == len(nodes), "no task was started again"
-
-
-def test_a_task_is_not_moved_like_a_container(
-    tool: Tools,
-    nodes: list[Node],
-    service: str,  # noqa: ARG001
-) -> None:
-    a, b, _ = nodes
-    id_ = eventually(lambda: a("ps", "-q", "--no-trunc", "--filter=status=running"))
-    order = plan(a, id_, 1, op=Op.MIGRATE, set={}, to=b.name)
-    done = tool("dl-apply", f"--host={a.url}", f"--host={b.url}", input=order)
-    (result,) = records(done.stdout)
-    assert (result["status"], result["error"]) == (
-        "skipped", "it is a task of a Swarm service, which Swarm would start again",
-    )  # fmt: skip

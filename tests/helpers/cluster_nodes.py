@@ -51,6 +51,14 @@ class Node:
     def up(self) -> None:
         subprocess.run([NODES, "up", self.name], check=True)
 
+    def cut(self) -> None:
+        """Take the node off the network; its engine's socket still answers."""
+        subprocess.run([NODES, "cut", self.name], check=True)
+
+    def join(self) -> None:
+        """Put it back on the network."""
+        subprocess.run([NODES, "join", self.name], check=True)
+
     def clean(self) -> None:
         for id_ in self("ps", "-aq").split():
             self("rm", "-f", id_, check=False)

@@ -166,7 +166,7 @@ class FakeHost:
         def work() -> str:
             if any(one.name == name for one in self.containers.values()):
                 raise RefusedError(f"the name {name} is in use")
-            policy = body["HostConfig"]["RestartPolicy"]["Name"]
+            policy = body["HostConfig"].get("RestartPolicy", {}).get("Name", "no")
             return self.add(name, body["Labels"], policy, "created").id
 
         return str(self._world.call(work))

@@ -33,6 +33,14 @@ def test_a_job_goes_to_the_host_with_the_fewest_jobs() -> None:
     assert [placed(placement, str(number)) for number in range(4, 6)] == ["b", "a"]
 
 
+def test_a_job_goes_to_its_own_host_if_that_has_room() -> None:
+    hosts = [SimulatedHost(HostSpec(name, 2.0, memory=4)) for name in "ab"]
+    placement, asked = Placement(hosts), Job("first", memory=4, node="b")
+    assert placement.host_for(asked) is hosts[1]
+    hosts[1].reserve(asked)
+    assert placement.host_for(asked) is None
+
+
 def test_a_job_goes_where_it_has_room_or_nowhere() -> None:
     placement = Placement([SimulatedHost(HostSpec("small", 2.0, memory=4)),
                            SimulatedHost(HostSpec("large", 2.0, memory=10))])  # fmt: skip

@@ -12,11 +12,16 @@ from dltools.apply.migrate.configuration import (
     grace_seconds,
     stop_signal,
 )
-from dltools.apply.migrate.mover import Mover, WaitError, rolled_back
+from dltools.apply.migrate.faults import WaitError
+from dltools.apply.migrate.mover import Mover, rolled_back
 from dltools.apply.migrate.record import Migration, Step
 from dltools.apply.migrate.refusals import checkpoint_path, refusal
+from dltools.apply.migrate.service_refusals import service_refusal
+from dltools.apply.migrate.service_steps import free, is_free, look_body, manager
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.engine.services import SERVICE
 from dltools.errors import UnavailableError
+from dltools.labels import PLACED
 from dltools.notation.times import format_time
 from dltools.plan.records import Action, Result, Status
 
@@ -45,9 +50,21 @@ class Migrator:
         found = replace(found, before={"host": action.host}, after={"host": action.host})
         if reason := refusal(container, target, force=self._force):
             return replace(found, error=reason)
+        migration = self._begun(action, container, target, original)
+        if SERVICE in container.labels:
+            migration, reason = self._of_service(migration, container, target)
+            if reason:
+                return replace(found, error=reason)
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after={"host": action.to})
-        migration = Migration(
+        self._mover.files.write(migration)
+        return self._carry_out(migration)
+
+    def _begun(
+        self, action: Action, container: Container, target: Engine, original: Mapping[str, Any]
+    ) -> Migration:
+        """Return the record of a migration that has not begun."""
+        return Migration(
             action_id=action.id,
             source=action.host,
             target=action.to or "",
@@ -61,8 +78,29 @@ class Migrator:
             stop_signal=stop_signal(container),
             since=format_time(datetime.now(UTC)),
         )
-        self._mover.files.write(migration)
-        return self._carry_out(migration)
+
+    def _of_service(
+        self, migration: Migration, container: Container, target: Engine
+    ) -> tuple[Migration, str | None]:
+        """Return the record for the service of a container, and why it cannot be moved."""
+        service_id = container.labels[SERVICE]
+        swarm = manager(self._mover.engines, service_id)
+        if swarm is None:
+            return (
+                migration,
+                "it is a task of a Swarm service, and no engine named manages its Swarm",
+            )
+        service = swarm.service(service_id)
+        if reason := service_refusal(container, service, swarm, target):
+            return migration, reason
+        return replace(
+            migration,
+            body=look_body(container, _image(container, target)),
+            service=service_id,
+            constraints=service.constraints,
+            earlier=service.labels.get(PLACED, ""),
+            constraint=f"node.id=={target.node_id}",
+        ), None
 
     def go_on(self, on_result: OnResult) -> list[Result]:
         """Finish what earlier runs have begun, or roll it back where the old container has not been
@@ -82,6 +120,8 @@ class Migrator:
         """Roll back what can be rolled back, and say what cannot."""
         results = []
         for migration in self._mover.files.all():
+            if not migration.is_open and self._is_over(migration):
+                continue
             result = self._undone(migration)
             results.append(result)
             on_result(result)
@@ -89,6 +129,8 @@ class Migrator:
 
     def _undone(self, migration: Migration) -> Result:
         found = _result(migration, Status.SKIPPED)
+        if migration.service and migration.step in (Step.DONE, Step.REMOVE):
+            return self._freed(migration)
         if migration.step in (Step.DONE, Step.REMOVE):
             reason = (
                 f"it has been moved from {migration.source} to {migration.target}, and its old "
@@ -104,6 +146,21 @@ class Migrator:
         if result.error and result.error.endswith(": undone"):
             return replace(result, status=Status.APPLIED, error=None)
         return result
+
+    def _freed(self, migration: Migration) -> Result:
+        """Take back the constraint of a service that has moved; it stays where it is."""
+        here = {"host": migration.target}
+        found = replace(_result(migration, Status.PLANNED), before=here, after=here)
+        if not self._dry_run:
+            try:
+                free(self._mover.engines, migration)
+            except (WaitError, RefusedError, UnavailableError) as error:
+                return replace(found, status=Status.FAILED, error=str(error))
+            self._mover.files.remove(migration)
+            found = replace(found, status=Status.APPLIED)
+        reason = (f"its constraint to {migration.target} is taken back; it stays there until Swarm "
+                  "starts it anew, and only a plan that moves it can move it back")  # fmt: skip
+        return replace(found, error=reason)
 
     def _carry_out(self, migration: Migration) -> Result:
         try:
@@ -121,7 +178,9 @@ class Migrator:
         return replace(_result(migration, Status.FAILED), error=reason)
 
     def _is_over(self, migration: Migration) -> bool:
-        """Tell whether the new container of a finished move is gone."""
+        """Tell whether a move is over: its new container is gone, or its constraint is."""
+        if migration.service:
+            return is_free(self._mover.engines, migration)
         engine: Engine | None = self._mover.engines.get(migration.target)
         if engine is None:
             return False

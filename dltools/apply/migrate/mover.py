@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from dltools.apply.migrate.checkpoints import expect_checkpoint, not_shared
+from dltools.apply.migrate.faults import FailedError, WaitError, engine_of
 from dltools.apply.migrate.record import Migration, MigrationFiles, Step
+from dltools.apply.migrate.service_steps import ServiceSteps
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.tar_header import first_header
-from dltools.errors import DataError, DltoolsError
 from dltools.labels import ORIGIN
 
 NO_RESTART = {"Name": "no", "MaximumRetryCount": 0}
@@ -30,14 +31,6 @@ _KILLED_S = 30.0
 _POLL_S = 0.1
 
 
-class FailedError(Exception):
-    """A step cannot be taken, and the migration is to be rolled back; the message says why."""
-
-
-class WaitError(DltoolsError):
-    """A step cannot be taken now, and must be taken again later; the message says why."""
-
-
 @dataclass(slots=True)
 class Mover:
     """Moves jobs between hosts: `engines` are by host."""
@@ -47,9 +40,11 @@ class Mover:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     _steps: Mapping[Step, Callable[[Migration], Migration]] = field(init=False)
+    _service_steps: Mapping[Step, Callable[[Migration], Migration]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Know the function of each step."""
+        """Know the function of each step, of a container's move and of a service's."""
+        self._service_steps = ServiceSteps(self.engines, self.sleep, self.clock).by_step
         self._steps = {
             Step.CREATE: self._create, Step.STOP: self._stop, Step.START: self._start,
             Step.REMOVE: self._remove, Step.CLEAR: self._clear, Step.RESUME: self._resume,
@@ -60,9 +55,10 @@ class Mover:
 
         Raises `WaitError` or `UnavailableError` where the next run must go on.
         """
+        steps = self._service_steps if migration.service else self._steps
         while migration.is_open:
             try:
-                migration = self._steps[migration.step](migration)
+                migration = steps[migration.step](migration)
             except FailedError as error:
                 migration = rolled_back(migration, str(error))
             except RefusedError as error:
@@ -85,7 +81,7 @@ class Mover:
             new_id = new.id if new else target.create(migration.container_name, migration.body)
         except (GoneError, RefusedError) as error:
             raise FailedError(f"{migration.target} cannot create it: {error}") from error
-        self._expect_checkpoint(replace(migration, new_id=new_id))
+        self._expect_checkpoints(replace(migration, new_id=new_id))
         return replace(migration, new_id=new_id, step=Step.STOP)
 
     def _stop(self, migration: Migration) -> Migration:
@@ -170,36 +166,21 @@ class Mover:
                 return found
         return None
 
-    def _expect_checkpoint(self, migration: Migration) -> None:
-        if not migration.checkpoint:
-            return
-        for engine, id_ in ((self._source(migration), migration.container_id),
-                            (self._target(migration), migration.new_id)):  # fmt: skip
-            try:
-                first_header(engine.archive(id_, migration.checkpoint))
-            except (GoneError, DataError) as error:
-                raise FailedError(
-                    f"there is no checkpoint {migration.checkpoint} on {engine.host}"
-                ) from error
+    def _expect_checkpoints(self, migration: Migration) -> None:
+        """Refuse to go on where a host sees no checkpoint."""
+        if migration.checkpoint:
+            source, target = self._source(migration), self._target(migration)
+            expect_checkpoint(source, migration.container_id, migration.checkpoint)
+            expect_checkpoint(target, migration.new_id, migration.checkpoint)
 
     def _compare_checkpoints(self, migration: Migration) -> None:
         """Refuse to go on where the target sees another checkpoint than the source."""
         if not migration.checkpoint:
             return
-        try:
-            old = first_header(
-                self._source(migration).archive(migration.container_id, migration.checkpoint)
-            )
-            new = first_header(
-                self._target(migration).archive(migration.new_id, migration.checkpoint)
-            )
-        except (GoneError, DataError) as error:
-            raise FailedError(f"the checkpoint {migration.checkpoint} is gone") from error
-        if old != new:
-            raise FailedError(
-                f"{migration.target} has another checkpoint than {migration.source}: they do not "
-                "share the volume"
-            )
+        source, target = self._source(migration), self._target(migration)
+        old = expect_checkpoint(source, migration.container_id, migration.checkpoint)
+        if expect_checkpoint(target, migration.new_id, migration.checkpoint) != old:
+            raise not_shared(migration.source, migration.target)
 
     def _source(self, migration: Migration) -> Engine:
         return self._engine(migration.source)
@@ -208,10 +189,7 @@ class Mover:
         return self._engine(migration.target)
 
     def _engine(self, host: str) -> Engine:
-        try:
-            return self.engines[host]
-        except KeyError:
-            raise WaitError(f"host {host} is not among the hosts of this run") from None
+        return engine_of(self.engines, host)
 
 
 def rolled_back(migration: Migration, why: str) -> Migration:

@@ -59,6 +59,16 @@ class Migration:
     failed_at: Step | None = None
     why: str = ""
     since: str = ""
+    service: str = ""
+    constraints: tuple[str, ...] = ()
+    earlier: str = ""
+    constraint: str = ""
+
+    @property
+    def new_constraints(self) -> tuple[str, ...]:
+        """The constraints that hold a service on the target."""
+        kept = (one for one in self.constraints if one != self.earlier)
+        return (*kept, self.constraint)
 
     @property
     def is_open(self) -> bool:
@@ -115,6 +125,7 @@ def _parsed(text: bytes, path: Path) -> Migration:
             raise ValueError("it has another version")
         data["step"] = Step(data["step"])
         data["failed_at"] = data["failed_at"] and Step(data["failed_at"])
+        data["constraints"] = tuple(data.get("constraints") or ())
         return Migration(**data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{path}: damaged record of a migration: {error}") from error

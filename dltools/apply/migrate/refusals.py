@@ -8,7 +8,8 @@ from typing import Any
 
 from dltools.apply.migrate.configuration import is_own_network
 from dltools.engine import gpu
-from dltools.engine.containers import SWARM_TASK, Container, Engine
+from dltools.engine.containers import Container, Engine
+from dltools.engine.services import SERVICE
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 
 
@@ -25,8 +26,6 @@ def _refusals(container: Container, target: Engine, force: bool) -> Iterator[str
     config, labels = container.host_config, container.labels
     if is_true(labels.get(PROTECT)):
         yield f"protected by its label {PROTECT}"
-    if SWARM_TASK in labels:
-        yield "it is a task of a Swarm service, which Swarm would start again"
     if container.state != "running":
         yield f"the container is {container.state}"
     if config.get("AutoRemove"):
@@ -37,11 +36,11 @@ def _refusals(container: Container, target: Engine, force: bool) -> Iterator[str
     if mode.startswith("container:") or config.get("VolumesFrom") or config.get("Links"):
         yield "it shares a network, volumes or links with another container"
     networks = container.raw.get("NetworkSettings", {}).get("Networks") or {}
-    if len(networks) > 1:
+    if len(networks) > 1 and SERVICE not in labels:
         yield f"it is on {len(networks)} networks; one is supported"
     if gpu.access(container) is not gpu.Access.NONE and not target.has_gpu:
         yield f"it has a GPU, and {target.host} has none"
-    yield from _missing(container, target, mode)
+    yield from _missing(container, target, "" if SERVICE in labels else mode)
 
 
 def _checkpoint(container: Container) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -24,6 +25,8 @@ from dltools.plan.policy.targets import NONE, Targets, parse
 JITTER = 0.05
 """Share of an interval by which samples may come early (ours): two that should be an interval apart
 may be some milliseconds less, and a round should not wait for the sample after."""
+
+_SWARM_ID = re.compile("[a-z0-9]{25}")
 
 _BEFORE = (-math.inf, -math.inf)
 
@@ -87,6 +90,15 @@ class ContainerHistory:
     def __post_init__(self) -> None:
         """Note what tells this run of the container from its earlier ones."""
         self.run_id = f"{self.id}@{self.arrived}"
+
+    @property
+    def job_name(self) -> str:
+        """What its name has in common with those of the containers that go on with its job: all but
+        the last part of the name that Swarm gives, SERVICE.SLOT.TASK."""
+        if "." not in self.name:
+            return self.name
+        job, _, task = self.name.rpartition(".")
+        return job if "." in job and _SWARM_ID.fullmatch(task) else self.name
 
     def label(self, labels: Mapping[str, str]) -> None:
         """Take on labels, and the targets that they give."""

@@ -111,7 +111,7 @@ def load_of(
     classes = {job.id: own.get(job.run_id, _UNKNOWN).job_class for job in host.jobs}
     progressing = sum(one == PROGRESSING for one in classes.values())
     cpu = math.fsum(cpu_use(job, now, interval, host.cpus).share or 0.0 for job in host.jobs)
-    free = [job for job in host.jobs if job.name not in moved]
+    free = [job for job in host.jobs if job.job_name not in moved]
     by_kind = {"progressing": progressing, "jobs": len(host.jobs), "cpu": cpu}
     return HostLoad(
         first=float(by_kind[kind]),
@@ -213,7 +213,7 @@ class Chooser:
         return at is None or self.cluster.now - at <= self.stale_s * MICRO
 
     def _candidates(self, source: HostState, *, is_target_idle: bool) -> list[ContainerHistory]:
-        jobs = [job for job in source.jobs if job.name not in self.moved]
+        jobs = [job for job in source.jobs if job.job_name not in self.moved]
         classes = {job.id: self._known_of(source.name, job).job_class for job in source.jobs}
         converged = [job for job in jobs if classes[job.id] == CONVERGED]
         if is_target_idle and len(source.jobs) > 1:

@@ -21,7 +21,7 @@ many hosts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dltools.notation.times import MICRO
@@ -49,6 +49,7 @@ from dltools.plan.policy.migration import (
     OwnJobs,
     load_of,
 )
+from dltools.plan.policy.ordered_moves import OrderedMoves
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.within import share_within
 
@@ -101,19 +102,6 @@ class Parameters:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Moved:
-    """A migration ordered earlier: from which host, and when (microseconds)."""
-
-    source: str
-    at: int
-
-    @classmethod
-    def load(cls, saved: Any) -> _Moved:
-        """Return what was saved; a state of version 2 has a list."""
-        return cls(**saved) if isinstance(saved, Mapping) else cls(*saved)
-
-
 class Specon:
     """The policy object. It remembers each job's best growth and class, and the moves ordered."""
 
@@ -136,8 +124,8 @@ class Specon:
             job.id: growth(job, cluster.now, cluster.interval_s, host.cpus) for job in host.jobs
         }
         own = _classified(host, growths, _own_jobs(state.get("best") or {}, host), parameters.alpha)
-        moved = _pending_moves(state, cluster, parameters.cooldown)
-        load = load_of(host, own, moved, cluster.now, cluster.interval_s, parameters.load)
+        moves = OrderedMoves(state.get("moved"), cluster, parameters.cooldown)
+        load = load_of(host, own, moves.staying, cluster.now, cluster.interval_s, parameters.load)
         saved = {**(state.get("best") or {}),
                  host.name: {run_id: one.to_json() for run_id, one in own.items()}}  # fmt: skip
         loads = {**(state.get("loads") or {}), host.name: load._asdict()}
@@ -146,16 +134,16 @@ class Specon:
         if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
             # A plan's actions are of the host sampled last: its own round orders a job's move.
             choice = Chooser(
-                cluster, loads, {host.name: own}, moved, parameters.load, parameters.pause,
+                cluster, loads, {host.name: own}, moves.staying, parameters.load, parameters.pause,
                 parameters.stale,
             ).choose(only=host.name)  # fmt: skip
         actions: tuple[JobAction, ...] = ()
         if move := choice.migration:
             actions = (_order(move.job, move.source, move.target, own, choice.why),)
-            moved[move.job.name] = _Moved(move.source, cluster.now)
+            moves.order(move.job.job_name, move.source)
             last = cluster.now
-        leaving = frozenset(job.id for job in host.jobs if job.name in moved
-                            and moved[job.name].source == host.name)  # fmt: skip
+        leaving = frozenset(job.id for job in host.jobs
+                            if moves.is_leaving(job.job_name, host.name))  # fmt: skip
         shared = share_within(cluster, parameters.within, leaving, state.get("within") or {})
         allocations = {}
         for job in host.jobs:
@@ -169,7 +157,7 @@ class Specon:
         memory = {
             "best": saved,
             "loads": loads,
-            "moved": {name: asdict(move) for name, move in moved.items()},
+            "moved": moves.to_json(),
             "within": shared.memory,
             "last": last,
         }  # fmt: skip
@@ -210,21 +198,6 @@ def _own_jobs(saved: Any, host: HostState) -> OwnJobs:
     """Return what is remembered of the jobs of a host that still run."""
     found = by_run_id(saved.get(host.name) or {}, host.jobs)
     return {run_id: KnownJob.load(one) for run_id, one in found.items()}
-
-
-def _pending_moves(state: State, cluster: Cluster, cooldown_s: float) -> dict[str, _Moved]:
-    """Return the moves that were carried out or still may be, by the job's name.
-
-    A job that is on its source long after the order may be moved again.
-    """
-    kept = {}
-    for name, saved in (state.get("moved") or {}).items():
-        move = _Moved.load(saved)
-        source = cluster.hosts.get(move.source)
-        is_there = source is not None and any(job.name == name for job in source.jobs)
-        if not is_there or cluster.now - move.at < 2 * cooldown_s * MICRO:
-            kept[name] = move
-    return kept
 
 
 def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:

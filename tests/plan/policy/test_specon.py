@@ -143,6 +143,28 @@ def test_a_migration_that_did_not_happen_may_be_ordered_again() -> None:
     assert migration(found, early) != ("c", "i")
 
 
+def test_an_order_that_is_not_carried_out_is_repeated_ever_later() -> None:
+    found = cluster(h=[job("a"), job("c")], i=[])
+    state = memory(h_a=PC, h_c=CC)
+    ordered = []
+    for second in range(0, 2000, 10):
+        now = replace(found, now=NOW + second * MICRO)
+        decision = SPECON.decide(now, Parameters(pause=0.0, stale=86400.0), with_loads(now, state))
+        ordered += [second for order in decision.actions if order.job_id == "c"]
+        state = {**memory(h_a=PC, h_c=CC), "moved": decision.state["moved"]}
+    assert ordered == [0, 60, 180, 420, 900, 1860]
+
+
+def test_a_task_of_a_swarm_is_the_same_job_after_its_move() -> None:
+    before, after = (f"train.1.{letter * 25}" for letter in "xy")
+    state = memory(i_p=PC) | {"moved": {"train.1": ["h", 0]}}
+    found = cluster("i", h=[job("a")], i=[job(after), job("p")], k=[])
+    assert migration(found, state) == ("p", "k")
+    assert job(before).job_name == job(after).job_name == "train.1"
+    kept = {name: job(name).job_name for name in ("a.b", "train.1.x", "x." + "y" * 25)}
+    assert all(name == short for name, short in kept.items())
+
+
 def test_on_one_host_slaq_shares_as_slaq_does() -> None:
     found = cluster(h=[job("a"), job("b")])
     decision = SPECON.decide(found, Parameters(within="slaq"), memory(h_a=PC, h_b=PC))

@@ -1,0 +1,45 @@
+"""Why a Swarm service cannot be moved to another node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dltools.engine.containers import Container, Engine
+from dltools.engine.services import Service, Swarm, contradicts
+from dltools.labels import PLACED, PROTECT, is_true
+
+
+def service_refusal(
+    container: Container, service: Service, swarm: Swarm, target: Engine
+) -> str | None:
+    """Return why the service of a container cannot be moved, None if it can. What keeps any
+    container from being moved is not looked at.
+
+    Raises as the engine does.
+    """
+    return next(_refusals(container, service, swarm, target), None)
+
+
+def _refusals(
+    container: Container, service: Service, swarm: Swarm, target: Engine
+) -> Iterator[str]:
+    if is_true(service.labels.get(PROTECT)):
+        yield f"its service is protected by its label {PROTECT}"
+    if service.replicas is None:
+        yield f"its service is {service.mode}; a replicated one of one task can be moved"
+    if service.replicas != 1:
+        yield f"its service has {service.replicas} tasks; one of one task can be moved"
+    if not target.node_id:
+        yield f"{target.host} is in no Swarm"
+    node = swarm.node(target.node_id)
+    own = service.labels.get(PLACED)
+    for constraint in service.constraints:
+        if constraint != own and contradicts(constraint, node):
+            yield f"the constraint {constraint} of its service forbids {target.host}"
+    state = (node.get("Status") or {}).get("State")
+    availability = (node.get("Spec") or {}).get("Availability")
+    if (state, availability) != ("ready", "active"):
+        yield f"Swarm says of {target.host}: {state}, {availability}"
+    live = [one for one in swarm.tasks(service.id) if one.is_live]
+    if [one.container_id for one in live] != [container.id]:
+        yield "its service is being updated"

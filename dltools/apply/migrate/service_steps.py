@@ -1,0 +1,272 @@
+"""The steps that move a Swarm service of one task from node to node.
+
+The service is scaled to nothing, and to one again when the source's engine has said that the task
+does not run; a constraint then holds it on the target. One update of the constraint alone would
+leave it to Swarm when the new task starts: a minute after the old one was asked to stop at the
+latest, whether it runs or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from dltools.apply.migrate.checkpoints import expect_checkpoint, not_shared
+from dltools.apply.migrate.faults import FailedError, WaitError, engine_of
+from dltools.apply.migrate.record import Migration, Step
+from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.engine.services import BAD_STATES, Service, Swarm, Task
+from dltools.errors import UnavailableError
+from dltools.labels import ORIGIN, PLACED
+
+START_S = 60.0
+"""How long Swarm may take to start a task, or to stop one beyond its grace period (ours)."""
+
+PENDING_S = 10.0
+"""How long Swarm may say that no node suits a task, before the move is rolled back (ours)."""
+
+_SETTLE_S = 1.0
+"""How long a task must run to count as started."""
+
+NO_MANAGER = "no host of this run manages its Swarm"
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+_POLL_S = 0.1
+_LOOKS = 20
+_LOOK_S = 0.3
+"""How often, and how far apart, the checkpoints of both hosts are compared while one changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSteps:
+    """Takes the steps; as `Mover` does, it raises `FailedError` to have the move rolled back, and
+    `WaitError` where the next run must go on."""
+
+    engines: Mapping[str, Engine]
+    sleep: Callable[[float], None]
+    clock: Callable[[], float]
+
+    @property
+    def by_step(self) -> Mapping[Step, Callable[[Migration], Migration]]:
+        """The function of each step."""
+        return {
+            Step.CREATE: self._look, Step.STOP: self._stop, Step.START: self._start,
+            Step.REMOVE: self._own, Step.CLEAR: self._clear, Step.RESUME: self._resume,
+        }  # fmt: skip
+
+    def _look(self, migration: Migration) -> Migration:
+        """See that the target has the job's checkpoint, through a container that never runs."""
+        source = engine_of(self.engines, migration.source)
+        target = engine_of(self.engines, migration.target)
+        try:
+            if source.inspect(migration.container_id).state != "running":
+                raise FailedError("the container has stopped since the plan was made")
+        except GoneError as error:
+            raise FailedError("the container no longer exists") from error
+        if migration.checkpoint:
+            self._remove_look(migration)
+            try:
+                look = target.create(_look_name(migration), migration.body)
+            except (GoneError, RefusedError) as error:
+                raise FailedError(f"{migration.target} cannot create it: {error}") from error
+            self._compare(migration, source, target, look)
+            self._remove_look(migration)
+        return replace(migration, step=Step.STOP)
+
+    def _compare(self, migration: Migration, source: Engine, target: Engine, look: str) -> None:
+        """Compare the checkpoints of both hosts, of which the job may write one meanwhile."""
+        path = migration.checkpoint
+        for _ in range(_LOOKS):
+            before = expect_checkpoint(source, migration.container_id, path)
+            there = expect_checkpoint(target, look, path)
+            after = expect_checkpoint(source, migration.container_id, path)
+            if there in (before, after):
+                return
+            if before == after:
+                break
+            self.sleep(_LOOK_S)
+        raise not_shared(migration.source, migration.target)
+
+    def _stop(self, migration: Migration) -> Migration:
+        """Scale the service to nothing, and see its task end."""
+        swarm = self._swarm(migration)
+        try:
+            swarm.change(migration.service, replicas=0, constraints=migration.new_constraints)
+        except GoneError as error:
+            raise FailedError("its service was removed while it was to be stopped") from error
+        self._await_end(migration, swarm, migration.source)
+        return replace(migration, step=Step.START)
+
+    def _start(self, migration: Migration) -> Migration:
+        """Scale the service to one task, and see that run on the target."""
+        swarm = self._swarm(migration)
+        try:
+            self._scale_up(migration, swarm, migration.new_constraints)
+            new_id = self._await_start(migration, swarm, migration.target)
+        except GoneError as error:
+            raise FailedError(f"its service is gone: {error}") from error
+        return replace(migration, new_id=new_id, step=Step.REMOVE)
+
+    def _own(self, migration: Migration) -> Migration:
+        """Note on the service that the constraint is dl-apply's."""
+        swarm = self._swarm(migration)
+        with suppress(GoneError):
+            swarm.change(migration.service, labels={PLACED: migration.constraint})
+        return replace(migration, step=Step.DONE)
+
+    def _clear(self, migration: Migration) -> Migration:
+        """Undo what was done on the target."""
+        self._remove_look(migration)
+        if migration.failed_at is not Step.START:
+            return replace(migration, step=Step.UNDONE)
+        swarm = self._swarm(migration)
+        with suppress(GoneError):
+            swarm.change(migration.service, replicas=0)
+            self._await_end(migration, swarm, migration.target)
+        return replace(migration, step=Step.RESUME)
+
+    def _resume(self, migration: Migration) -> Migration:
+        """Have the task run on the source again, then take the constraints back; where the source
+        is gone, Swarm chooses the node."""
+        swarm = self._swarm(migration)
+        undone = replace(migration, step=Step.UNDONE)
+        try:
+            if swarm.service(migration.service).replicas == 0:
+                self._await_end(migration, swarm, migration.source)
+            there = f"node.id=={self._node_id(migration.source)}"
+            self._scale_up(migration, swarm, (*_without_nodes(migration.constraints), there))
+            with suppress(FailedError):
+                self._await_start(migration, swarm, migration.source)
+            self._scale_up(migration, swarm, migration.constraints)
+        except GoneError:
+            why = f"{migration.why}; somebody has removed its service"
+            return replace(undone, why=why)
+        return undone
+
+    def _scale_up(self, migration: Migration, swarm: Swarm, constraints: Sequence[str]) -> None:
+        swarm.change(migration.service, replicas=1, constraints=constraints)
+
+    def _await_end(self, migration: Migration, swarm: Swarm, host: str) -> None:
+        """Wait until the service runs nowhere: its manager and the host's own engine say so."""
+        engine = engine_of(self.engines, host)
+        until = self.clock() + migration.grace_s + START_S
+        while self.clock() < until:
+            is_live = any(one.is_live for one in swarm.tasks(migration.service))
+            if not is_live and not engine.has_task_of(migration.service):
+                return
+            self.sleep(_POLL_S)
+        raise WaitError(f"{migration.container_name} does not stop on {host}")
+
+    def _await_start(self, migration: Migration, swarm: Swarm, host: str) -> str:
+        """Return the id of the service's new container once it runs, or has ended well."""
+        node, begun = self._node_id(host), self.clock()
+        runs_since: float | None = None
+        while True:
+            tasks = swarm.tasks(migration.service)
+            own = _since_update(swarm.service(migration.service), tasks)
+            found = next((one for one in tasks
+                          if one.node_id == node and one.state == "running"), None)  # fmt: skip
+            if found is not None:
+                runs_since = self.clock() if runs_since is None else runs_since
+                if self.clock() - runs_since >= _SETTLE_S:
+                    return found.container_id
+            elif ended := next((one for one in own if one.state == "complete"), None):
+                return ended.container_id
+            elif why := _obstacle(own, self.clock() - begun):
+                raise FailedError(f"it does not run on {host}: {why}")
+            self.sleep(_POLL_S)
+
+    def _remove_look(self, migration: Migration) -> None:
+        """Remove the container through which the target was looked at."""
+        with suppress(GoneError):
+            target = engine_of(self.engines, migration.target)
+            look = target.inspect(_look_name(migration))
+            if look.labels.get(ORIGIN) == migration.origin:
+                target.remove(look.id)
+
+    def _node_id(self, host: str) -> str:
+        return engine_of(self.engines, host).node_id
+
+    def _swarm(self, migration: Migration) -> Swarm:
+        found = manager(self.engines, migration.service)
+        if found is None:
+            raise WaitError(NO_MANAGER)
+        return found
+
+
+def _since_update(service: Service, tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks that were made since a service was changed, the newest first."""
+    found = [one for one in tasks
+             if one.created and service.updated and one.created >= service.updated]  # fmt: skip
+    return sorted(found, key=lambda one: one.created or _NEVER, reverse=True)
+
+
+def _obstacle(tasks: Sequence[Task], waited_s: float) -> str:
+    """Return why a new task will not run, "" if it still may."""
+    for one in tasks:
+        if one.state in BAD_STATES:
+            return f"{one.state}: {one.error or 'no reason is given'}"
+    error = next((one.error for one in tasks if one.error), "")
+    if waited_s >= (PENDING_S if error else START_S):
+        return f"not within {waited_s:.0f} s" + (f": {error}" if error else "")
+    return ""
+
+
+def manager(engines: Mapping[str, Engine], service_id: str) -> Swarm | None:
+    """Return a Swarm that knows a service, None if no engine manages one.
+
+    Raises as the engines do.
+    """
+    swarms = [one.swarm for one in engines.values() if one.swarm is not None]
+    for swarm in swarms[:-1]:
+        with suppress(GoneError):
+            swarm.service(service_id)
+            return swarm
+    return swarms[-1] if swarms else None
+
+
+def free(engines: Mapping[str, Engine], migration: Migration) -> None:
+    """Take back the constraint of a service that has moved. Swarm leaves its task where it is."""
+    swarm = manager(engines, migration.service)
+    if swarm is None:
+        raise WaitError(NO_MANAGER)
+    with suppress(GoneError):
+        service = swarm.service(migration.service)
+        kept = [one for one in service.constraints if one != migration.constraint]
+        swarm.change(migration.service, constraints=kept, labels={PLACED: None})
+
+
+def is_free(engines: Mapping[str, Engine], migration: Migration) -> bool:
+    """Tell whether a service that has moved is gone, or the constraint of that move is."""
+    try:
+        swarm = manager(engines, migration.service)
+        return swarm is not None and (
+            migration.constraint not in swarm.service(migration.service).constraints
+        )
+    except GoneError:
+        return True
+    except (RefusedError, UnavailableError):
+        return False
+
+
+def look_body(container: Container, image: str) -> dict[str, object]:
+    """Return the body of the request that creates a container with a task's volumes and no more."""
+    config = container.host_config
+    return {
+        "Image": image,
+        "Cmd": ["true"],
+        "Labels": {ORIGIN: container.origin},
+        "HostConfig": {"NetworkMode": "none", "Mounts": config.get("Mounts") or []},
+    }
+
+
+def _look_name(migration: Migration) -> str:
+    return f"dltools-look-{migration.container_id[:12]}"
+
+
+def _without_nodes(constraints: Sequence[str]) -> list[str]:
+    """Return constraints without those that name a node."""
+    return [one for one in constraints
+            if one.partition("==")[0].strip() not in ("node.id", "node.hostname")]  # fmt: skip

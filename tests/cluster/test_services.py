@@ -1,0 +1,228 @@
+"""Swarm services moved from node to node: one place for each, whatever goes wrong."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.cluster_nodes import IMAGE, TRAINING, Node
+from helpers.containers import eventually
+from helpers.moves import KILLED, goes_on, order
+from helpers.tools import Tools, environment, records
+
+from dltools.apply.migrate.record import Step
+from dltools.plan.records import Plan
+from dltools.plan.writing import dump_plan
+
+Trace = Callable[[], list[int]]
+IMPATIENT = """
+import sys
+import dltools.apply.migrate.service_steps as steps
+from dltools.cli.apply import main
+steps.START_S = 3
+sys.argv[0] = "dl-apply"
+main()
+"""
+"""dl-apply that does not wait for long."""
+
+NO_PLAN = dump_plan(Plan("test", "", {}, {}, None, ())).encode()
+
+
+@pytest.fixture
+def swarm(nodes: list[Node]) -> Iterator[tuple[str, ...]]:
+    """Options of dl-apply that name the nodes; services are removed afterwards."""
+    yield (f"--host={nodes[0].url}", "--swarm")
+    for node in nodes:
+        node.join()
+    names = nodes[0]("service", "ls", "-q").split()
+    if names:
+        nodes[0]("service", "rm", *names)
+    for node in nodes:
+        eventually(lambda: not node("ps", "-q"))  # noqa: B023
+
+
+def serve(manager: Node, folder: Path, *options: str, at: Node | None = None) -> None:
+    """Start a service that trains, with its checkpoint in a folder."""
+    manager(
+        "service", "create", "-d", "--no-resolve-image", "--name=job", "--stop-grace-period=5s",
+        "--restart-condition=on-failure", f"--mount=type=bind,source={folder},target=/ckpt",
+        "--container-label=dltools.checkpoint=/ckpt/model", "--entrypoint=/bin/sh",
+        *((f"--constraint=node.hostname=={at.name}",) if at else ()), *options, IMAGE, "-c",
+        TRAINING,
+    )  # fmt: skip
+
+
+def settle(nodes: list[Node]) -> tuple[Node, str]:
+    """Wait until the service has a container, and return where it runs, and its id."""
+
+    def found() -> list[tuple[Node, str]]:
+        return [(node, id_) for node in nodes for id_ in node("ps", "-q", "--no-trunc").split()]
+
+    (one,) = eventually(found, lambda running: len(running) == 1)
+    return one
+
+
+def constraints(manager: Node) -> str:
+    shown = "{{.Spec.TaskTemplate.Placement.Constraints}} {{.Spec.Mode.Replicated.Replicas}}"
+    return manager("service", "inspect", "job", "--format", shown)
+
+
+def place(nodes: list[Node], at: Node) -> None:
+    """Take back the constraint by which a service has started on a node."""
+    nodes[0]("service", "update", "-d", "--no-resolve-image",
+             f"--constraint-rm=node.hostname=={at.name}", "job")  # fmt: skip
+
+
+def moved(tool: Tools, swarm: tuple[str, ...], plan: bytes, *options: str) -> list[dict[str, Any]]:
+    done = tool("dl-apply", *swarm, *options, input=plan)
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    return records(done.stdout)
+
+
+def start(nodes: list[Node], folder: Path, trace: Trace, *options: str) -> tuple[Node, str]:
+    serve(nodes[0], folder, *options, at=nodes[1])
+    eventually(trace)
+    place(nodes, nodes[1])
+    return settle(nodes)
+
+
+def test_a_service_moves_with_its_checkpoint_and_undo_frees_it(
+    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path, trace: Trace
+) -> None:
+    source, id_ = start(nodes, tmp_path / "ckpt", trace)
+    target = nodes[2]
+    assert source is nodes[1]
+    (result,) = moved(tool, swarm, order(source, target, id_), "--dry-run")
+    assert (result["status"], result["error"]) == ("planned", None)
+    (result,) = moved(tool, swarm, order(source, target, id_))
+    assert (result["status"], result["error"]) == ("applied", None)
+    where, new = settle(nodes)
+    assert (where.name, result["after"]) == ("node3", {"host": "node3", "container": new})
+    goes_on(trace)
+    assert constraints(nodes[0]).startswith("[node.id==")
+    shown = '{{index .Spec.Labels "dltools.placed"}} {{.PreviousSpec.Mode.Replicated.Replicas}}'
+    placed = nodes[0]("service", "inspect", "job", "--format", shown)
+    assert placed == f"{constraints(nodes[0])[1:].split(']')[0]} 1", "a rollback must not stop it"
+    # Moved again: the constraint is replaced.
+    (result,) = moved(tool, swarm, order(target, nodes[0], new))
+    assert (result["status"], result["error"]) == ("applied", None)
+    where, new = settle(nodes)
+    assert where is nodes[0]
+    assert constraints(nodes[0]).count("node.id") == 1
+    (result,) = records(tool("dl-apply", *swarm, "--undo").stdout)
+    assert result["status"] == "applied"
+    assert result["error"].startswith("its constraint to node1 is taken back; it stays there")
+    assert constraints(nodes[0]) == "[] 1"
+    assert settle(nodes) == (where, new), "taking the constraint back starts nothing"
+    goes_on(trace)
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("step", [Step.CREATE, Step.STOP, Step.START, Step.REMOVE, Step.DONE])
+def test_the_next_run_goes_on_after_kill_9_at_each_step(
+    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path, trace: Trace,
+    step: Step, before: bool,
+) -> None:  # fmt: skip
+    source, id_ = start(nodes, tmp_path / "ckpt", trace)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED.format(step=step.value, before=before), *swarm],
+        input=order(source, nodes[2], id_), capture_output=True, env=environment(), timeout=120,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL
+    moved(tool, swarm, NO_PLAN)
+    where, _ = settle(nodes)
+    begun = not (step is Step.CREATE or (step is Step.STOP and before))
+    assert where is (nodes[2] if begun else source)
+    assert constraints(nodes[0]).endswith("] 1")
+    assert all(node.names("--filter=name=dltools-look") == [] for node in nodes)
+    goes_on(trace)
+
+
+def refused(tool: Tools, swarm: tuple[str, ...], plan: bytes) -> str:
+    (result,) = moved(tool, swarm, plan)
+    assert result["status"] in ("skipped", "failed"), result
+    return str(result["error"])
+
+
+@pytest.mark.usefixtures("trace")
+def test_services_that_cannot_be_moved_are_left_alone(
+    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path
+) -> None:
+    a, b, c = nodes
+
+    def why(*options: str) -> str:
+        serve(a, tmp_path / "ckpt", *options, at=b)
+        eventually(lambda: len(b("ps", "-q").split()) == 1)
+        id_ = b("ps", "-q", "--no-trunc")
+        error = refused(tool, swarm, order(b, c, id_))
+        assert b("ps", "-q", "--no-trunc") == id_, "it was left alone"
+        a("service", "rm", "job")
+        for node in nodes:
+            eventually(lambda: not node("ps", "-q"))  # noqa: B023
+        return error
+
+    assert why() == "the constraint node.hostname==node2 of its service forbids node3"
+    one_task = "a replicated one of one task can be moved"
+    assert why("--mode=global") == f"its service is global; {one_task}"
+    protected = "protected by its label dltools.protect"
+    assert why("--label=dltools.protect=1") == f"its service is {protected}"
+    assert why("--container-label=dltools.protect=1") == protected
+    serve(a, tmp_path / "ckpt", "--replicas=3", "--constraint=node.role==worker")
+    eventually(lambda: b("ps", "-q"))
+    id_ = b("ps", "-q", "--no-trunc").split()[0]
+    assert refused(tool, swarm, order(b, c, id_)) == (
+        "its service has 3 tasks; one of one task can be moved"
+    )
+
+
+def test_a_service_is_not_moved_without_a_manager(
+    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path, trace: Trace
+) -> None:
+    del swarm
+    source, id_ = start(nodes, tmp_path / "ckpt", trace)
+    both = tuple(f"--host={node.url}" for node in nodes[1:])
+    error = refused(tool, both, order(source, nodes[2], id_))
+    assert error == "it is a task of a Swarm service, and no engine named manages its Swarm"
+
+
+def test_a_target_where_it_cannot_run_is_rolled_back(
+    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path, trace: Trace
+) -> None:
+    source, id_ = start(nodes, tmp_path / "ckpt", trace, "--reserve-memory=64m")
+    whole = nodes[0]("node", "inspect", "node3", "-f", "{{.Description.Resources.MemoryBytes}}")
+    nodes[0]("service", "create", "-d", "--no-resolve-image", "--name=fat",
+             f"--reserve-memory={whole}", "--constraint=node.hostname==node3",
+             "--entrypoint=/bin/sleep", IMAGE, "999")  # fmt: skip
+    eventually(lambda: nodes[2]("ps", "-q"))
+    error = refused(tool, swarm, order(source, nodes[2], id_))
+    assert error.startswith("not moved, it goes on on node2: it does not run on node3: not within")
+    assert "insufficient resources" in error
+    assert len(nodes[1]("ps", "-q").split()) == 1
+    assert constraints(nodes[0]) == "[] 1"
+    goes_on(trace)
+
+
+def test_a_source_that_is_cut_off_never_runs_beside_the_target(
+    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path, trace: Trace
+) -> None:
+    source, id_ = start(nodes, tmp_path / "ckpt", trace)
+    code = KILLED.format(step=Step.STOP.value, before=False)
+    subprocess.run([sys.executable, "-c", code, *swarm], input=order(source, nodes[2], id_),
+                   capture_output=True, env=environment(), timeout=120)  # fmt: skip
+    source.cut()
+    done = subprocess.run([sys.executable, "-c", IMPATIENT, *swarm], input=NO_PLAN,
+                          capture_output=True, env=environment(), timeout=120)  # fmt: skip
+    results = records(done.stdout)
+    assert all("does not stop on node2" in one["error"] for one in results), results
+    assert len(source("ps", "-q").split()) + len(nodes[2]("ps", "-q").split()) == 1
+    source.join()
+    eventually(lambda: nodes[0]("node", "ls", "--format={{.Status}}").count("Ready") == 3)
+    results = moved(tool, swarm, NO_PLAN)
+    assert [one["status"] for one in results] == ["applied"], results
+    assert settle(nodes)[0] is nodes[2]
+    goes_on(trace)

@@ -1,0 +1,48 @@
+"""Plans that move jobs of the test cluster, and dl-apply killed while it does so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from helpers.cluster_nodes import Node
+from helpers.containers import eventually
+
+from dltools.notation.times import format_time
+from dltools.plan.records import Action, Op, Plan
+from dltools.plan.writing import dump_plan
+
+KILLED = """
+import os, signal, sys
+from dltools.apply.migrate.record import MigrationFiles, Step
+write = MigrationFiles.write
+def killed(self, migration):
+    if migration.step is Step({step!r}) and {before}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    write(self, migration)
+    if migration.step is Step({step!r}):
+        os.kill(os.getpid(), signal.SIGKILL)
+MigrationFiles.write = killed
+sys.argv = ["dl-apply", *sys.argv[1:]]
+from dltools.cli.apply import main
+main()
+"""
+"""dl-apply, which is killed just before or after it notes that it begins a step."""
+
+
+def order(node: Node, to: Node, name: str = "job", **changes: Any) -> bytes:
+    """A plan to move a container, by name or id, from a node to another one."""
+    values = {"id": 1, "op": Op.MIGRATE, "host": node.name, "container_name": name,
+              "container_id": node.get(name, "{{.Id}}"), "set": {}, "expect": {},
+              "reason": "test", "to": to.name}  # fmt: skip
+    at = format_time(datetime.now(UTC))
+    return dump_plan(Plan("test", at, {}, {}, None, (Action(**(values | changes)),))).encode()
+
+
+def goes_on(trace: Callable[[], list[int]]) -> None:
+    """The job trains, and no epoch was ever trained by two."""
+    seen = len(trace())
+    eventually(trace, lambda found: len(found) > seen + 2)
+    found = trace()
+    assert found == sorted(set(found)), found
