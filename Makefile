@@ -2,12 +2,14 @@
 # make check       run the tests that need no engine, in a minute: no slow ones, fewer examples
 # make test        run all tests, on a real engine if one answers
 # make test-cluster  move jobs between three real Swarm nodes on this machine; needs root
+# make faults      break moves between three Swarm nodes in all ways; needs root, 25 minutes
 # make lint        check style, types and import contracts
 # make docs        write the generated parts of man pages, completions and README
 # make structure   print the package's folders, imports and sizes in figures, before and after
 # make bench       measure costs against docker stats, times and precision, and print them
 # make bench-contention  measure what waiting trainings cost the first in line; needs root
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
+# make live-cluster  move real trainings between three Swarm nodes on this machine; root, 8 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
 # make trust       kill dl-apply and the pipe in all ways, and print what held; root, 15 minutes
 # make papers      run the papers' experiments over twenty seeds: samples/papers/results.md
@@ -24,7 +26,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: demo check test test-cluster test-v2 lint bench bench-contention live live-full papers \
+.PHONY: demo check test test-cluster faults test-v2 lint bench bench-contention live live-full live-cluster papers \
   trust structure docs clean
 
 $(VENV)/bin/python:
@@ -66,6 +68,10 @@ test-cluster: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'
 	@tests/cluster/nodes run $(BIN)/python -m pytest -q tests/cluster $(PYTEST_ARGS)
 
+faults: $(VENV)/.test
+	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'
+	@PYTHONPATH=tests tests/cluster/nodes run $(BIN)/python tests/cluster/faults.py
+
 test-v2:
 	@tests/emulated/pipe-v2.sh
 
@@ -91,6 +97,11 @@ live: $(VENV)/.plots
 	@samples/serving/build
 	@$(BIN)/python samples/live/run --arms noop,flowcon,srtf,fair-rotate samples/live/three.toml
 	@$(BIN)/python samples/live/run --arms noop,dqoes-fixed,dqoes samples/live/dqoes.toml
+
+live-cluster: $(VENV)/.run
+	@samples/digits/build
+	@CPUS=0.5 IMAGES=dltools-digits tests/cluster/nodes run \
+	  $(BIN)/python samples/cluster/run samples/cluster/six.toml
 
 live-full: $(VENV)/.plots
 	@samples/torch/build

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.located import Locator
+from dltools.apply.migrate.record import Migration, MigrationFiles
 from dltools.apply.settings import current_settings, settings_in_force
 from dltools.engine.containers import Engine, GoneError
 from dltools.engine.runs import ApplyRun
@@ -55,6 +57,16 @@ def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[Chan
     locator = Locator(engine)
     found = [_changed_container(engine, locator, one) for one in known.values()]
     return sorted(found, key=lambda one: (one.name, one.container_id))
+
+
+def open_migrations(directories: Iterable[Path]) -> list[Migration]:
+    """Return the migrations that are neither finished nor rolled back, by name; those of a
+    directory that cannot be read are left out."""
+    found = []
+    for directory in directories:
+        with suppress(DataError, AccessError):
+            found += [one for one in MigrationFiles(directory / "migrations").all() if one.is_open]
+    return sorted(found, key=lambda one: (one.container_name, one.container_id))
 
 
 def journal_entries(engine: Engine, directory: Path) -> list[Entry]:

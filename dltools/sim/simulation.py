@@ -81,6 +81,9 @@ class Simulation:
         """Run until all jobs have ended, or a time; return their results in order of arrival."""
         for job in self._jobs:
             self._agenda.add(job.arrival, Arrival(job))
+        for host in self._hosts.values() if self._requirements.cluster else ():
+            self._note_change(host)  # a host that is idle from the first may take a job, too
+            self._plan_next_event(host)
         for host in self._hosts.values() if self._observer else ():
             self._agenda.add(0.0, Observation(host))
         while (time := self._agenda.next_time) is not None and time <= until:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,13 @@ from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Entry, Journal
-from dltools.apply.status import changed_containers, journal_entries, unusual_settings
+from dltools.apply.migrate.record import Migration, MigrationFiles, Step
+from dltools.apply.status import (
+    changed_containers,
+    journal_entries,
+    open_migrations,
+    unusual_settings,
+)
 from dltools.engine.containers import Engine
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote
@@ -23,6 +30,18 @@ def note(directory: Path, run: ApplyRun, container_id: str = ID) -> None:
     folder.mkdir(exist_ok=True)
     one = TurnNote("FAKE", container_id, NAME, 1, 2.0, "2026-01-31T12:00:00Z", run)
     (folder / f"{container_id}.json").write_bytes(one.to_json())
+
+
+def test_jobs_that_are_being_moved_are_listed(tmp_path: Path) -> None:
+    files = MigrationFiles(tmp_path / "one" / "migrations")
+    begun = Migration(1, "a", "b", "id-2", "second", {}, {}, "id-2", step=Step.START)
+    files.write(begun)
+    files.write(replace(begun, container_id="id-1", container_name="first", step=Step.STOP))
+    files.write(replace(begun, container_id="id-3", step=Step.DONE))
+    found = open_migrations([tmp_path / "one", tmp_path / "nowhere"])
+    assert [one.container_name for one in found] == ["first", "second"]
+    (tmp_path / "one" / "migrations" / "x.json").write_text("{")
+    assert open_migrations([tmp_path / "one"]) == []
 
 
 def test_nothing_is_changed_at_first(engine: Engine, tmp_path: Path) -> None:

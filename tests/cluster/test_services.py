@@ -134,6 +134,10 @@ def test_the_next_run_goes_on_after_kill_9_at_each_step(
         input=order(source, nodes[2], id_), capture_output=True, env=environment(), timeout=120,
     )  # fmt: skip
     assert killed.returncode == -signal.SIGKILL
+    shown = [one for one in records(tool("dl-apply", *swarm, "--status").stdout)
+             if one["kind"] == "migration"]  # fmt: skip
+    is_open = not ((before and step is Step.CREATE) or (not before and step is Step.DONE))
+    assert [(one["from"], one["to"]) for one in shown] == [("node2", "node3")] * is_open
     moved(tool, swarm, NO_PLAN)
     where, _ = settle(nodes)
     begun = not (step is Step.CREATE or (step is Step.STOP and before))

@@ -38,7 +38,7 @@ def apply(
         typer.Option(
             "--status",
             help="Print every container that dl-apply has changed: its settings before and now, "
-            "since when, and by which run; and exit.",
+            "since when, and by which run; and every job that is being moved; and exit.",
         ),
     ] = False,
     restore: Annotated[

@@ -12,7 +12,7 @@ from dltools.cli.apply.context import ApplyContext
 from dltools.cli.apply.plan_stream import PlanStream
 from dltools.cli.apply.request import Task
 from dltools.cli.apply.results_printer import ResultsPrinter
-from dltools.cli.apply.status import nothing_to_undo, show_status
+from dltools.cli.apply.status import nothing_to_undo, show_migrations, show_status
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.formats import RecordFormat, for_stdout
 from dltools.cli.input_streams import open_input
@@ -42,6 +42,7 @@ def run_request(request: Request, context: typer.Context) -> None:
 
 
 def _show_status(surroundings: ApplyContext, *, is_table: bool) -> None:
+    migrates = show_migrations(surroundings.state_directories(), is_table=is_table)
     addresses = surroundings.addresses()
     faults = []
     for address in addresses:
@@ -53,7 +54,7 @@ def _show_status(surroundings: ApplyContext, *, is_table: bool) -> None:
             faults.append(error)
             print_message(str(error))
             continue
-        show_status(engine, surroundings.state_directories(), is_table=is_table)
+        show_status(engine, surroundings.state_directories(), is_table=is_table, is_more=migrates)
     if faults:
         raise typer.Exit(Exit.UNAVAILABLE if len(faults) == len(addresses) else Exit.PARTIAL)
 

@@ -13,20 +13,41 @@ from dltools.cli.exits import print_message
 from dltools.cli.words import settings_in_words
 
 if TYPE_CHECKING:
+    from dltools.apply.migrate.record import Migration
     from dltools.apply.status import ChangedContainer
     from dltools.engine.containers import Engine
 
 
-def show_status(engine: Engine, directories: Sequence[Path], *, is_table: bool) -> None:
-    """Print the changed containers of an engine: a table, or a JSON line each. The first of the
-    state directories must be one that can be trusted."""
+def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:
+    """Print the jobs that are on their way to another host, and tell whether there are any."""
+    from dltools.apply.status import open_migrations
+    from dltools.engine.state_folder import check
+
+    check(directories[0])
+    found = open_migrations(directories)
+    if found and is_table:
+        from dltools.cli.apply.tables import migrations_table
+
+        make_console().print(migrations_table(found))
+    elif found:
+        sys.stdout.write("".join(json.dumps(_migration_record(one)) + "\n" for one in found))
+    return bool(found)
+
+
+def show_status(
+    engine: Engine, directories: Sequence[Path], *, is_table: bool, is_more: bool
+) -> None:
+    """Print the changed containers of an engine: a table, or a JSON line each. If there are none,
+    say so, unless there is more to undo. The first of the state directories must be one that can
+    be trusted."""
     from dltools.apply.status import changed_containers
     from dltools.engine.state_folder import check
 
     check(directories[0])
     found = changed_containers(engine, directories)
     if not found:
-        print_message(nothing_to_undo(engine, directories))
+        if not is_more:
+            print_message(nothing_to_undo(engine, directories))
     elif is_table:
         from dltools.cli.apply.tables import changed_table
 
@@ -39,6 +60,19 @@ def show_status(engine: Engine, directories: Sequence[Path], *, is_table: bool) 
         sys.stdout.write("".join(json.dumps(_record(one)) + "\n" for one in found))
     if message := left_paused_message(engine, directories):
         print_message(message)
+
+
+def _migration_record(one: Migration) -> Mapping[str, Any]:
+    return {
+        "kind": "migration",
+        "container": {"id": one.container_id, "name": one.container_name},
+        "from": one.source,
+        "to": one.target,
+        "step": one.step,
+        "where": one.whereabouts,
+        "why": one.why or None,
+        "since": one.since,
+    }
 
 
 def _record(one: ChangedContainer) -> Mapping[str, Any]:

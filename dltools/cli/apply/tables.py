@@ -11,6 +11,7 @@ from dltools.cli.tables import FittedTable
 from dltools.cli.words import changes_in_words, settings_in_words
 
 if TYPE_CHECKING:
+    from dltools.apply.migrate.record import Migration
     from dltools.apply.status import ChangedContainer
     from dltools.plan.records import Result
 
@@ -32,6 +33,21 @@ def results_table(results: Iterable[Result]) -> Table:
             after,
             result.error or "",
             style=_STATUS_COLOURS.get(result.status.value, ""),
+        )
+    return table
+
+
+def migrations_table(rows: Iterable[Migration]) -> Table:
+    """Return a row per job that is on its way: from where to where, and where it is."""
+    table = FittedTable(
+        ("CONTAINER", "left"), ("FROM", "left"), ("TO", "left"), ("STEP", "left"),
+        ("SINCE", "left"), ("NOTE", "wrap"),
+    )  # fmt: skip
+    for one in rows:
+        note = "; ".join(filter(None, (one.whereabouts, one.why and f"it goes back: {one.why}")))
+        since = f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-"
+        table.add_row(
+            one.container_name, one.source, one.target, one.step.value, since, note, style="yellow"
         )
     return table
 

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from dltools.cli.console import make_console
 from dltools.cli.probe.live_view import live_view
-from dltools.cli.probe.observed import ObservedHost
+from dltools.cli.probe.observed import ObservedHosts
 from dltools.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class LiveTable:
     def __init__(self) -> None:
         """Nothing is drawn before the first sample."""
         self._console = make_console()
-        self._host = ObservedHost()
+        self._hosts = ObservedHosts()
         self._screen = Screen(self._console, self._view)
 
     def __enter__(self) -> Self:
@@ -35,7 +35,7 @@ class LiveTable:
 
     def write(self, table: pa.Table) -> None:
         """Redraw the table with one more sample."""
-        self._host.take(table.to_pylist())
+        self._hosts.take(table.to_pylist())
         self._screen.draw()
 
     def wait(self, seconds: float) -> bool:
@@ -46,4 +46,4 @@ class LiveTable:
         """Leave the last drawing on the screen."""
 
     def _view(self) -> RenderableType | None:
-        return live_view(self._host, self._console) if self._host.is_sampled else None
+        return live_view(self._hosts, self._console) if self._hosts.is_sampled else None

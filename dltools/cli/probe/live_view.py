@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dltools.cli.probe.observed import ObservedContainer, ObservedHost
+from dltools.cli.probe.observed import ObservedContainer, ObservedHosts, ObservedNode
 from dltools.cli.probe.sparklines import sparkline, trend
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, size
 from dltools.text import printable
@@ -24,6 +24,8 @@ _SHORT_NAME = 8
 """Columns to which names shrink where numbers need them."""
 _LONGEST_HOST = 32
 """Columns of a host's name at most."""
+_SHORT_HOST = 16
+"""Columns of a host's name where there are several."""
 _FEWEST_BARS = 4
 _IN_LIMIT = ("running", "paused")
 """States that the column LIMIT shows."""
@@ -42,14 +44,14 @@ class _Numbers:
         return max(self.least, *map(cell_len, (self.header, *self.cells)))
 
 
-def live_view(host: ObservedHost, console: Console) -> RenderableType:
+def live_view(hosts: ObservedHosts, console: Console) -> RenderableType:
     """Return a header, a row per container, and how many do not fit."""
     width, height = console.size
     room = max(1, height - 4)
-    containers = host.containers
+    containers = hosts.containers
     shown = containers if len(containers) <= room else containers[: room - 1]
     is_plain = not console.encoding.startswith("utf")
-    parts: list[RenderableType] = [_header(host, width), _table(host, shown, width, is_plain)]
+    parts: list[RenderableType] = [_header(hosts, width), _table(hosts, shown, width, is_plain)]
     if len(shown) < len(containers):
         parts.append(Text(f"and {len(containers) - len(shown)} more", style="dim"))
     if not containers:
@@ -57,33 +59,52 @@ def live_view(host: ObservedHost, console: Console) -> RenderableType:
     return Group(*parts)
 
 
-def _header(host: ObservedHost, width: int) -> Text:
-    row, count = host.row, len(host.containers)
-    if row is None:
+def _header(hosts: ObservedHosts, width: int) -> Text:
+    count = len(hosts.containers)
+    counted = f"{count} container{'' if count == 1 else 's'}"
+    if not hosts.nodes:
         return Text("no sample yet")
-    words = [f"{clip(row['host'], _LONGEST_HOST)}  {row['time']:%H:%M:%S}Z"]
+    newest = max(node.row["time"] for node in hosts.nodes.values())
+    if len(hosts.nodes) == 1:
+        (node,) = hosts.nodes.values()
+        name = clip(node.row["host"], _LONGEST_HOST)
+        words = [f"{name}  {newest:%H:%M:%S}Z", *_use(node), counted]
+    else:
+        words = [f"{len(hosts.nodes)} hosts  {newest:%H:%M:%S}Z", counted]
+        words += [f"{clip(name, _SHORT_HOST)}: {' '.join(_use(node)[:1]) or 'no sample'}"
+                  for name, node in sorted(hosts.nodes.items())]  # fmt: skip
+    while len(words) > 1 and cell_len("  ".join(words)) > width:
+        words.pop()
+    return Text("  ".join(words), style="bold", no_wrap=True, overflow="ellipsis")
+
+
+def _use(node: ObservedNode) -> list[str]:
+    """Return what is used of a host, as far as it is known."""
+    row, words = node.row, []
     if row["cpu_count"]:
-        used = cpu_use(row, host.before) if host.before else "-"
+        used = cpu_use(row, node.before) if node.before and node.before["cpu_count"] else "-"
         words.append(f"CPU {used} of {row['cpu_count']:g}")
     if row["memory_total_bytes"] and row["memory_available_bytes"] is not None:
         taken = row["memory_total_bytes"] - row["memory_available_bytes"]
         words.append(f"memory {size(taken)} of {size(row['memory_total_bytes'])}")
     if row["gpu_count"]:
         words.append(f"{row['gpu_count']} GPU")
-    words.append(f"{count} container{'' if count == 1 else 's'}")
-    while len(words) > 1 and cell_len("  ".join(words)) > width:
-        words.pop()
-    return Text("  ".join(words), style="bold", no_wrap=True, overflow="ellipsis")
+    return words
 
 
 def _table(
-    host: ObservedHost, shown: Sequence[ObservedContainer], width: int, is_plain: bool
+    observed: ObservedHosts, shown: Sequence[ObservedContainer], width: int, is_plain: bool
 ) -> Table:
     is_wide = width >= _WIDE
-    numbers = _numbers(host, shown, is_wide=is_wide)
+    numbers = _numbers(observed, shown, is_wide=is_wide)
     names = [_name(one) for one in shown]
-    name_width, progress_width = _fit(shown, names, numbers, width)
+    hosts = [clip(str(one.row["host"]), _SHORT_HOST) for one in shown]
+    host_width = max(map(cell_len, [*hosts, "HOST"])) if len(observed.nodes) > 1 else 0
+    room = width - host_width - _GAP if host_width else width
+    name_width, progress_width = _fit(shown, names, numbers, room)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    if host_width:
+        table.add_column("HOST", width=host_width, no_wrap=True)
     table.add_column("CONTAINER", width=name_width, no_wrap=True, overflow="ellipsis")
     table.add_column("PROGRESS", width=max(1, progress_width), no_wrap=True, overflow="ellipsis")
     for column in numbers:
@@ -93,6 +114,7 @@ def _table(
     bars = 0 if is_plain else min(progress_width - value_width - 1, 40 if is_wide else 16)
     for at, one in enumerate(shown):
         table.add_row(
+            *([hosts[at]] if host_width else []),
             clip(names[at], name_width),
             _progress(one, value_width, bars, is_wide=is_wide),
             *(column.cells[at] for column in numbers),
@@ -120,14 +142,13 @@ def _fit(
 
 
 def _numbers(
-    host: ObservedHost, shown: Sequence[ObservedContainer], *, is_wide: bool
+    observed: ObservedHosts, shown: Sequence[ObservedContainer], *, is_wide: bool
 ) -> list[_Numbers]:
     """Return the columns of numbers, the most important first."""
-    cpus = host.row["cpu_count"] if host.row else None
     listed = listed_cpus(one.row for one in shown)
     found = [
         _Numbers("CPU", 5, [cpu_use(one.row, one.before) for one in shown]),
-        _Numbers("LIMIT", 6, [limits(one.row, cpus, listed) for one in shown]),
+        _Numbers("LIMIT", 6, [limits(one.row, observed.cpus_of(one), listed) for one in shown]),
         _Numbers("MEMORY", 8, [size(one.row["memory_working_set_bytes"]) for one in shown]),
     ]
     if any(one.gpus for one in shown):

@@ -1,4 +1,4 @@
-"""What the samples of a live view have shown: the host, its containers and their metrics."""
+"""What the samples of a live view have shown: hosts, their containers and their metrics."""
 
 from __future__ import annotations
 
@@ -41,15 +41,28 @@ class ObservedContainer:
         return self.labels.get(OBJECTIVE) or metric_names.objective(metric)
 
 
-class ObservedHost:
-    """A host as its samples show it, one after the other."""
+@dataclass(slots=True)
+class ObservedNode:
+    """A host: its newest row, and the row before."""
+
+    row: Row
+    before: Row | None = None
+
+    @property
+    def has_sample(self) -> bool:
+        """Whether the newest sample has more of it than a gap."""
+        return self.row["cpu_count"] is not None or self.row["cpu_seconds"] is not None
+
+
+class ObservedHosts:
+    """One or several hosts as their samples show them, one after the other."""
 
     def __init__(self) -> None:
         """Nothing is known before the first sample."""
-        self.row: Row | None = None
-        self.before: Row | None = None
+        self.nodes: dict[str, ObservedNode] = {}
+        """By name."""
         self.containers: list[ObservedContainer] = []
-        """The containers of the newest sample, by name."""
+        """The containers of the newest sample, by host and name."""
         self.is_sampled = False
         self._by_id: dict[str, ObservedContainer] = {}
 
@@ -60,7 +73,8 @@ class ObservedHost:
         for row in rows:
             key = row["container_id"]
             if row["kind"] == "node":
-                self.before, self.row = self.row, row
+                known = self.nodes.get(row["host"])
+                self.nodes[row["host"]] = ObservedNode(row, known.row if known else None)
             elif row["kind"] == "container":
                 self._take_container(row, present)
             elif row["kind"] == "progress":
@@ -71,8 +85,16 @@ class ObservedHost:
         for key, container in present.items():
             container.gpus = gpus.get(key, [])
         self._by_id = present
-        self.containers = sorted(present.values(), key=lambda one: str(one.row["container_name"]))
+        self.containers = sorted(
+            present.values(),
+            key=lambda one: (str(one.row["host"]), str(one.row["container_name"])),
+        )
         self.is_sampled = True
+
+    def cpus_of(self, container: ObservedContainer) -> float | None:
+        """Return the number of CPUs of a container's host, None where it is unknown."""
+        node = self.nodes.get(container.row["host"])
+        return node.row["cpu_count"] if node else None
 
     def _take_container(self, row: Row, present: dict[str, ObservedContainer]) -> None:
         key = row["container_id"]

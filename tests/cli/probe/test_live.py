@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from dltools.cli.probe.live_view import live_view
-from dltools.cli.probe.observed import ObservedHost
+from dltools.cli.probe.observed import ObservedHosts
 from dltools.cli.probe.sparklines import sparkline
 from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
@@ -50,7 +50,7 @@ def drawn(width: int, height: int, samples: list[list[Row]], encoding: str = "ut
     """The lines of the last drawing."""
     out = io.TextIOWrapper(io.BytesIO(), encoding)
     console = Console(file=out, width=width, height=height, color_system=None)
-    host = ObservedHost()
+    host = ObservedHosts()
     for rows in samples:
         host.take(to_table(rows).to_pylist())
     with console.capture() as capture:
@@ -108,6 +108,24 @@ def test_names_give_way_and_numbers_never(width: int) -> None:
 def test_a_header_drops_what_does_not_fit() -> None:
     header = drawn(44, 24, [sample(1, ["job"]), sample(2, ["job"])])[0]
     assert header == "node-1  12:00:02Z  CPU 3.00 of 4"
+
+
+def several(second: int) -> list[Row]:
+    """A sample of two hosts, and a third one that does not answer."""
+    rows = [row | {"host": host, "container_id": f"{host}{row.get('container_id', '')}"}
+            for host in ("b", "a") for row in sample(second, ["job"])]  # fmt: skip
+    time = NOON + timedelta(seconds=second)
+    return [*rows, {"time": time, "host": "c", "kind": "node", "gap": "no sample: timed out"}]
+
+
+def test_several_hosts_are_told_apart() -> None:
+    lines = drawn(100, 20, [several(1), several(2)])
+    assert lines[0] == ("3 hosts  12:00:02Z  2 containers  a: CPU 3.00 of 4  b: CPU 3.00 of 4  "
+                        "c: no sample")  # fmt: skip
+    assert lines[1].split()[:2] == ["HOST", "CONTAINER"]
+    assert [line.split()[:2] for line in lines[3:5]] == [["a", "job"], ["b", "job"]]
+    for width in (40, 60, 80):
+        assert max(map(len, drawn(width, 20, [several(1), several(2)]))) <= width
 
 
 def test_no_escape_in_a_name_is_drawn() -> None:

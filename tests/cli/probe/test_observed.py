@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dltools.cli.probe.observed import ObservedHost
+from dltools.cli.probe.observed import ObservedHosts
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -20,12 +20,12 @@ def point(name: str, metric: str, value: float) -> dict[str, Any]:
 
 
 def test_nothing_is_observed_at_first() -> None:
-    host = ObservedHost()
-    assert (host.is_sampled, host.row, host.containers) == (False, None, [])
+    host = ObservedHosts()
+    assert (host.is_sampled, host.nodes, host.containers) == (False, {}, [])
 
 
 def test_containers_are_in_order_and_have_their_row_before() -> None:
-    host = ObservedHost()
+    host = ObservedHosts()
     host.take([container(0, "b")])
     host.take([container(1, "b"), container(1, "a")])
     assert [one.row["container_name"] for one in host.containers] == ["a", "b"]
@@ -33,7 +33,7 @@ def test_containers_are_in_order_and_have_their_row_before() -> None:
 
 
 def test_points_add_up_and_go_with_their_container() -> None:
-    host = ObservedHost()
+    host = ObservedHosts()
     host.take([point("a", "loss", 3.0), container(0, "a")])
     host.take([container(1, "a"), point("a", "loss", 2.0)])
     assert list(host.containers[0].points["loss"]) == [3.0, 2.0]
@@ -43,7 +43,7 @@ def test_points_add_up_and_go_with_their_container() -> None:
 
 
 def test_labels_choose_the_metric_and_its_objective() -> None:
-    host = ObservedHost()
+    host = ObservedHosts()
     labels = '{"dltools.metric": "reward", "dltools.objective": "max"}'
     points = [point("a", "val_loss", 1.0), point("a", "reward", 1.0)]
     host.take([container(0, "a", labels=labels), *points])
@@ -53,7 +53,7 @@ def test_labels_choose_the_metric_and_its_objective() -> None:
 
 
 def test_gpus_are_those_of_the_newest_sample() -> None:
-    host = ObservedHost()
+    host = ObservedHosts()
     gpu = {"kind": "gpu", "container_id": "a", "gpu_utilization_ratio": 0.5}
     host.take([container(0, "a"), gpu, gpu | {"container_id": None}])
     assert host.containers[0].gpus == [gpu]

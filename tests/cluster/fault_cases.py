@@ -1,0 +1,83 @@
+"""The faults that are tried while a job moves from node2 to node3: what breaks it, and what repairs
+it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers.cluster_nodes import NODES
+
+from dltools.apply.migrate.record import Step
+
+_SUFFIX = os.environ.get("CLUSTER", "0").removeprefix("0")
+_HOME = os.environ.get("CLUSTER_HOME", f"/var/lib/dltools-cluster{_SUFFIX}")
+_MEMORY = f"/sys/fs/cgroup/memory/dlcluster{_SUFFIX}-node3/memory.limit_in_bytes"
+_MEMORY_V2 = f"/sys/fs/cgroup/dlcluster{_SUFFIX}-node3/memory.max"
+_MOVING = (Step.CREATE, Step.STOP, Step.START, Step.REMOVE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case. `breaks` and `repair` are shell commands, in which {ckpt} is the folder of the
+    checkpoint; it breaks after the step has been noted, or `before`. `is_small`: the checkpoint is
+    on a disk of 64 KiB."""
+
+    fault: str
+    step: Step
+    is_service: bool
+    breaks: str
+    repair: str = ""
+    before: bool = False
+    is_small: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name for people."""
+        moment = "before" if self.before else "at"
+        return (
+            f"{self.fault}, {moment} {self.step}, {'service' if self.is_service else 'container'}"
+        )
+
+    def commands(self, folder: Path) -> tuple[str, str]:
+        """What breaks it, and what repairs it, where the checkpoint is in a folder."""
+        return (
+            self.breaks.replace("{ckpt}", str(folder)),
+            self.repair.replace("{ckpt}", str(folder)),
+        )
+
+
+def _cases(fault: str, steps: Sequence[Step], breaks: str, repair: str = "",
+           *, is_small: bool = False) -> list[Case]:  # fmt: skip
+    return [Case(fault, step, is_service, breaks, repair, is_small=is_small)
+            for is_service in (False, True) for step in steps]  # fmt: skip
+
+
+def _signal(node: str, name: str) -> str:
+    return f"kill -{name} $(cat {_HOME}/{node}/pid)"
+
+
+CASES = [
+    *(Case("dl-apply is killed (kill -9)", step, kind, "kill", before=before)
+      for kind in (False, True) for step in (*_MOVING, Step.DONE) for before in (True, False)),
+    *_cases("the target's dockerd hangs (SIGSTOP)", _MOVING, _signal("node3", "STOP"),
+            _signal("node3", "CONT")),
+    *_cases("the source's dockerd hangs (SIGSTOP)", _MOVING, _signal("node2", "STOP"),
+            _signal("node2", "CONT")),
+    *_cases("the target loses power", _MOVING, f"{NODES} down node3", f"{NODES} up node3"),
+    *_cases("the source loses power", _MOVING, f"{NODES} down node2", f"{NODES} up node2"),
+    *_cases("the target's disk is full", (Step.CREATE, Step.STOP),
+            f"mount -t tmpfs -o size=4k tmpfs {_HOME}/node3/root/containers && "
+            f"head -c 4096 /dev/zero > {_HOME}/node3/root/containers/full",
+            f"umount -l {_HOME}/node3/root/containers"),
+    *_cases("the checkpoint's disk is full", (Step.CREATE, Step.STOP),
+            "head -c 1M /dev/zero > {ckpt}/filler 2>/dev/null || true", "rm {ckpt}/filler",
+            is_small=True),
+    *_cases("the target's memory is full", (Step.CREATE, Step.STOP),
+            f"if [ -e {_MEMORY} ]; then echo 200K > {_MEMORY}; else echo 200K > {_MEMORY_V2}; fi",
+            f"if [ -e {_MEMORY} ]; then echo -1 > {_MEMORY}; else echo max > {_MEMORY_V2}; fi"),
+    *_cases("the target's network is cut", _MOVING, f"{NODES} cut node3", f"{NODES} join node3"),
+    *_cases("the source's network is cut", _MOVING, f"{NODES} cut node2", f"{NODES} join node2"),
+]  # fmt: skip
