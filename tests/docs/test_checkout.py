@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import configparser
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -62,8 +64,28 @@ def test_make_sets_a_venv_of_another_place_up_anew(checkout: Path, moved: bool) 
     assert ("pip install" in done.stdout) == moved
 
 
+UNITS = sorted(path.name for path in (ROOT / "samples/systemd").glob("*.service"))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_sample_unit_is_one_of_systemd_and_runs_a_pipe(unit: str) -> None:
+    path = ROOT / "samples" / "systemd" / unit
+    if shutil.which("systemd-analyze"):
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True,
+                              text=True)  # fmt: skip
+        assert unit not in done.stdout + done.stderr, done.stderr
+    parsed = configparser.ConfigParser(strict=False, interpolation=None)
+    parsed.read_string(path.read_text().replace("\\\n", ""))
+    command = shlex.split(parsed["Service"]["ExecStart"])
+    assert command[:2] == ["/bin/sh", "-c"]
+    assert subprocess.run(["/bin/sh", "-n", "-c", command[2]]).returncode == 0
+    assert [stage.split()[0] for stage in command[2].split("|")] == [
+        "dl-probe", "dl-plan", "dl-apply",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("sample", "home"), [("cron/dltools", ""), ("systemd/dltools.service", "/root")]
+    ("sample", "home"), [("cron/dltools", ""), *((f"systemd/{unit}", "/root") for unit in UNITS)]
 )
 def test_samples_find_the_tools_wherever_they_are_installed(sample: str, home: str) -> None:
     text = (ROOT / "samples" / sample).read_text().replace("%h", home)

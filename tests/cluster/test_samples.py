@@ -1,0 +1,46 @@
+"""The samples for a Swarm, on a Swarm."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from helpers.cluster_nodes import IMAGE, Node
+from helpers.containers import eventually
+from helpers.tools import Tools, records
+
+SAMPLES = Path(__file__).parents[2] / "samples" / "swarm"
+
+
+def test_a_probe_runs_on_each_node_and_sees_it_whole(
+    tool: Tools, nodes: list[Node], tmp_path: Path
+) -> None:
+    folder = str(Path(nodes[0].url.removeprefix("unix://")).parents[1])
+    nodes[2]("run", "-d", "--name=job", "--network=none", "--entrypoint=/bin/sleep", IMAGE, "999")
+    words = ["docker", "-H", nodes[0].url, "stack"]
+    known = {
+        "IMAGE": IMAGE, "RECORDINGS": str(tmp_path / "seen"),
+        "PROBE": str(Path(sys.executable).parent / "dl-probe"),
+        "ENGINE": f"unix://{folder}/{{{{.Node.Hostname}}}}/sock",
+    }  # fmt: skip
+    subprocess.run([*words, "deploy", "--resolve-image=never", "-c", SAMPLES / "dl-probe.yml",
+                    "dltools"], check=True, env=os.environ | known)  # fmt: skip
+    try:
+        hosts = eventually(
+            lambda: {path.name for path in (tmp_path / "seen").glob("*/*") if path.is_dir()},
+            lambda found: len(found) == len(nodes),
+        )
+        assert all(any(node.name in host for node in nodes) for host in hosts)
+        for node in nodes:
+            assert len(node("ps", "-q", "--filter=name=dltools_probe").split()) == 1
+    finally:
+        subprocess.run([*words, "rm", "dltools"], check=True)
+        for node in nodes:
+            eventually(lambda: not node("ps", "-q", "--filter=name=dltools_probe"))  # noqa: B023
+    done = tool("dl-report", "--format", "jsonl", tmp_path / "seen")
+    assert done.returncode == 0, done.stderr
+    rows = records(tool("dl-plan", "-p", "fair", "--explain", "--format", "jsonl",
+                        tmp_path / "seen").stdout)  # fmt: skip
+    assert rows[0]["kind"] == "plan"
