@@ -21,7 +21,6 @@ STEPS = "dltools.steps"  # how many steps it will train
 CHECKPOINT = "dltools.checkpoint"  # path inside it of its model: a file or a folder
 ORIGIN = "dltools.origin"  # id of its first container, if dl-apply has moved it
 PROTECT = "dltools.protect"  # never touch it
-PLACED = "dltools.placed"  # of a Swarm service: the placement constraint that dl-apply gave it
 KNOWN = (METRIC, PATTERN, FILES, ENDPOINT, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS, STEPS,
          CHECKPOINT, ORIGIN, PROTECT)  # fmt: skip
 

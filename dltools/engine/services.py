@@ -16,6 +16,9 @@ from dltools.notation.times import parse_time
 SERVICE = "com.docker.swarm.service.id"
 """The label of a task's container that names its service."""
 
+PLACED = "dltools.placed"
+"""The label of a service that names the placement constraint which dl-apply has given it."""
+
 LIVE_STATES = ("new", "pending", "assigned", "accepted", "preparing", "ready", "starting",
                "running")  # fmt: skip
 """What a task goes through until it ends."""

@@ -26,6 +26,9 @@ from helpers.containers import eventually
 from helpers.moves import order
 from helpers.tools import command, environment, records
 
+from dltools.engine.addresses import host_address
+from dltools.engine.connect import connect
+from dltools.engine.containers import Engine
 from dltools.plan.records import Plan
 from dltools.plan.writing import dump_plan
 
@@ -100,8 +103,9 @@ class Job:
                      "--entrypoint=/bin/sh", IMAGE, "-c", TRAINING)  # fmt: skip
         eventually(lambda: len(self.trace()) > 2)
         if is_service:
-            nodes[0]("service", "update", "-d", "--no-resolve-image",
-                     "--constraint-rm=node.hostname==node2", "job")  # fmt: skip
+            swarm = Engine(connect(host_address(nodes[0].url))).swarm
+            assert swarm is not None
+            swarm.change("job", constraints=[])
         self.id = nodes[1]("ps", "-q", "--no-trunc")
 
     def trace(self) -> list[int]:

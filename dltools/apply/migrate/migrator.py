@@ -19,9 +19,8 @@ from dltools.apply.migrate.refusals import checkpoint_path, refusal
 from dltools.apply.migrate.service_refusals import service_refusal
 from dltools.apply.migrate.service_steps import free, is_free, look_body, manager
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.services import SERVICE
+from dltools.engine.services import PLACED, SERVICE
 from dltools.errors import UnavailableError
-from dltools.labels import PLACED
 from dltools.notation.times import format_time
 from dltools.plan.records import Action, Result, Status
 

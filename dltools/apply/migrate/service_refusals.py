@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dltools.engine.containers import Container, Engine
-from dltools.engine.services import Service, Swarm, contradicts
-from dltools.labels import PLACED, PROTECT, is_true
+from dltools.engine.services import PLACED, Service, Swarm, contradicts
+from dltools.labels import PROTECT, is_true
 
 
 def service_refusal(

@@ -17,9 +17,9 @@ from dltools.apply.migrate.checkpoints import expect_checkpoint, not_shared
 from dltools.apply.migrate.faults import FailedError, WaitError, engine_of
 from dltools.apply.migrate.record import Migration, Step
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.services import BAD_STATES, Service, Swarm, Task
+from dltools.engine.services import BAD_STATES, PLACED, Service, Swarm, Task
 from dltools.errors import UnavailableError
-from dltools.labels import ORIGIN, PLACED
+from dltools.labels import ORIGIN
 
 START_S = 60.0
 """How long Swarm may take to start a task, or to stop one beyond its grace period (ours)."""

@@ -12,7 +12,9 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
-from dltools.engine.containers import engine_time
+from dltools.engine.addresses import host_address
+from dltools.engine.connect import connect
+from dltools.engine.containers import Engine, engine_time
 from dltools.observations.formats.reading import read_table
 from dltools.sim.workload import Job, Workload
 from live_cluster.arms import Arm
@@ -76,8 +78,12 @@ class Cluster:
     """The nodes, of which the first manages the Swarm."""
 
     def __init__(self, urls: Sequence[str]) -> None:
-        """Ask each node for its name."""
+        """Ask each node for its name. Raises `ClusterError`."""
         self.urls = urls
+        swarm = Engine(connect(host_address(urls[0]))).swarm
+        if swarm is None:
+            raise ClusterError(f"{urls[0]} manages no Swarm")
+        self.swarm = swarm
         self.names = {url: docker(url, "info", "--format", "{{.Name}}") for url in urls}
 
     def manage(self, *arguments: str) -> str:
@@ -124,9 +130,8 @@ def run_arm(cluster: Cluster, arm: Arm, workload: Workload, folder: Path) -> Liv
         for job in workload.jobs:
             _start(cluster, job, folder / "checkpoints" / job.name)
         first = _await_start(cluster, workload)
-        for job in workload.jobs:  # now they may move; that starts none anew
-            cluster.manage("service", "update", "--detach", "--no-resolve-image",
-                           "--constraint-rm", f"node.hostname=={job.node}", job.name)  # fmt: skip
+        for job in workload.jobs:  # now they may move; unlike docker's own, this starts none anew
+            cluster.swarm.change(job.name, constraints=[])
         jobs = {job.name: LiveJob(job.name, (first[job.name] - min(first.values())).total_seconds())
                 for job in workload.jobs}  # fmt: skip
         _watch(cluster, workload, jobs, first)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
+from dltools.engine.services import PLACED
 from dltools.engine.transport import RefusedError
 from dltools.errors import UnavailableError
-from dltools.labels import PLACED
 from dltools.plan.records import Op, Result, Status
 
 
