@@ -63,4 +63,4 @@ def _is_on(host: HostState | None, name: str) -> bool:
 
 def _wait_s(move: Moved, cooldown_s: float) -> float:
     """Return how long an order that is not carried out keeps the next one away (s)."""
-    return min(_LONGEST_S, 2 * cooldown_s * 2 ** min(move.orders - 1, 20))
+    return min(_LONGEST_S, 2.0 * cooldown_s * float(1 << min(move.orders - 1, 20)))
