@@ -67,7 +67,7 @@ class Held(Generic[M]):
             self._has_points = True
             for point in points:
                 self._sure.add(point[0])
-            return self._released(points) + now if self._held else now
+            return self._released(points) + now if self._held and claim.has_fraction else now
         self._has_rivals = self._has_rivals or claim.rivals > 0
         names = tuple(point.metric for point in points)
         is_known = (len(names) > 1 or claim.has_fraction) and names in self._series

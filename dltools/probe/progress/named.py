@@ -21,6 +21,7 @@ from dltools.probe.progress.shapes import (
     Site,
     Span,
     are_short,
+    fixed_runs,
     numbered_shape,
     pattern,
     runs_of,
@@ -145,8 +146,8 @@ class Named:
             known = _understand(line, lower)
             if key and (are_short(runs) or known is _NOTHING):
                 self._remember(key, known, line)
-        elif key and not is_numbered:
-            self._use(key, known)
+        elif key:
+            self._use(key, known, line, is_numbered=is_numbered)
         return self._reading(known, known.texts(runs), runs) if known.metrics else _EMPTY
 
     def _remember(self, key: str, known: Understood, line: str) -> None:
@@ -159,13 +160,15 @@ class Named:
             key = numbered_shape(line)
         self._shapes[key] = known
 
-    def _use(self, key: str, known: Understood) -> None:
+    def _use(self, key: str, known: Understood, line: str, *, is_numbered: bool) -> None:
         """Count a line of a shape that is known; one that comes often gets a pattern."""
         uses = self._uses[key] = self._uses.get(key, 0) + 1
         if uses != _OFTEN or any(known.totals):
             return
         wanted = sorted((site, at) for at, site in enumerate(known.numbers) if site is not None)
-        if match := pattern(key, [site for site, _ in wanted]):
+        whole = shape(line) or "" if is_numbered else key
+        fixed = fixed_runs(line) if is_numbered else None
+        if match := pattern(whole, [site for site, _ in wanted], fixed):
             places = {at: group for group, (_, at) in enumerate(wanted)}
             order = tuple(places.get(at) for at in range(len(known.numbers)))
             self._quick = [*self._quick[1 - _MOST_QUICK :], _Quick(match, known, order)]

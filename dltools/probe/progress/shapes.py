@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 _DIGITS = re.compile(r"\d+")
@@ -60,6 +60,16 @@ def numbered_shape(line: str) -> str:
     return _NO_NAMES.sub("0", line)
 
 
+def fixed_runs(line: str) -> dict[int, str]:
+    """Return the runs of digits of a line that are in names, by their index."""
+    free = {match.start() for match in _NO_NAMES.finditer(line)}
+    return {
+        index: match[0]
+        for index, match in enumerate(_DIGITS.finditer(line))
+        if match.start() not in free
+    }
+
+
 def runs_of(line: str) -> list[str]:
     """Return the runs of digits in a line."""
     return _DIGITS.findall(line)
@@ -93,9 +103,12 @@ def sites(line: str, spans: list[Span | None]) -> list[Site | None]:
 Match = Callable[[str], re.Match[str] | None]
 
 
-def pattern(key: str, wanted: Sequence[Site]) -> Match | None:
+def pattern(
+    key: str, wanted: Sequence[Site], fixed: Mapping[int, str] | None = None
+) -> Match | None:
     """Return what matches whole lines of a shape and captures the numbers at sites, which are in
-    order; None for a shape that a pattern cannot tell."""
+    order, `fixed` being the runs of digits in names; None for a shape that no pattern can tell."""
+    fixed = fixed or {}
     if key.endswith(","):  # thousands
         return None
     texts = key.split("0")
@@ -106,7 +119,7 @@ def pattern(key: str, wanted: Sequence[Site]) -> Match | None:
         if site.first < run or not after:
             return None
         while run < site.first:
-            parts += (re.escape(text), _RUN)
+            parts += (re.escape(text), fixed.get(run, _RUN))
             run += 1
             text = texts[run]
         parts += (re.escape(text.removesuffix(before)), "(", re.escape(before))
@@ -116,7 +129,7 @@ def pattern(key: str, wanted: Sequence[Site]) -> Match | None:
         parts.append(")")
         text = texts[run].removeprefix(after[-1])
     while run < len(texts) - 1:
-        parts += (re.escape(text), _RUN)
+        parts += (re.escape(text), fixed.get(run, _RUN))
         run += 1
         text = texts[run]
     return re.compile("".join((*parts, re.escape(text)))).fullmatch

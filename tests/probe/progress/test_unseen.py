@@ -13,6 +13,7 @@ import pytest
 
 from dltools.observations.metric_names import evaluation_order, objective
 from dltools.probe.progress import Automatic, Point, PointReader
+from dltools.probe.progress.named import Named
 
 HERE = Path(__file__).parent
 FORMS = tomllib.loads((HERE / "unseen_forms.toml").read_text())
@@ -59,6 +60,15 @@ def test_names_with_digits_are_told_apart() -> None:
     found = series(lines)
     assert found["q1_loss"] == [float(f"0.{epoch}1") for epoch in range(1, 40)]
     assert found["q2_loss"] == [float(f"0.{epoch}2") for epoch in range(1, 40)]
+
+
+def test_lines_with_digits_in_names_get_patterns_of_their_own() -> None:
+    log = Named()
+    for step in range(60):
+        for head in (1, 2):
+            (point,) = log.points(f"step {step} head{head}_loss: 0.{head}{step:02}5")
+            assert point[:3] == (f"head{head}_loss", float(f"0.{head}{step:02}5"), step)
+    assert len(log._quick) == 2
 
 
 @pytest.mark.parametrize(
