@@ -60,8 +60,8 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         if what is Sort.EPOCH and epoch is None and not token.is_percent:
             epoch, epoch_end = token.value, token.end
         elif what is Sort.STEP and (order := step_rank(token.name)) < rank:
-            if token.name.lower() == "steps" and epoch is not None:
-                continue  # how many an epoch has
+            if token.name.lower() == "steps" and (epoch is not None or step is not None):
+                continue  # how many an epoch or an episode has
             if "." not in token.text or token.scale:
                 step, scale, rank = token.value, _SCALE[token.scale.lower()], order
         elif epoch is None and token.end < metrics and _is_timm(line, token):

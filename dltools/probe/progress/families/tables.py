@@ -21,6 +21,10 @@ _NUMBER = Regex(
 )
 _UNIT = Regex(r"\s*\([^()]*\)$")
 _PHASE = Regex(r"\s*((?:train|val(?:id)?|test|dev)(?:ing|ation)?(?:set)?)\s{2,}", re.IGNORECASE)
+_LOGGED = Regex(r"\W{0,2}\d[^|]*?\bINFO\b\]?\s?[-:|]?\s")
+"""What Python's logging puts before a row."""
+
+_LONGEST_PREFIX = 80
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 40
 _LONGEST_HEADER = 400
@@ -46,6 +50,8 @@ class Log:
         """Return the points of one line."""
         if "=" in line:
             return []
+        if "INFO" in line[:_LONGEST_PREFIX] and (match := _LOGGED.match(line)):
+            line = line[match.end() :]
         head = line.lstrip(" \t|\u2502\u2503")[:1]
         if self._names and (head.isdigit() or head == "-"):
             return self._row(line)
