@@ -139,7 +139,7 @@ HINTS = (
     "loss", "acc", "err", "ppl", "perp", "rew", "map", "mse", "mae", "f1", "auc", "bleu", "iou",
     "wer", "cer", "return", "score", "bp", "nll", "elbo", "rate", "rouge", "psnr", "ssim", "fid",
     "lpips", "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer",
-    "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "rmse", "hellaswag", "mmlu",
+    "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "hellaswag", "mmlu",
     "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
     "l_", "d_", "g_", "entropy", "success", "trial ", " val",
 )  # fmt: skip

@@ -50,7 +50,8 @@ class Log:
         """Return the points of one line."""
         if "=" in line:
             return []
-        if "INFO" in line[:_LONGEST_PREFIX] and (match := _LOGGED.match(line)):
+        is_near = self._names or "poch" in line
+        if is_near and "INFO" in line[:_LONGEST_PREFIX] and (match := _LOGGED.match(line)):
             line = line[match.end() :]
         head = line.lstrip(" \t|\u2502\u2503")[:1]
         if self._names and (head.isdigit() or head == "-"):
