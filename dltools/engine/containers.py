@@ -174,19 +174,23 @@ class Engine:
         """
         return self._transport.chunks(f"/containers/{_quoted(id_)}/archive", {"path": path})
 
-    def logs(self, container: Container, since: float) -> list[bytes]:
-        """Return what a container has logged since a time (seconds since the epoch).
+    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
+        """Yield what a container has logged since a time (seconds since the epoch), as it comes.
 
         Each entry begins with the engine's time stamp and a blank. An entry without a line end goes
         on in the next one: the engine cuts entries at 16 KiB.
         """
         path, params = _log_request(container, since, follow=False)
         splitter = EntrySplitter(container.tty)
-        return splitter.feed(b"".join(self._transport.chunks(path, params))) + splitter.end()
+        for data in self._transport.chunks(path, params):
+            yield splitter.feed(data)
+        yield splitter.end()
 
-    def follow(self, container: Container, since: float) -> Flow:
-        """Return a container's log as it comes, until it exits; `EntrySplitter` cuts it."""
-        return self._transport.follow(*_log_request(container, since, follow=True))
+    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> Flow:
+        """Return a container's log as it comes, until it exits; `EntrySplitter` cuts it.
+        `is_new_only` leaves out what is there already, through which the engine has to read."""
+        tail = "0" if is_new_only else "all"
+        return self._transport.follow(*_log_request(container, since, follow=True, tail=tail))
 
     def events(self, since: float) -> Iterator[dict[str, Any]]:
         """Yield container events from a time on (seconds since the epoch), for ever."""
@@ -241,7 +245,9 @@ def engine_time(text: str | None) -> datetime | None:
         return None
 
 
-def _log_request(container: Container, since: float, *, follow: bool) -> tuple[str, Params]:
+def _log_request(
+    container: Container, since: float, *, follow: bool, tail: str = "all"
+) -> tuple[str, Params]:
     params: Params = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow),
-                      "tail": "all", "since": f"{since:.9f}"}  # fmt: skip
+                      "tail": tail, "since": f"{since:.9f}"}  # fmt: skip
     return f"/containers/{_quoted(container.id)}/logs", params

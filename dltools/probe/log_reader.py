@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from dltools.engine.containers import Container, Engine, Flow
 from dltools.engine.log_entries import EntrySplitter
+from dltools.engine.transport import LARGEST
 from dltools.notation.times import parse_time
 
 _OVERLAP_S = 0.001
 """A stamp has more digits than a float: ask for a little more, and skip what was read."""
+
+
+MOST_BYTES = 256 << 20
+"""Bytes of a log that are read at once."""
 
 
 def stamp_of(entry: bytes) -> bytes:
@@ -52,23 +58,36 @@ class LogReader:
         self._flow: Flow | None = None
         self._splitter = EntrySplitter(container.tty)
         self._repeated = _Mark()  # what a connection repeats of what was read
+        self.is_cut = False
+        """Whether `read_all` has left a part of the log."""
+        self.is_behind = False
+        """Whether more came since the last reading than is kept in memory."""
 
     @property
     def is_connected(self) -> bool:
         """Whether a connection has been made; it may have ended."""
         return self._flow is not None
 
-    def read_all(self, since: float) -> list[bytes]:
-        """Return what was logged since a time in seconds since the epoch."""
-        self._since = since
-        return self._note(self._engine.logs(self.container, since))
+    def read_all(self, since: float) -> Iterator[list[bytes]]:
+        """Yield what was logged since a time in seconds since the epoch; of a log that is longer
+        than `MOST_BYTES` the first part."""
+        self._since, self.is_cut = since, False
+        came = 0
+        for entries in self._engine.logs(self.container, since):
+            yield self._note(entries)
+            came += sum(map(len, entries))
+            if came > MOST_BYTES:
+                self.is_cut = True
+                break
 
     def read_new(self) -> list[bytes]:
         """Return what has come since the last reading."""
         if self._flow is None:
             return []
         has_ended = self._flow.ended
-        entries = self._splitter.feed(self._flow.take())
+        came = self._flow.take()
+        self.is_behind = len(came) >= LARGEST
+        entries = self._splitter.feed(came)
         if has_ended:
             entries += self._splitter.end()
         return self._note(self._not_repeated(entries))
@@ -86,6 +105,12 @@ class LogReader:
         since = moment(stamp).timestamp() - _OVERLAP_S if stamp else self._since
         self._repeated, self._splitter = self._last, EntrySplitter(self.container.tty)
         self._flow = self._engine.follow(self.container, since)
+
+    def skip(self) -> None:
+        """Go on with what is logged from now on."""
+        self.close()
+        self._repeated, self._splitter = _Mark(), EntrySplitter(self.container.tty)
+        self._flow = self._engine.follow(self.container, self._since, is_new_only=True)
 
     def close(self) -> None:
         """Close the connection."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.engine.transport import LARGEST
 from dltools.errors import ConfigError, DltoolsError
 from dltools.labels import PATTERN
-from dltools.probe.log_reader import LogReader, moment
+from dltools.notation.byte_sizes import format_bytes
+from dltools.probe.log_reader import MOST_BYTES, LogReader, moment
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointReader
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
@@ -78,7 +82,7 @@ class LogSource(ProgressSource):
         elif self._has_restarted:
             found = self.stop()
         else:
-            return self._points(self._reader.read_new())
+            return self._read_new()
         self._is_read, self._has_restarted = True, False
         self.reconnect()
         return found
@@ -86,7 +90,7 @@ class LogSource(ProgressSource):
     def stop(self) -> list[TimedPoint]:
         """Wait a moment for the rest of the log, and return its points."""
         self._reader.wait(_LAST_LINES_S)
-        return self._points(self._reader.read_new())
+        return self._points([self._reader.read_new()])
 
     def restart(self, target: Target) -> None:
         """Go on with the container's log."""
@@ -108,10 +112,21 @@ class LogSource(ProgressSource):
         """Close the connection."""
         self._reader.close()
 
+    def _read_new(self) -> list[TimedPoint]:
+        found = self._points([self._reader.read_new()])
+        if self._reader.is_behind:
+            self._complain(f"more than {format_bytes(LARGEST)} between two samples: lines skipped")
+            self._points_of.marked(b"\n")
+            with suppress(GoneError):
+                self._reader.skip()
+        return found
+
     def _read_all(self, since: float) -> list[TimedPoint]:
         try:
             found = self._points(self._reader.read_all(since))
             if not self._is_followed:
+                if self._reader.is_cut:
+                    self._complain(f"more than {format_bytes(MOST_BYTES)}: see --since")
                 for mark, point in self._points_of.settled():
                     found += _timed(mark, point)
             return found
@@ -121,20 +136,23 @@ class LogSource(ProgressSource):
             self._complain(str(error))
             return []
 
-    def _points(self, entries: list[bytes]) -> list[TimedPoint]:
+    def _points(self, pieces: Iterable[list[bytes]]) -> list[TimedPoint]:
         found: list[TimedPoint] = []
-        if not entries:
-            return found
-        patience = _PATIENCE_S + _PATIENCE_S_PER_BYTE * sum(map(len, entries))
-        until = time.thread_time() + patience
-        for number, entry in enumerate(entries):
-            if time.thread_time() > until:
-                skipped = f"{len(entries) - number} of {len(entries)} lines skipped"
-                self._complain(f"{skipped}: reading them takes too long")
-                break
-            self._stamp, _, text = entry.partition(b" ")
-            for mark, point in self._points_of.marked(text):
-                found += _timed(mark, point)
+        read = skipped = 0
+        until = time.thread_time() + _PATIENCE_S
+        for entries in pieces:
+            until += _PATIENCE_S_PER_BYTE * sum(map(len, entries))
+            for entry in entries:
+                if skipped or time.thread_time() > until:
+                    skipped += 1
+                    continue
+                read += 1
+                self._stamp, _, text = entry.partition(b" ")
+                for mark, point in self._points_of.marked(text):
+                    found += _timed(mark, point)
+        if skipped:
+            lines = f"{skipped} of {read + skipped} lines skipped"
+            self._complain(f"{lines}: reading them takes too long")
         return found
 
     def _complain(self, message: str) -> None:

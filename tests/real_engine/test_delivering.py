@@ -107,6 +107,23 @@ def test_a_folder_is_delivered_and_a_path_that_is_not_there_is_told(
     assert "/nowhere" in result["error"] and result["error"].endswith("; it is tried again")
 
 
+def test_a_path_cannot_climb_out_of_the_container(
+    tool: Tools, run: Containers, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of the host")
+    script = (f"busybox mkdir -p {tmp_path}; echo own > {secret}; busybox ln -s {secret} /link; "
+              "echo ready; sleep 999")  # fmt: skip
+    for number, path in enumerate((f"../../../..{secret}", "/link", f"/link/../{secret}")):
+        job = run(script, name=f"job{number}", labels={"dltools.checkpoint": path})
+        eventually(job.log, lambda said: b"ready" in said)
+        done = tool("dl-apply", "--deliver-dir", tmp_path / "models", input=ordered(job))
+        assert done.returncode in (0, 1), done.stderr
+    copied = [path for path in (tmp_path / "models").rglob("*") if path.is_file()]
+    assert "own\n" in {path.read_text() for path in copied if path.name != "manifest.json"}
+    assert all("of the host" not in path.read_text() for path in copied)
+
+
 def test_a_delivery_that_failed_is_tried_again_while_the_input_is_quiet(
     tool: Tools, run: Containers, tmp_path: Path
 ) -> None:

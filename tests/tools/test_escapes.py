@@ -20,7 +20,7 @@ from dltools.observations.table import Row, to_table
 from dltools.plan.records import Action, Op, Plan
 from dltools.plan.writing import dump_plan
 
-NAME = "evil\x1b]0;title\x07\x1b[31m\x9b2J\x7f\u202eexe"
+NAME = "evil[/b][red]\x1b]0;title\x07\x1b[31m\x9b2J\x7f\u202eexe"
 WORKLOAD = f"[[job]]\nname = {json.dumps(NAME)}\nwork = 20\nthreads = 2\n".encode()
 
 
@@ -137,7 +137,7 @@ def test_data_on_a_terminal_are_made_printable(
 ) -> None:
     (tmp_path / "w.toml").write_bytes(WORKLOAD)
     (tmp_path / "plan").write_bytes(plan())
-    log = tmp_path / f"{NAME}.log"
+    log = tmp_path / f"{NAME.replace('/', '')}.log"
     log.write_text("Epoch 1 loss: 0.5\n")
     arguments = {
         "dl-probe": ("--from-log", log),

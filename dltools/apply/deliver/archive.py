@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
+from dltools.notation.byte_sizes import format_bytes
 from dltools.notation.times import MICRO, format_time, from_micros
 
 if TYPE_CHECKING:
     import tarfile
 
 _PIECE = 1 << 20
+_RESERVE = 1 << 30
+"""Bytes of the disk that stay free for others."""
+
 _END = bytes(1024)
 """What a whole tar stream ends with."""
 
@@ -77,12 +83,22 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> C
     if content is None:
         raise DamagedError(f"{member.name} is no file: name the file or the folder itself")
     path.parent.mkdir(parents=True, exist_ok=True)
+    _expect_room(folder, member)
     with path.open("xb") as file:
         sha256 = _copy(content, file)
         file.flush()
         os.fsync(file.fileno())
     modified = format_time(from_micros(round(member.mtime * MICRO)))
     return CopiedFile(str(name), member.size, sha256, modified)
+
+
+def _expect_room(folder: Path, member: tarfile.TarInfo) -> None:
+    """Raise OSError where a file would fill the disk: a job can make one of any size for nothing,
+    if it has holes."""
+    free = shutil.disk_usage(folder).free
+    if member.size > free - _RESERVE:
+        needed, left = format_bytes(member.size), format_bytes(free)
+        raise OSError(errno.ENOSPC, f"{needed} do not fit, {left} are free", member.name)
 
 
 def _copy(source: IO[bytes], target: IO[bytes]) -> str:

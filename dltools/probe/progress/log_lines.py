@@ -34,7 +34,7 @@ class LogLines:
 
     A bar that is redrawn by carriage returns or backspaces gives a line for each drawing. Escape
     codes and a byte order mark are removed, bytes that are no UTF-8 replaced, and what follows the
-    first `LONGEST_LINE` bytes of a line dropped.
+    first `LONGEST_LINE` bytes of a line dropped, and lines that are no text.
     """
 
     def __init__(self) -> None:
@@ -80,11 +80,26 @@ class LogLines:
         for number, line in enumerate(_clean(data).split("\n")):
             if number:
                 self._is_drawn = False
+            if _is_binary(line):
+                continue
             for drawing in line.split("\r") if "\r" in line else (line,):
                 if drawing and not drawing.isspace():
                     found.append(LogLine(drawing[:LONGEST_LINE], self._is_drawn))
                     self._is_drawn = True
         return found
+
+
+_CONTROLS = re.compile("[\x01-\x06\x0e-\x1a\x1c-\x1f]")
+_JUDGED, _FEW, _ONE_IN = 512, 3, 32
+
+
+def _is_binary(line: str) -> bool:
+    """Tell whether a line holds so many control characters that no program prints to a terminal
+    that it is no text: bytes cost more to read than text, and say nothing."""
+    if line.isprintable():
+        return False
+    begin = line[:_JUDGED]
+    return len(_CONTROLS.findall(begin)) > max(_FEW, len(begin) // _ONE_IN)
 
 
 _ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from helpers.examples import examples
@@ -51,6 +52,16 @@ def test_an_archive_that_is_cut_off_anywhere_is_refused(
     with pytest.raises(DamagedError):
         unpack(iter(pieces(whole[: min(cut, len(whole) - ended - 1)], size)),
                tmp_path_factory.mktemp("cut"))  # fmt: skip
+
+
+def test_a_file_that_would_fill_the_disk_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, free = archive({"a": b"1" * 5000, "b": MODEL}), (2 << 30) + 10_000
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free - (1 << 30)))
+    with pytest.raises(OSError, match="do not fit"):
+        unpack(iter([made]), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,79 @@
+"""Containers that log without measure: the probe keeps its memory and its ticks."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, api, eventually
+from helpers.tools import environment, records
+
+pytestmark = pytest.mark.slow
+
+LINES_A_SECOND = 10_000
+FLOOD = (
+    "while :; do awk 'BEGIN { for (i = 0; i < 1000; i++) "
+    'printf "step %d loss: %.4f lr: 0.001\\n", i, 0.5 }\'; usleep 90000; done'
+)
+PEAK = """
+import sys
+from dltools.cli.probe import main
+try:
+    main()
+finally:
+    with open("/proc/self/status") as file:
+        sys.stderr.write(file.read())
+"""
+
+
+def peak_mib(status: str) -> float:
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found
+    return int(found[1]) / 1024
+
+
+def sampled(run: Containers, count: int, tmp_path: Path) -> tuple[list[dict[str, Any]], float]:
+    """Return the rows of a stream, a sample a second, and the most memory it took (MiB)."""
+    words = ["-i", "1", "-n", str(count), "--format", "jsonl", *run.only]
+    with (tmp_path / "rows").open("wb") as rows:
+        done = subprocess.run([sys.executable, "-c", PEAK, *words], stdout=rows, timeout=300,
+                              stderr=subprocess.PIPE, env=environment())  # fmt: skip
+    return records((tmp_path / "rows").read_bytes()), peak_mib(done.stderr.decode())
+
+
+def test_ten_thousand_lines_a_second_are_read(
+    run: Containers, tmp_path: Path, record_property: Any
+) -> None:
+    job = run(FLOOD, name="flood")
+    eventually(lambda: b"loss" in api().logs(job.id, tail=1))
+    rows, peak = sampled(run, 12, tmp_path)
+    times = [datetime.fromisoformat(row["time"]) for row in rows if row["kind"] == "node"]
+    gaps = [(later - before).total_seconds() for before, later in pairwise(times)]
+    points = sum(row["kind"] == "progress" for row in rows)
+    record_property(
+        "tried", f"{points / (times[-1] - times[0]).total_seconds():.0f} points a second"
+    )
+    record_property("tried", f"ticks of 1 s took {min(gaps):.2f} to {max(gaps):.2f} s")
+    assert points > 0.5 * LINES_A_SECOND * 11
+    assert [row for row in rows if row.get("gap")] == []
+    assert sum(gaps) / len(gaps) < 1.3
+    assert peak < 300
+
+
+def test_a_gigabyte_without_a_line_end_takes_no_memory(
+    run: Containers, tmp_path: Path, record_property: Any
+) -> None:
+    job = run("head -c 1000000000 /dev/zero | tr '\\0' x; echo; "
+              "while :; do echo loss: 0.5; sleep 0.2; done")  # fmt: skip
+    eventually(lambda: b"loss" in api().logs(job.id, tail=1))
+    rows, peak = sampled(run, 10, tmp_path)
+    record_property("tried", f"1 GB without a line end: {peak:.0f} MiB at most")
+    assert peak < 300
+    assert 0.5 in {row["value"] for row in rows if row["kind"] == "progress"}
+    assert any("lines skipped" in str(row.get("gap")) for row in rows)

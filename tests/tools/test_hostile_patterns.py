@@ -1,0 +1,55 @@
+"""Expressions that hold a backtracking engine for ever, or match nothing: no tool waits."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from helpers.fake_engine import FakeEngine
+from helpers.tools import Tools
+
+LONGEST_S = 20
+"""On a machine that does other things; each takes a fraction of a second."""
+
+CATASTROPHIC = r"(?P<loss>(a+)+)$"
+EMPTY = (r"(?P<loss>)", r"(?P<loss>a*)", r"(?P<loss>(?:a*)*)", r"(?P<loss>x*)", r"(?P<loss>^|$|\b)")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A line on which (a+)+$ takes 2 to the 16,000 steps where it is tried in all ways."""
+    file = tmp_path / "a.log"
+    file.write_text(("a" * 16_000 + "!\n") * 20 + "loss: 0.5\n")
+    return file
+
+
+@pytest.mark.parametrize("pattern", [CATASTROPHIC, *EMPTY])
+def test_dl_probe_reads_a_log_by_any_pattern(tool: Tools, log: Path, pattern: str) -> None:
+    begun = time.monotonic()
+    done = tool("dl-probe", "--from-log", log, "--pattern", pattern, "--format", "jsonl")
+    assert done.returncode == 0
+    assert b'"progress"' not in done.stdout
+    assert time.monotonic() - begun < LONGEST_S
+
+
+@pytest.mark.parametrize("pattern", [CATASTROPHIC, *EMPTY, "a{1000}{1000}"])
+def test_a_label_s_pattern_holds_nobody_up(
+    tool: Tools, fake_engine: FakeEngine, pattern: str
+) -> None:
+    fake_engine.labels = {"dltools.pattern": pattern}
+    fake_engine.log = (b"2026-01-01T00:00:00.000000000Z " + b"a" * 16_000 + b"!\n") * 20
+    begun = time.monotonic()
+    done = tool("dl-probe", "--format", "jsonl", env={"DOCKER_HOST": fake_engine.url})
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - begun < LONGEST_S
+
+
+@pytest.mark.parametrize("pattern", [CATASTROPHIC.replace("?P<loss>", ""), "", "x*", "(a*)*$"])
+def test_dl_probe_picks_containers_by_any_name(
+    tool: Tools, fake_engine: FakeEngine, pattern: str
+) -> None:
+    begun = time.monotonic()
+    done = tool("dl-probe", "--name", pattern, env={"DOCKER_HOST": fake_engine.url})
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - begun < LONGEST_S
