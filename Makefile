@@ -9,7 +9,7 @@
 # make bench       measure costs against docker stats, times and precision, and print them
 # make bench-contention  measure what waiting trainings cost the first in line; needs root
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
-# make live-cluster  move real trainings between three Swarm nodes on this machine; root, 8 minutes
+# make live-cluster  move real trainings between three Swarm nodes on this machine; root, 6 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
 # make trust       kill dl-apply and the pipe in all ways, and print what held; root, 15 minutes
 # make papers      run the papers' experiments over twenty seeds: samples/papers/results.md

@@ -12,6 +12,7 @@ or damaged.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -155,9 +156,13 @@ def main() -> int:
     nodes = [Node(number, url) for number, url in enumerate(urls, 1)]
     words = sys.argv[1:]
     tallies: dict[str, Tally] = {}
-    for case in CASES:
-        if not words or any(word in case.name for word in words):
-            _try(case, nodes, tallies.setdefault(case.fault, Tally()))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        for case in CASES:
+            if not words or any(word in case.name for word in words):
+                _try(case, nodes, tallies.setdefault(case.fault, Tally()))
+    except KeyboardInterrupt:
+        print("interrupted: the table has what was tried by then", file=sys.stderr)
     print(_table(tallies))
     bad = [line for tally in tallies.values()
            for line in (*tally.lost, *tally.doubled, *tally.damaged)]  # fmt: skip
