@@ -53,7 +53,8 @@ class ClassLooks:
     def __iter__(self) -> Iterator[tuple[str, Look]]:
         """Yield the label and the look of each class in use."""
         for job_class, look in self._looks.items():
-            label = f"{job_class.name} {job_class.word}".strip()
+            name, word = job_class.name, job_class.word
+            label = name if word == name else f"{name} {word}".strip()
             yield ("no class" if label == "-" else label), look
 
 

@@ -33,7 +33,15 @@ def test_the_classes_of_a_policy_look_different(name: str) -> None:
     looks, classes = ClassLooks(), classes_of(registry.get(name, []))
     most = 7  # the queues of las are more than there are looks
     assert len({looks[one] for one in (*classes, None)}) == min(most, len(classes) + 1)
-    assert [label for label, _ in looks] == [f"{one.name} {one.word}".strip() for one in classes]
+    names = [one.name if one.word == one.name else f"{one.name} {one.word}".strip()
+             for one in classes]  # fmt: skip
+    assert [label for label, _ in looks] == names
+
+
+def test_a_class_that_is_called_by_its_word_is_named_once() -> None:
+    looks = ClassLooks()
+    assert looks[JobClass("known", "known", "", Tone.GROWING)]
+    assert [label for label, _ in looks] == ["known"]
 
 
 def test_a_class_of_a_tone_that_is_taken_looks_different() -> None:
