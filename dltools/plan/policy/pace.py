@@ -27,8 +27,8 @@ _HELD_BACK = 0.75
 _ONE_CPU = 1.1
 """A job that never had more CPUs than this, though it could, keeps one thread busy."""
 
-_FREE_CPU_S = 2.0
-"""Least CPU time (s), with a report in it, over which a job must show that."""
+_FREE_CPU_S = 1.5
+"""Least CPU time (s), with a report in it, over which a job must show that: one look is enough."""
 
 _FREE_SPAN_S = 1.0
 """Least time (s) between two samples that tell how many CPUs a job has."""
