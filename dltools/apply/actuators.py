@@ -68,16 +68,29 @@ class Actuators:
         self._is_leased = is_leased
 
     def keep(self) -> None:
-        """Let all stay that was changed under lease, on the engines that answer."""
-        for link in self._connected().values():
-            assert link.actuator is not None
-            link.actuator.keep()
+        """Let all stay that was changed under lease, also on engines that do not answer now."""
+        for link in self._links:
+            if known := link.actuator or link.lost:
+                known.keep()
 
     def release(self, on_result: OnResult) -> None:
-        """End all turns, and restore what has been changed, until the next plan is applied."""
-        for link in self._connected().values():
-            assert link.actuator is not None
-            link.actuator.release(on_result)
+        """End all turns, and restore what has been changed, until the next plan is applied: on all
+        engines at the same time. Raises `UnavailableError` after that, where engines on which
+        something was changed do not answer."""
+        lock = threading.Lock()
+
+        def report(result: Result) -> None:
+            with lock:
+                on_result(result)
+
+        connected = list(self._connected().values())
+        with ThreadPoolExecutor(len(connected) or 1) as pool:
+            begun = [pool.submit(link.release, report) for link in connected]
+        for one in begun:
+            one.result()  # raises what is no engine's fault, such as a full disk
+        if faults := [f"{link.name}: {link.fault}" for link in self._links
+                      if link.actuator is None and link.owing]:  # fmt: skip
+            raise UnavailableError(f"not undone: {'; '.join(faults)}")
 
     @property
     def engines(self) -> list[Engine]:
@@ -117,14 +130,25 @@ class Actuators:
         return sorted(results, key=lambda result: result.id)
 
     def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
-        """Restore containers: all in the journal, or those with the ids `only`."""
+        """Restore containers: all in the journal, or those with the ids `only`. Raises
+        `UnavailableError` after that, where an engine has gone away meanwhile."""
         wanted = None if only is None else set(only)
         results: list[Result] = []
+
+        def report(found: Result) -> None:
+            results.append(replace(found, id=len(results) + 1))
+            on_result(results[-1])
+
+        faults = []
         for link in self._connected().values():
             assert link.actuator is not None
-            for found in link.actuator.undo(wanted):
-                results.append(replace(found, id=len(results) + 1))
-                on_result(results[-1])
+            try:
+                link.actuator.undo(wanted, report)
+            except UnavailableError as error:
+                link.lose(error)
+                faults.append(f"{link.name}: {error}")
+        if faults:
+            raise UnavailableError("; ".join(faults))
         return results
 
     def _connected(self) -> dict[str, _Link]:
@@ -149,13 +173,15 @@ class _Link:
         self.host = ""
         self.fault = "no answer yet"
         self.actuator: Actuator | None = None
+        self.lost: Actuator | None = None  # the last one, of an engine that has gone away
+        self.owing: frozenset[str] = frozenset()  # what was changed before that
         self._connect = connect
         self._thread: threading.Thread | None = None
         self.reconnect()
 
     @property
     def changed(self) -> frozenset[str]:
-        return self.actuator.changed if self.actuator else frozenset()
+        return self.owing | (self.actuator.changed if self.actuator else frozenset())
 
     def reconnect(self) -> None:
         """Begin to connect in the background, unless that is done or under way."""
@@ -169,8 +195,21 @@ class _Link:
             self._thread.join(max(0.0, seconds))
 
     def lose(self, error: DltoolsError) -> None:
-        """Take the engine as gone."""
-        self.actuator, self.fault = None, str(error)
+        """Take the engine as gone, with what has been changed there."""
+        self.owing, self.fault = self.changed, str(error)
+        self.lost, self.actuator = self.actuator or self.lost, None
+
+    def release(self, on_result: OnResult) -> None:
+        """Undo what has been changed, also before the engine went away. It may go away again."""
+        assert self.actuator is not None
+        try:
+            self.actuator.release(on_result)
+            if self.owing:
+                self.actuator.undo(self.owing, on_result)
+        except UnavailableError as error:
+            self.lose(error)
+        else:
+            self.owing = frozenset()
 
     def apply(self, plan: Plan, report: OnResult) -> None:
         """Apply a plan; where the engine goes away, report the actions that are left as failed."""

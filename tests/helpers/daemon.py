@@ -22,12 +22,13 @@ class DaemonError(Exception):
 class Daemon:
     """A dockerd with --live-restore: its containers run on while it is stopped."""
 
-    def __init__(self) -> None:
+    def __init__(self, hostname: str = "") -> None:
         if os.geteuid() != 0 or not all(map(shutil.which, ("dockerd", "unshare"))):
             raise DaemonError("a second dockerd takes root and dockerd itself")
         # Short: the path of a socket has 107 characters at most.
         self._home = Path(tempfile.mkdtemp(prefix="dl-"))
         self.url = f"unix://{self._home}/sock"
+        self._hostname = hostname
         self._process: subprocess.Popen[bytes] | None = None
         self._api: Any = None
 
@@ -44,7 +45,7 @@ class Daemon:
         with (self._home / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 # In a network of its own: with --bridge=none it would remove the host's docker0.
-                ["unshare", "--net", "dockerd", "--live-restore", "--bridge=none",
+                [*self._surroundings(), "dockerd", "--live-restore", "--bridge=none",
                  "--iptables=false", "--storage-driver=vfs", f"--data-root={self._home}/root",
                  f"--exec-root={self._home}/exec", f"--pidfile={self._home}/pid", "-H", self.url],
                 stdout=log, stderr=log, start_new_session=True,
@@ -54,6 +55,15 @@ class Daemon:
         except AssertionError as error:
             self.stop(signal.SIGKILL)
             raise DaemonError(f"dockerd does not come up: see {self._home}/log") from error
+
+    def _surroundings(self) -> list[str]:
+        """Return the command that starts it: as another host it has an id of its own, which the
+        engine keeps in /etc/docker."""
+        if not self._hostname:
+            return ["unshare", "--net"]
+        (self._home / "etc").mkdir(exist_ok=True)
+        line = f"mount --bind {self._home}/etc /etc/docker; hostname {self._hostname}"
+        return ["unshare", "--net", "--uts", "--mount", "sh", "-c", f'{line}; exec "$@"', "sh"]
 
     def _answers(self) -> bool:
         try:
@@ -69,6 +79,11 @@ class Daemon:
             self._process = None
             # A containerd that dies with it may stay a zombie, which the next one takes for alive.
             (self._home / "exec" / "containerd" / "containerd.pid").unlink(missing_ok=True)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, such as one that makes it hang."""
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def remove(self) -> None:
         """Remove all its containers and what it has written, and stop it."""
