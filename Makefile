@@ -12,6 +12,7 @@
 # make live-cluster  move real trainings between three Swarm nodes on this machine; root, 6 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
 # make trust       kill dl-apply and the pipe in all ways, and print what held; root, 15 minutes
+# make fuzz        try every parser with hostile input, ten minutes each: SECONDS=600 PARSERS="log plan"
 # make papers      run the papers' experiments over twenty seeds: samples/papers/results.md
 # make test-v2     run the pipe in an emulated machine with cgroup v2; needs root, takes 10 minutes
 
@@ -26,7 +27,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: demo check test test-cluster faults test-v2 lint bench bench-contention live live-full live-cluster papers \
+.PHONY: fuzz demo check test test-cluster faults test-v2 lint bench bench-contention live live-full live-cluster papers \
   trust structure docs clean
 
 $(VENV)/bin/python:
@@ -116,6 +117,11 @@ papers: $(VENV)/.run
 
 trust: $(VENV)/.test
 	@$(BIN)/python tests/trust/run.py
+
+fuzz: $(VENV)/.test
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' \
+	  || echo "atheris does not install here: hypothesis alone" >&2
+	@$(BIN)/python tests/trust/fuzz.py $(or $(SECONDS),600) $(PARSERS)
 
 docs: $(VENV)/.run
 	@PYTHONPATH=tests $(BIN)/python -m docs.generate

@@ -120,7 +120,7 @@ class Journal:
             entry = Entry(**data)
             _check_types(entry)
             return entry
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             where = self._folder.path / name
             raise DataError(f"{where}: damaged journal entry: {error}") from error
 

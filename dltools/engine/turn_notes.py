@@ -52,7 +52,7 @@ def read_note(folder: StateFolder, name: str) -> TurnNote | None:
             str(data["engine"]), str(data["container_id"]), str(data["name"]), int(data["group"]),
             float(data["seconds"]), str(data["since"]), ApplyRun.from_json(data["run"]),
         )  # fmt: skip
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         where = folder.path / name
         raise DataError(f"{where}: damaged note of a container's turns: {error}") from error
 

@@ -108,6 +108,7 @@ DAMAGE = {
     "not JSON": "junk",
     "not UTF-8": b"\xff\xfe",
     "a list": "[]",
+    "lists without end": "[" * 100_000,
     "a number": "7",
     "null": "null",
     "no version": changed(v="drop"),

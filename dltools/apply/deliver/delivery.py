@@ -107,5 +107,5 @@ def _parsed(text: bytes, path: Path) -> Delivery:
         data["met"] = None if met is None else TargetMet(**met)
         data["step"] = Step(data["step"])
         return Delivery(**data)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}: damaged record of a delivery: {error}") from error

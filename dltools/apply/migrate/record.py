@@ -127,5 +127,5 @@ def _parsed(text: bytes, path: Path) -> Migration:
         data["failed_at"] = data["failed_at"] and Step(data["failed_at"])
         data["constraints"] = tuple(data.get("constraints") or ())
         return Migration(**data)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}: damaged record of a migration: {error}") from error

@@ -39,7 +39,7 @@ def _job(row: Row) -> Job | None:
 
 def alibaba_hosts(text: str, name: str) -> list[HostSpec]:
     """Return the hosts of a node list, of 2023 or of 2026. Raises `DataError` with the line."""
-    known = columns_of(text)
+    known = columns_of(text, name)
     if "cpu_milli" in known and "sn" in known:
         return [_host(row, "sn", "cpu_milli", 1000.0) for row in rows_of(text, name)]
     if "cpu_num" in known and "node_name" in known:

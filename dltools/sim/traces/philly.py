@@ -38,7 +38,7 @@ def philly_jobs(text: str, name: str, gap: float, seed: int = 0) -> list[Job]:
 
 
 def _run_times(text: str, name: str) -> list[float]:
-    if "runtime" not in columns_of(text):
+    if "runtime" not in columns_of(text, name):
         raise DataError(f"{name}: neither Philly's job log nor a table of run times")
     times = []
     for where, values in rows_of(text, name):
@@ -60,6 +60,8 @@ def _logged_jobs(text: str, name: str) -> list[Job]:
             attempts = list(_attempts(entry))
             submitted = datetime.fromisoformat(entry["submitted_time"])
             title = str(entry["jobid"])
+            if submitted.tzinfo is not None:
+                raise ValueError("a submitted_time with a time zone")
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"{name}: job {number}: {type(error).__name__}: {error}") from error
         work = sum((attempt.gpus * attempt.seconds for attempt in attempts), 0.0)

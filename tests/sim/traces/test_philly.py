@@ -43,6 +43,9 @@ def test_run_times_alone_come_a_gap_apart_in_an_order_by_seed() -> None:
         ("[{}]", "job 1: KeyError"),
         ("[", "t: "),
         ("runtime\nx\n", "line 2"),
+        ("runtime\r1\n2", "new-line character"),
+        ("a\r\rb", "new-line character"),
+        ('[{"jobid": 1, "submitted_time": "2017-10-07T01:11:39+01:00", "attempts": []}]', "zone"),
     ],
 )
 def test_a_fault_is_named_with_its_place(text: str, fault: str) -> None:

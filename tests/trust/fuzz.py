@@ -1,0 +1,157 @@
+"""Every parser against inputs that nobody would write: `make fuzz`.
+
+    python tests/trust/fuzz.py [SECONDS] [PARSER ...]
+
+Each parser of tests/trust/parsers.py gets so many seconds (600): half of them inputs that
+hypothesis makes of the seeds in tests/trust/seeds, half of them those of atheris, which follows the
+code that an input reaches, where it is installed. Prints a row for each, and fails if there are
+findings; they are kept below fuzz-findings/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import hypothesis
+from hypothesis import strategies as st
+from parsers import PARSERS, SEEDS, attempt, seeds
+
+FINDINGS = Path("fuzz-findings")
+HAS_ATHERIS = importlib.util.find_spec("atheris") is not None
+LONGEST = 1 << 16
+_BATCH = 1_000
+_TOKENS = (
+    *b"0 -1 1e400 nan NaN -inf 1e-320 null true {} [] = , : loss 0001-01-01".split(), b'""',
+    b"9999-12-31T23:59:59Z", b"\\ud800", b"\0", b"\xff", b"\r", b"\n", b"\t", b"\x1b[2J",
+    b"\xef\xbb\xbf", "\u202e".encode(), b"9" * 400, b"1" * 5000, b"[" * 2000, b'{"a":' * 500,
+)  # fmt: skip
+
+
+@dataclass
+class Tried:
+    """What one parser was given: how many inputs, for how long (s), and what was found."""
+
+    inputs: int = 0
+    seconds: float = 0.0
+    findings: list[str] = field(default_factory=list)
+
+
+@st.composite
+def mutated(draw: st.DrawFn, begin: list[bytes]) -> bytes:
+    """Return a seed with some changes."""
+    data = bytearray(draw(st.sampled_from(begin)))
+    for _ in range(draw(st.integers(0, 6))):
+        at = draw(st.integers(0, len(data)))
+        size = draw(st.integers(1, 40))
+        change = draw(st.integers(0, 4))
+        if change == 0:
+            del data[at : at + size]
+        elif change == 1:
+            data[at:at] = draw(st.binary(max_size=8))
+        elif change == 2:
+            data[at : at + draw(st.sampled_from((0, size)))] = draw(st.sampled_from(_TOKENS))
+        elif change == 3:
+            data[at:at] = data[at : at + size] * draw(st.sampled_from((1, 2, 100)))
+        else:
+            other = draw(st.sampled_from(begin))
+            data[at:] = other[draw(st.integers(0, len(other))) :]
+    return bytes(data[:LONGEST])
+
+
+def by_hypothesis(name: str, seconds: float) -> Tried:
+    """Try inputs until the time is over or one is a finding, which hypothesis makes small."""
+    tried, begun, parser, begin = Tried(), time.monotonic(), PARSERS[name], seeds(name)
+    last = b""
+
+    @hypothesis.settings(max_examples=_BATCH, database=None, deadline=None,
+                         suppress_health_check=list(hypothesis.HealthCheck))  # fmt: skip
+    @hypothesis.given(st.one_of(mutated(begin), mutated(begin), st.binary(max_size=400)))
+    def one(data: bytes) -> None:
+        nonlocal last
+        if time.monotonic() - begun < seconds:
+            last = data
+            tried.inputs += 1
+            attempt(parser, data)
+
+    for data in begin:
+        attempt(parser, data)
+    number = 0
+    while time.monotonic() - begun < seconds and not tried.findings:
+        number += 1
+        try:
+            hypothesis.seed(int(time.time_ns()) + number)(one)()
+        except Exception:
+            tried.findings.append(keep(name, last, traceback.format_exc()))
+    tried.seconds = time.monotonic() - begun
+    return tried
+
+
+def by_atheris(name: str, seconds: float) -> Tried:
+    """Try inputs by coverage, in a process of its own."""
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as home:
+        corpus = Path(home) / "corpus"
+        corpus.mkdir()
+        words = [sys.executable, str(Path(__file__).with_name("fuzz_atheris.py")), name,
+                 f"-max_total_time={seconds:.0f}", f"-max_len={LONGEST}", "-print_final_stats=1",
+                 "-timeout=30", "-rss_limit_mb=4096", f"-artifact_prefix={home}/", str(corpus),
+                 str(SEEDS / (PARSERS[name].seeds_of or name))]  # fmt: skip
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace")
+        found = [path.read_bytes() for path in Path(home).iterdir() if path.is_file()]
+    said = done.stderr
+    executed = re.search(r"number_of_executed_units: (\d+)", said)
+    tried = Tried(int(executed[1]) if executed else 0, time.monotonic() - begun)
+    if done.returncode != 0:
+        tried.findings = [keep(name, data, said + done.stdout) for data in found or [b""]]
+    return tried
+
+
+def keep(name: str, data: bytes, said: str) -> str:
+    """Write down a finding, and say where it is."""
+    FINDINGS.mkdir(exist_ok=True)
+    path = FINDINGS / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}"
+    path.write_bytes(data)
+    path.with_suffix(".txt").write_text(said)
+    print(f"{path}: {said.strip().splitlines()[-1]}", file=sys.stderr)
+    return str(path)
+
+
+def fuzz(names: list[str], seconds: float) -> dict[str, Tried]:
+    """Try parsers for so long each, and print a row for each way."""
+    all_tried: dict[str, Tried] = {}
+    ways = {"hypothesis": by_hypothesis} | ({"atheris": by_atheris} if HAS_ATHERIS else {})
+    print("| parser | by | inputs | seconds | findings |\n|---|---|---|---|---|", flush=True)
+    for name in names:
+        total = all_tried.setdefault(name, Tried())
+        for way, work in ways.items():
+            tried = work(name, seconds / len(ways))
+            print(f"| {name} | {way} | {tried.inputs} | {tried.seconds:.0f} | "
+                  f"{len(tried.findings)} |", flush=True)  # fmt: skip
+            total.inputs += tried.inputs
+            total.seconds += tried.seconds
+            total.findings += tried.findings
+    if not HAS_ATHERIS:
+        print("atheris is not installed: hypothesis alone", file=sys.stderr)
+    return all_tried
+
+
+def main() -> None:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 600.0
+    all_tried = fuzz(sys.argv[2:] or list(PARSERS), seconds)
+    inputs = sum(tried.inputs for tried in all_tried.values())
+    found = sum(len(tried.findings) for tried in all_tried.values())
+    print(f"{len(all_tried)} parsers, {inputs} inputs, {found} findings")
+    sys.exit(found > 0)
+
+
+if __name__ == "__main__":
+    main()
