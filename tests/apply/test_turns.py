@@ -14,6 +14,7 @@ from dltools.apply.turn import Turn
 from dltools.apply.turns import Rotation
 from dltools.engine.containers import RefusedError
 from dltools.engine.runs import ApplyRun
+from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import read_note
 from dltools.errors import UnavailableError
 
@@ -86,12 +87,14 @@ def test_a_file_names_each_container_that_takes_turns_and_the_run(
 ) -> None:
     rotation.set_turns(turns("a", "b"))
     assert noted(tmp_path) == {"a", "b"}
-    note = read_note(tmp_path / "rotation" / "b.json")
+    note = read_note(StateFolder(tmp_path / "rotation"), "b.json")
+    assert note
     assert (note.group, note.seconds, note.run.command) == (1, 2.0, "dl-apply --restore")
     assert note.run.is_alive
     since = note.since
     rotation.set_turns([*turns("a"), Turn("b", "b", 1, 3.0)])
-    note = read_note(tmp_path / "rotation" / "b.json")
+    note = read_note(StateFolder(tmp_path / "rotation"), "b.json")
+    assert note
     assert (note.seconds, note.since) == (3.0, since)
     rotation.end()
     assert noted(tmp_path) == set()
