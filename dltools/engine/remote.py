@@ -30,14 +30,15 @@ class Remote:
 
         Raises the errors of the methods.
         """
-        from docker.api.client import APIClient
         from docker.utils import kwargs_from_env
         from docker.utils.config import load_general_config
+
+        from dltools.engine.docker_client import DockerClient
 
         self._where = where
         with connection_errors(self._where, Exception):
             found = dict(settings) or kwargs_from_env({**os.environ, "DOCKER_HOST": where})
-            self._session = APIClient(version="auto", timeout=TIMEOUT_S, **found)
+            self._session = DockerClient(version="auto", timeout=TIMEOUT_S, **found)
             self._session.headers.update(load_general_config().get("HttpHeaders") or {})
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
