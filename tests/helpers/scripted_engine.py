@@ -99,14 +99,16 @@ class ScriptedEngine:
             raise GoneError("No such container")
         return self.known[id_]
 
-    def logs(self, container: Container, since: float) -> list[bytes]:
+    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         del since
         self._answer()
         if container.id not in self.logged:
             raise GoneError("No such container")
-        return list(self.logged[container.id])
+        yield from ([entry] for entry in list(self.logged[container.id]))
 
-    def follow(self, container: Container, since: float) -> ScriptedFlow:
+    def follow(
+        self, container: Container, since: float, *, is_new_only: bool = False
+    ) -> ScriptedFlow:
         """Return a log as it goes on; like the engine, it repeats lines from `since` on."""
         self._answer()
         if container.id not in self.logged:
@@ -114,7 +116,8 @@ class ScriptedEngine:
         repeated = [
             line
             for line in self.logged[container.id]
-            if datetime.fromisoformat(line.split()[0].decode()).timestamp() >= since
+            if not is_new_only
+            and datetime.fromisoformat(line.split()[0].decode()).timestamp() >= since
         ]
         flow = self.flows[container.id] = ScriptedFlow(b"".join(repeated))
         return flow
