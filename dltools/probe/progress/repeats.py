@@ -14,14 +14,16 @@ class Repeats:
 
     A point with the step and the epoch of the one before is dropped if its line was drawn over that
     one, or if its value is the same too. A bar that moves on shows the old value until there is a
-    new one: the first such point is dropped. So is a point without step and epoch with the value of
-    the one before: `saved the best model (loss 0.31)`.
+    new one: after each change of the value, the first such point is dropped. So is a point without
+    step and epoch with the value of the one before: `saved the best model (loss 0.31)`.
     """
 
     def __init__(self) -> None:
         """No point has come yet."""
         self._last: dict[str, tuple[int | None, float | None, float]] = {}
-        self._stale: dict[str, int] = {}
+        self._stale: dict[
+            str, int | None
+        ] = {}  # the step that shows an old value, None for none yet
 
     def is_new(self, point: Point, *, is_redrawn: bool) -> bool:
         """Tell whether a point was not there before, and remember it."""
@@ -31,15 +33,16 @@ class Repeats:
             if epoch is not None:
                 self._last[metric] = (None, epoch, value)
             return epoch is not None or last is None or last[2] != value
+        is_same = last is not None and (last[2] == value or (last[2] != last[2] and value != value))
         if last is not None:
-            before = last[2]
-            is_same = before == value or (before != before and value != value)
             if last[0] == step and (is_same or is_redrawn) and (is_redrawn or last[1] == epoch):
                 if is_same or last[1] == epoch:
                     return False
-            elif is_same and is_redrawn and self._stale.setdefault(metric, step) == step:
+            elif is_same and is_redrawn and self._stale.get(metric) in (None, step):
+                self._stale[metric] = step
                 return False
-        self._stale.pop(metric, None)
+        if not is_same:
+            self._stale[metric] = None
         self._last[metric] = (step, epoch, value)
         return True
 
