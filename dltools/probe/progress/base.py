@@ -47,6 +47,10 @@ class Family(Extractor, Protocol):
     partial: ClassVar[bool]
     """Whether the format's lines come beside those of another that has the losses, as MLPerf's."""
 
+    needs: ClassVar[tuple[str, ...]]
+    """Texts in small letters, without digits. A line that has none of them, in small letters, says
+    nothing to the family, neither a point nor what later lines need; () if any line may."""
+
 
 class Regex:
     """A regular expression that is compiled when first used: most logs need few of them, and

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
 from dltools.probe.progress.base import Family, Point
+from dltools.probe.progress.name_words import may_be_named
 from dltools.probe.progress.named import Named
 
 FAMILIES: tuple[str, ...] = (
@@ -34,6 +35,10 @@ _LOST = 200
 """Lines without a point after which all families are tried again, and the generic reader too."""
 
 
+_LONGEST_KEY, _MOST_KEYS = 600, 4_096
+"""Characters of a line that is remembered by what it is without its digits, and how many are."""
+
+
 class Claim(NamedTuple):
     """The points of one line, and who found them.
 
@@ -57,13 +62,14 @@ class Automatic:
     Every family sees every line until `MANY` lines had points; then only those that found some go
     on. A family that is `partial` claims its lines, never the log. The generic reader (`Named`)
     reads what no family claims; it retires when families have claimed `MANY` lines and more than it
-    has, and comes back when they fall silent.
+    has, and comes back when they fall silent. Lines that differ in their digits alone are asked of
+    the same families: of those that need something which is in them.
     """
 
     def __init__(self) -> None:
         """No family is known yet."""
         self._families = [_make(name) for name in FAMILIES]
-        self._asked = [_question(family) for family in self._families]
+        self._of_all = self._asked = _Asked(self._families)
         self._named = Named()
         self._kept: list[Family] = []
         self._reads_names = True
@@ -77,8 +83,9 @@ class Automatic:
 
     def claim(self, line: str) -> Claim:
         """Return the points of one line, and how sure they are."""
-        found = self._of_families(line)
-        if not found and self._reads_names:
+        asked = self._asked.of(line)
+        found = self._of_families(line, asked.questions) if asked.questions else []
+        if not found and asked.may_be_named and self._reads_names:
             reading = self._named.read(line[:LONGEST_TEXT])
             if reading.points:
                 rivals = max(0, self._claimed - self._votes.get("", 0))
@@ -95,10 +102,10 @@ class Automatic:
             self._start_again()
         return NOTHING
 
-    def _of_families(self, line: str) -> list[Point]:
+    def _of_families(self, line: str, questions: Sequence[_Question]) -> list[Point]:
         found: list[Point] = []
         text = line[:LONGEST_TEXT]
-        for points_of, needs_all, name, partial in self._asked:
+        for points_of, needs_all, name, partial, _ in questions:
             points = points_of(line if needs_all else text)
             if points and not found:
                 found = points
@@ -115,23 +122,68 @@ class Automatic:
         self._votes[name] = self._votes.get(name, 0) + 1
         if not self._kept and sum(self._votes.values()) >= MANY:
             self._kept = [f for f in self._families if f.name in (*self._votes, *_ALWAYS)]
-            self._asked = [_question(family) for family in self._kept]
+            self._asked = _Asked(self._kept)
         if self._claimed >= MANY and self._claimed > self._votes.get("", 0):
             self._reads_names = False
 
     def _start_again(self) -> None:
         self._kept, self._votes, self._idle = [], {}, 0
-        self._asked = [_question(family) for family in self._families]
+        self._asked = self._of_all
         self._claimed, self._reads_names = min(self._claimed, 2), True
 
 
-_Question = tuple[Callable[[str], list[Point]], bool, str, bool]
+class _Question(NamedTuple):
+    """What is asked for a line: a family's method, and whether it needs the whole line."""
+
+    points_of: Callable[[str], list[Point]]
+    needs_all: bool
+    name: str
+    partial: bool
+    needs: tuple[str, ...]
 
 
-def _question(family: Family) -> _Question:
-    """Return what is asked for each line: a family's method, whether it needs the whole line, its
-    name, and whether it is partial."""
-    return family.points, family.name in _WHOLE, family.name, family.partial
+class _ForLine(NamedTuple):
+    """What is asked for lines of one kind, and whether the generic reader may find something."""
+
+    questions: tuple[_Question, ...]
+    may_be_named: bool
+
+
+class _Asked:
+    """Which of some families are asked for a line."""
+
+    def __init__(self, families: Sequence[Family]) -> None:
+        """No line is known yet."""
+        questions = tuple(
+            _Question(one.points, one.name in _WHOLE, one.name, one.partial, one.needs)
+            for one in families
+        )
+        self._everything = _ForLine(questions, may_be_named=True)
+        self._known: dict[bytes, _ForLine] = {}
+
+    def of(self, line: str) -> _ForLine:
+        """Return what is asked for a line."""
+        if len(line) > _LONGEST_KEY:
+            return self._everything
+        key = line.encode("utf-8", "surrogatepass").translate(_ZEROS)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_KEYS:
+                self._known.clear()
+            found = self._known[key] = self._worth_asking(key)
+        return found
+
+    def _worth_asking(self, key: bytes) -> _ForLine:
+        lower = key.decode("utf-8", "surrogatepass").lower()
+        questions = tuple(
+            one
+            for one in self._everything.questions
+            if not one.needs or any(need in lower for need in one.needs)
+        )
+        return _ForLine(questions, may_be_named(lower))
+
+
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def _make(name: str) -> Family:

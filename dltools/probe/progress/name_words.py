@@ -144,3 +144,14 @@ HINTS = (
     "l_", "d_", "g_", "entropy", "success", "trial ", " val",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
+
+COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round")
+"""A line without any of these, in small letters, is no heading."""
+
+_WITH_ZEROS = frozenset(re.sub("[1-9]", "0", word) for word in (*HINTS, *COUNTERS))
+
+
+def may_be_named(lower: str) -> bool:
+    """Tell whether a line may have a metric or be a heading, from its small letters and with zeros
+    for its digits."""
+    return any(word in lower for word in _WITH_ZEROS)

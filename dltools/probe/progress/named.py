@@ -14,7 +14,7 @@ from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, number
 from dltools.probe.progress.candidates import Candidate, candidates
 from dltools.probe.progress.counters import Count, count, place
-from dltools.probe.progress.name_words import HINTS, Sort, sort
+from dltools.probe.progress.name_words import COUNTERS, HINTS, Sort, sort
 from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
 from dltools.probe.progress.shapes import (
     Match,
@@ -37,7 +37,6 @@ _CODE = Regex(
 )
 """What source code, settings and names of files look like."""
 
-_COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round")
 _LONGEST_HEADING = 100
 
 MOST_SHAPES = 512
@@ -119,7 +118,7 @@ class Named:
             if hint in lower:
                 return self._metrics(line, lower)
         if len(line) < _LONGEST_HEADING:
-            for word in _COUNTERS:
+            for word in COUNTERS:
                 if word in lower:
                     found = _heading(line)
                     if found is not _NOTHING:

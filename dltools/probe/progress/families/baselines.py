@@ -22,6 +22,7 @@ class Log:
 
     name: ClassVar[str] = "baselines"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("|", "-----", "episodic_return=")
 
     def __init__(self) -> None:
         """No box is open."""

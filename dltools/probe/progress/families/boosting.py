@@ -25,6 +25,7 @@ class Log:
 
     name: ClassVar[str] = "boosting"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("[", "\tlearn: ")
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -22,6 +22,7 @@ class Log:
 
     name: ClassVar[str] = "caffe"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("iteration ", "net output #")
 
     def __init__(self) -> None:
         """No iteration has come yet."""

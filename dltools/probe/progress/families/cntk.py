@@ -24,6 +24,7 @@ class Log:
 
     name: ClassVar[str] = "cntk"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("loss = ",)
 
     def __init__(self) -> None:
         """No epoch has come yet."""

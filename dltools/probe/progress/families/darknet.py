@@ -18,6 +18,7 @@ class Log:
 
     name: ClassVar[str] = "darknet"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = (" avg", "map@")
 
     def __init__(self) -> None:
         """No batch has come yet."""

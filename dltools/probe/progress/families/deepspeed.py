@@ -25,6 +25,7 @@ class Log:
 
     name: ClassVar[str] = "deepspeed"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("epoch ", "ppl: ", "higher is better", "steps: ", "_loss")
 
     def __init__(self) -> None:
         """No epoch has come yet."""

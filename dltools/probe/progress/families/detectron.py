@@ -39,6 +39,14 @@ class Log:
 
     name: ClassVar[str] = "detectron"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = (
+        "eta: ",
+        ".events]: ",
+        "iou=",
+        "copypaste: ",
+        "evaluate annotation",
+        "iou metric: ",
+    )
 
     def __init__(self) -> None:
         """No iteration has come yet."""

@@ -19,6 +19,7 @@ class Log:
 
     name: ClassVar[str] = "espnet"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("epoch",)
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

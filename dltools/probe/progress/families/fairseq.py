@@ -24,6 +24,7 @@ class Log:
 
     name: ClassVar[str] = "fairseq"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("epoch",)
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

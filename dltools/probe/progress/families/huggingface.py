@@ -23,6 +23,7 @@ class Log:
 
     name: ClassVar[str] = "huggingface"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("%|", "{'")
 
     def __init__(self) -> None:
         """No bar has come yet."""

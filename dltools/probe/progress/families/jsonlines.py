@@ -20,6 +20,7 @@ class Log:
 
     name: ClassVar[str] = "jsonlines"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("}",)
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

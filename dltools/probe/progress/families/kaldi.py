@@ -24,6 +24,11 @@ class Log:
 
     name: ClassVar[str] = "kaldi"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = (
+        "objective function for '",
+        "avgloss: ",
+        "frame_accuracy >> ",
+    )
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -26,6 +26,7 @@ class Log:
 
     name: ClassVar[str] = "keras"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("epoch ", "oss", " - ")
 
     def __init__(self) -> None:
         """No epoch has come yet."""

@@ -52,6 +52,15 @@ class Log:
 
     name: ClassVar[str] = "latency"
     partial: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = (
+        "latency",
+        "time",
+        "duration",
+        "[gin]",
+        "ed in ",
+        "took ",
+        "rt=",
+    )
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -18,6 +18,7 @@ class Log(tqdm.Log):
     """A Lightning log."""
 
     name: ClassVar[str] = "lightning"
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         """No bar has come yet."""

@@ -18,6 +18,7 @@ class Log:
 
     name: ClassVar[str] = "megatron"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("iteration", "validation loss at")
 
     def __init__(self) -> None:
         """No iteration has come yet."""

@@ -41,6 +41,7 @@ class Log:
 
     name: ClassVar[str] = "mlperf"
     partial: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = (":::ml", "mlperf: ")
 
     def __init__(self) -> None:
         """No benchmark is known yet."""

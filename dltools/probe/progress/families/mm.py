@@ -44,6 +44,7 @@ class Log:
 
     name: ClassVar[str] = "mm"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ('{"', "epoch", "iter")
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -34,6 +34,7 @@ class Log:
 
     name: ClassVar[str] = "mxnet"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("epoch", "batch ", "train acc ", "test_accuracy after")
 
     def __init__(self) -> None:
         """No epoch has come yet."""

@@ -26,6 +26,7 @@ class Log:
 
     name: ClassVar[str] = "nanogpt"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("step:", "iter ", "s:", "loss")
 
     def __init__(self) -> None:
         """No iteration has come yet."""

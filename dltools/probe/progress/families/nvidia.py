@@ -32,6 +32,7 @@ class Log:
 
     name: ClassVar[str] = "nvidia"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("loss", "dll")
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -23,6 +23,7 @@ class Log:
 
     name: ClassVar[str] = "pytorch"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("@", "loss")
 
     def __init__(self) -> None:
         """No epoch has come yet."""

@@ -49,6 +49,7 @@ class Log:
 
     name: ClassVar[str] = "serving"
     partial: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = ("hroughput", "time", "tg =", " latency: ")
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -38,6 +38,7 @@ class Log:
 
     name: ClassVar[str] = "tables"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         """No row of names has come yet."""

@@ -30,6 +30,7 @@ class Log:
 
     name: ClassVar[str] = "tensorflow"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("images/sec: ", "saving dict", "oss")
 
     def __init__(self) -> None:
         """No step has come yet."""

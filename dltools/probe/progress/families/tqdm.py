@@ -46,6 +46,7 @@ class Log:
 
     name: ClassVar[str] = "tqdm"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("]",)
 
     def __init__(self) -> None:
         """No bar has come yet."""

@@ -31,6 +31,7 @@ class Log:
 
     name: ClassVar[str] = "yolo"
     partial: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("epoch", "class", "all", "/")
 
     def __init__(self) -> None:
         """No header has come yet."""
