@@ -183,10 +183,16 @@ def test_root_trusts_nobody_else_s_state(folder: StateFolder, home: Path, what: 
     assert (folder.path / "a.json").read_bytes() == b"theirs"
 
 
+def open_to_all(tmp_path: Path) -> list[Path]:
+    """A test's folder, and those above that pytest makes, one more where tests run at once."""
+    names = ("pytest-", "popen-")
+    return [tmp_path, *(one for one in tmp_path.parents if one.name.startswith(names))]
+
+
 @needs_root
 def test_a_user_cannot_read_what_root_keeps(folder: StateFolder, tmp_path: Path) -> None:
     folder.write("a.json", b"secret")
-    for path in (*tmp_path.parents[:2], tmp_path):
+    for path in open_to_all(tmp_path):
         path.chmod(0o755)
     for work in every_use(folder, folder.path.parent):
         with pytest.raises((AccessError, OutputError), match="denied"):
@@ -200,7 +206,7 @@ def test_a_user_cannot_read_what_root_keeps(folder: StateFolder, tmp_path: Path)
 @needs_root
 def test_a_user_trusts_root_s_state(folder: StateFolder, tmp_path: Path) -> None:
     folder.write("a.json", b"of root")
-    for path in (*tmp_path.parents[:2], tmp_path, folder.path.parent, folder.path):
+    for path in (*open_to_all(tmp_path), folder.path.parent, folder.path):
         path.chmod(0o755)
     (folder.path / "a.json").chmod(0o644)
     assert as_user(STRANGER, lambda: folder.read("a.json")) == b"of root"
