@@ -30,6 +30,10 @@ _ONE_CPU = 1.1
 _FREE_CPU_S = 1.5
 """Least CPU time (s), with a report in it, over which a job must show that: one look is enough."""
 
+_DOUBT = 0.5
+"""A job that falls under this part of its best rate, though nobody is before it, must show again
+how many threads it keeps busy: beside others, two threads that spin look like one that works."""
+
 _FREE_SPAN_S = 1.0
 """Least time (s) between two samples that tell how many CPUs a job has."""
 
@@ -172,6 +176,8 @@ class Pace:
             return replace(self, shared=_blend(self.shared, rate))
         if self.role is Role.FIRST:
             return replace(self, ahead=_blend(self.ahead, rate))
+        if self.role is None and rate < _DOUBT * self.best:
+            return replace(self, free_cpu_s=0.0, free_reports=0)
         return self
 
 

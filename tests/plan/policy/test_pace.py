@@ -121,3 +121,17 @@ def test_a_role_that_changes_leaves_no_use_of_cpu_to_the_next() -> None:
     pace = pace.in_role(Role.FIRST, 4 * MICRO, 2.0)  # it waited meanwhile
     pace = measured(reported(pace, (5.0, 3.0), (6.0, 4.0)), 6.0, 4.0)
     assert (pace.peak, pace.free_cpu_s, pace.free_reports) == (1.0, 3.0, 2 + 1)
+
+
+def test_one_busy_thread_that_slows_down_beside_others_must_show_it_again() -> None:
+    """Compiling takes one thread, training two: two such jobs get one CPU each, and spin."""
+    pace = reported(START, *((second, float(second)) for second in range(1, 8)))
+    pace = measured(pace, 7.0, 7.0)
+    assert pace.has_one_busy_thread
+    steady = reported(pace, *((second, float(second)) for second in range(8, 13)))
+    assert measured(steady, 12.0, 12.0).has_one_busy_thread
+    slow = measured(reported(pace, (12.0, 12.0)), 12.0, 12.0)  # a report in 5 CPU s, not five
+    assert not slow.has_one_busy_thread
+    first = slow.in_role(Role.FIRST, 12 * MICRO, 12.0)
+    assert not measured(reported(first, (13.0, 14.0)), 14.0, 16.0).has_one_busy_thread
+    assert measured(reported(first, (13.0, 13.0)), 14.0, 14.0).has_one_busy_thread
