@@ -67,9 +67,9 @@ def explain_line(stream: BinaryIO, number: int, extractor: Extractor | None) -> 
 
     reader = PointReader(watched, note)
     for now, data, is_last in _numbered(stream):
-        for found in reader.marked(data, is_last=is_last):
-            if found.mark >= 0:
-                drawings[found.mark].kept.append(found.point)
+        for mark, point in reader.marked(data, is_last=is_last):
+            if mark >= 0:
+                drawings[mark].kept.append(point)
         if now > number and not any(drawing.noise for drawing in drawings):
             break
     return drawings

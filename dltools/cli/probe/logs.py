@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from dltools.probe.progress import Automatic, Pattern
 if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
     from dltools.observations.table import Row
+    from dltools.probe.saved_logs import Rows
 
 
 def read_logs(request: Request, pattern: Pattern | None) -> None:
@@ -39,7 +40,7 @@ def read_logs(request: Request, pattern: Pattern | None) -> None:
 @contextmanager
 def _opened(
     request: Request, pattern: Pattern | None, dropped: dict[str, dict[str, int]]
-) -> Iterator[Iterator[list[Row]]]:
+) -> Iterator[Iterator[Rows]]:
     """Open the logs, and give their rows in order of time.
 
     At the end `dropped` has the number of points that were taken for no series, by log and metric.
@@ -56,7 +57,7 @@ def _opened(
         ])  # fmt: skip
 
 
-def _write(request: Request, batches: Iterator[list[Row]]) -> None:
+def _write(request: Request, batches: Iterator[Rows]) -> None:
     from dltools.observations.table import to_table
 
     if holds_one_sample(request.format):
@@ -64,7 +65,7 @@ def _write(request: Request, batches: Iterator[list[Row]]) -> None:
     with open_output(request) as writer:
         first = next(batches, [])
         for batch in chain([first], batches):
-            writer.write(to_table(batch))
+            writer.write(to_table(batch) if isinstance(batch, list) else batch.table())
 
 
 def _newest(rows: Iterable[Row]) -> list[Row]:
@@ -77,6 +78,12 @@ def _newest(rows: Iterable[Row]) -> list[Row]:
     return list(found.values())
 
 
+def _only(batch: Rows, metrics: Collection[str]) -> Rows:
+    if isinstance(batch, list):
+        return [row for row in batch if row["metric"] in metrics]
+    return batch.only(metrics)
+
+
 class _Account:
     """What has been read: rows, and what is missing in them."""
 
@@ -85,7 +92,7 @@ class _Account:
         self._rows = 0
         self._gaps: Counter[str] = Counter()
 
-    def counted(self, batches: Iterable[list[Row]]) -> Iterator[list[Row]]:
+    def counted(self, batches: Iterable[Rows]) -> Iterator[Rows]:
         """Yield the rows that are asked for, and count them."""
         wanted = self._request.selection.metrics
         for batch in batches:
@@ -93,7 +100,7 @@ class _Account:
             if self._request.is_verbose:
                 gaps = (row for row in batch if row.get("gap"))
                 self._gaps.update(f"{row['container_name']}: {row['gap']}" for row in gaps)
-            kept = [row for row in batch if row["metric"] in wanted] if wanted else batch
+            kept = _only(batch, wanted) if wanted else batch
             if kept:
                 yield kept
 

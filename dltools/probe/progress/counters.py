@@ -42,6 +42,7 @@ _RATIO = Regex(
     r"(?:(?<=[\s\[(|])|^)(\d++)\s{0,3}/\s{0,3}(?:\d++|\?|Unknown)(?=[\s\])|,:;]|$)"
     r"(?!\s\d\d:\d\d)(?!\s{0,3}(?:MB|GB|MiB|GiB|W\b|KB))"
 )
+_OPENING = Regex(r"\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]")
 _FIRST = Regex(r"\s{0,9}(?:\[(\d{1,15})\]|(\d{1,15}))(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)")
 _JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,-]{0,4}$")
 _OPENS = Regex(r"\s{0,4}\[\s{0,9}\d")
@@ -55,6 +56,7 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
     """Return where the counters of a line stand; `found` are its tokens, `metrics` is where its
     metrics begin."""
     step, scale, rank, epoch, epoch_end = None, 1, 99, None, -1
+    is_size = False
     for token in found:
         what = sort(token.name)
         if what is Sort.EPOCH and epoch is None and not token.is_percent:
@@ -64,8 +66,11 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
                 continue  # how many an epoch or an episode has
             if "." not in token.text or token.scale:
                 step, scale, rank = token.value, _SCALE[token.scale.lower()], order
+                is_size = token.name.lower() == "batch" and 0 < metrics < token.start
         elif epoch is None and token.end < metrics and _is_timm(line, token):
             epoch, epoch_end = token.value, token.end
+    if is_size and epoch is None and (match := _OPENING.match(line)):
+        step = match.span(1)  # `[40/500] loss 0.5 | batch 16`
     if step is None:
         step, other = _bare(line, found, epoch_end, metrics)
         epoch = epoch or other

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from dltools.probe.progress.base import Family, Point
+from dltools.probe.progress.drawn import BarFamily
 from dltools.probe.progress.name_words import may_be_named
 from dltools.probe.progress.named import Named
 
@@ -102,10 +103,23 @@ class Automatic:
             self._start_again()
         return NOTHING
 
+    def bar_family(self, line: str) -> BarFamily | None:
+        """Return the family that is asked first for a line of a log whose families are known, None
+        if its bars cannot be read together."""
+        questions = self._asked.of(line).questions
+        family = questions[0].family if self._kept and questions else None
+        return family if isinstance(family, BarFamily) else None
+
+    def count(self, family: str, lines: int) -> None:
+        """Take note of lines with points of a family, which were read together."""
+        self._claimed += lines
+        self._votes[family] = self._votes.get(family, 0) + lines - 1
+        self._vote(family)
+
     def _of_families(self, line: str, questions: Sequence[_Question]) -> list[Point]:
         found: list[Point] = []
         text = line[:LONGEST_TEXT]
-        for points_of, needs_all, name, partial, _ in questions:
+        for points_of, needs_all, name, partial, _, _ in questions:
             points = points_of(line if needs_all else text)
             if points and not found:
                 found = points
@@ -140,6 +154,7 @@ class _Question(NamedTuple):
     name: str
     partial: bool
     needs: tuple[str, ...]
+    family: Family
 
 
 class _ForLine(NamedTuple):
@@ -155,7 +170,7 @@ class _Asked:
     def __init__(self, families: Sequence[Family]) -> None:
         """No line is known yet."""
         questions = tuple(
-            _Question(one.points, one.name in _WHOLE, one.name, one.partial, one.needs)
+            _Question(one.points, one.name in _WHOLE, one.name, one.partial, one.needs, one)
             for one in families
         )
         self._everything = _ForLine(questions, may_be_named=True)

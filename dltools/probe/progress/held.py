@@ -7,8 +7,9 @@ value.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from dltools.probe.progress.base import Point
 from dltools.probe.progress.detect import Claim
@@ -29,11 +30,8 @@ _PHASES = ("val_", "test_", "eval_")
 Shape = tuple[tuple[str, bool], ...]
 
 
-class Marked(NamedTuple, Generic[M]):
-    """A point, and what was noted of its line."""
-
-    mark: M
-    point: Point
+Marked = tuple[M, Point]
+"""What was noted of a point's line, and the point."""
 
 
 @dataclass(slots=True)
@@ -62,7 +60,7 @@ class Held(Generic[M]):
     def pass_on(self, points: list[Point], claim: Claim, mark: M) -> list[Marked[M]]:
         """Return the points that are certain now, earlier ones first; `points` are those of a claim
         that are new."""
-        now = [Marked(mark, point) for point in points]
+        now = [(mark, point) for point in points]
         if claim.is_sure:
             self._has_points = True
             for point in points:
@@ -91,6 +89,11 @@ class Held(Generic[M]):
         self._has_points = True
         return now
 
+    def trust(self, metrics: Iterable[str]) -> None:
+        """Take note of points of metrics that are certain."""
+        self._has_points = True
+        self._sure.update(metrics)
+
     def end(self) -> list[Marked[M]]:
         """Return the points that wait and count at the end of a log.
 
@@ -101,10 +104,11 @@ class Held(Generic[M]):
         for seen in self._seen.values():
             waiting, seen.waiting = seen.waiting, []
             for one in waiting:
-                if not self._has_points or self._is_result(one.point):
+                metric = one[1].metric
+                if not self._has_points or self._is_result(one[1]):
                     found.append(one)
                 else:
-                    self._lost[one.point.metric] = self._lost.get(one.point.metric, 0) + 1
+                    self._lost[metric] = self._lost.get(metric, 0) + 1
         self._held = 0
         return found
 

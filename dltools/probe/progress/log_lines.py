@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from dltools.probe.progress.entries import JSON, entries_of, may_be_entry
+
 LONGEST_LINE = 16_384
 """Bytes of a line that are read: a line of a million characters takes no more memory."""
+
+_LONGEST_ENTRY = 8 * LONGEST_LINE
+"""Bytes of an entry of an engine's file that are read: it holds up to 16 KiB, and escapes."""
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-B]|[@-Z\\-_])"
 )
 _BACK = bytes.maketrans(b"\x08\x0b\x0c", b"\r\r\r")
+_BACK_TEXT = str.maketrans("\x08\x0b\x0c", "\r\r\r")
 
 
 class LogLine(NamedTuple):
@@ -29,26 +35,55 @@ class LogLine(NamedTuple):
     is_certain: bool = True
 
 
+class Redrawn(NamedTuple):
+    """Drawings of one line, each over the one before, with carriage returns between."""
+
+    text: str
+
+    def lines(self) -> list[LogLine]:
+        """Return the drawings."""
+        return [
+            LogLine(drawing[:LONGEST_LINE], is_redrawn=True)
+            for drawing in self.text.split("\r")
+            if drawing and not drawing.isspace()
+        ]
+
+
+_MANY = 32
+"""Drawings of a line that are given together."""
+
+
 class LogLines:
     """Cuts a log, given in pieces of any size, into lines.
 
     A bar that is redrawn by carriage returns or backspaces gives a line for each drawing. Escape
     codes and a byte order mark are removed, bytes that are no UTF-8 replaced, and what follows the
-    first `LONGEST_LINE` bytes of a line dropped, and lines that are no text.
+    first `LONGEST_LINE` bytes of a line dropped, and lines that are no text. Parts of a line that
+    are several entries of an engine's file are joined.
     """
 
     def __init__(self) -> None:
         """Nothing is read yet."""
         self._begun = b""
         self._is_skipping = False
-        self._is_drawn = False  # the present line already shows something
+        self._parts: dict[str, _Part] = {}  # by stream
+        self._begin()
 
     def feed(self, data: bytes) -> list[LogLine]:
         """Return the lines that are now complete, without blank ones."""
+        return _each(self.pieces(data))
+
+    def end(self) -> list[LogLine]:
+        """Return the last line, if it has no end."""
+        return _each(self.last_pieces())
+
+    def pieces(self, data: bytes) -> list[LogLine | Redrawn]:
+        """Return the lines that are now complete, those together that were drawn often."""
         if _plain(data) and not self._begun and not self._is_skipping:
-            self._is_drawn = False
+            self._begin()
             line = data[:-1].decode("utf-8", "replace")
-            return [LogLine(line, False)] if line and not line.isspace() else []
+            if not may_be_entry(line):
+                return [LogLine(line, False)] if line and not line.isspace() else []
         data = data.translate(_BACK)
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if not end:
@@ -63,30 +98,94 @@ class LogLines:
         self._keep(data[end:])
         return self._cut(head)
 
-    def end(self) -> list[LogLine]:
-        """Return the last line, if it has no end."""
+    def last_pieces(self) -> list[LogLine | Redrawn]:
+        """Return what `pieces` has not returned yet: a last line without end."""
         head, self._begun, self._is_skipping = self._begun, b"", False
-        return self._cut(head)
+        found = self._cut(head)
+        for part in self._parts.values():
+            self._begin()
+            self._is_drawn = part.is_redrawn
+            self._draw(part.text, found)
+        self._parts.clear()
+        return found
+
+    def _begin(self) -> None:
+        """Begin a line."""
+        self._is_begun = False
+        self._is_drawn = False  # it already shows something
+        self._stream = ""  # of the entry that it is, if that is a part of a line
+        self._stamp = ""  # of the entry, for its first drawing
 
     def _keep(self, tail: bytes) -> None:
         if self._is_skipping:
             return
         self._begun += tail
-        if len(self._begun) > LONGEST_LINE:
-            self._begun, self._is_skipping = self._begun[:LONGEST_LINE], True
+        longest = LONGEST_LINE
+        if len(self._begun) > longest:
+            if self._begun.startswith(JSON.encode()) or self._begun[10:11] == b"T":
+                longest = _LONGEST_ENTRY
+            if len(self._begun) > longest:
+                self._begun, self._is_skipping = self._begun[:longest], True
 
-    def _cut(self, data: bytes) -> list[LogLine]:
-        found = []
-        for number, line in enumerate(_clean(data).split("\n")):
-            if number:
-                self._is_drawn = False
-            if _is_binary(line):
-                continue
-            for drawing in line.split("\r") if "\r" in line else (line,):
-                if drawing and not drawing.isspace():
-                    found.append(LogLine(drawing[:LONGEST_LINE], self._is_drawn))
-                    self._is_drawn = True
+    def _cut(self, data: bytes) -> list[LogLine | Redrawn]:
+        found: list[LogLine | Redrawn] = []
+        *whole, last = _clean(data.decode("utf-8", "replace")).split("\n")
+        for line in whole:
+            if self._is_begun or "\r" in line or may_be_entry(line):
+                self._add(line, found, is_whole=True)
+                self._begin()
+            elif line and not line.isspace() and not _is_binary(line):
+                found.append(LogLine(line[:LONGEST_LINE], is_redrawn=False))
+        if last:
+            self._add(last, found, is_whole=False)
         return found
+
+    def _add(self, line: str, found: list[LogLine | Redrawn], *, is_whole: bool) -> None:
+        """Add the drawings of a line, or of a part of it, that is an entry or none."""
+        if self._is_begun or not may_be_entry(line) or not (entries := entries_of(line)):
+            self._is_begun = True
+            self._draw(line, found, is_whole=is_whole)
+            return
+        for entry in entries:
+            self._begin()
+            self._is_begun, self._stamp = True, entry.stamp
+            text = _clean(entry.text.translate(_BACK_TEXT)) if line[0] == "{" else entry.text
+            if (before := self._parts.pop(entry.stream, None)) is not None:
+                text, self._is_drawn = before.text + text, before.is_redrawn
+            if entry.is_part:
+                self._stream = entry.stream
+            self._draw(text, found, is_whole=is_whole or line[0] == "{")
+
+    def _draw(self, line: str, found: list[LogLine | Redrawn], *, is_whole: bool = True) -> None:
+        """Add drawings, without the last one if the next entry of the stream goes on with it."""
+        rest = None
+        if self._stream and is_whole:
+            line, _, rest = line.rpartition("\r")
+        if not _is_binary(line):
+            self._draw_text(line, found)
+        if rest is not None:
+            self._parts[self._stream] = _Part(rest[:LONGEST_LINE], self._is_drawn)
+
+    def _draw_text(self, line: str, found: list[LogLine | Redrawn]) -> None:
+        drawings, rest = [line], ""
+        if "\r" in line:
+            drawings = line.split("\r", _MANY)
+            rest = drawings.pop() if len(drawings) > _MANY else ""
+            if rest and not self._is_drawn and not "".join(drawings).strip():
+                drawings, rest = line.split("\r"), ""
+        for drawing in drawings:
+            if drawing and not drawing.isspace():
+                found.append(LogLine(drawing[:LONGEST_LINE], self._is_drawn, self._stamp))
+                self._is_drawn, self._stamp = True, ""
+        if rest:
+            found.append(Redrawn(rest))
+
+
+class _Part(NamedTuple):
+    """The last drawing of an entry that is a part of a line."""
+
+    text: str
+    is_redrawn: bool
 
 
 _CONTROLS = re.compile("[\x01-\x06\x0e-\x1a\x1c-\x1f]")
@@ -102,6 +201,16 @@ def _is_binary(line: str) -> bool:
     return len(_CONTROLS.findall(begin)) > max(_FEW, len(begin) // _ONE_IN)
 
 
+def _each(pieces: list[LogLine | Redrawn]) -> list[LogLine]:
+    found: list[LogLine] = []
+    for piece in pieces:
+        if isinstance(piece, Redrawn):
+            found += piece.lines()
+        else:
+            found.append(piece)
+    return found
+
+
 _ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf")
 
 
@@ -110,8 +219,7 @@ def _plain(data: bytes) -> bool:
     return data.find(b"\n") == len(data) - 1 < LONGEST_LINE and not _ODD.search(data)
 
 
-def _clean(data: bytes) -> str:
-    text = data.decode("utf-8", "replace")
+def _clean(text: str) -> str:
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "\ufeff" in text or "\0" in text:

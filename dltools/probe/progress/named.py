@@ -65,6 +65,7 @@ class Understood(NamedTuple):
 
     metrics: tuple[tuple[str, str], ...]
     totals: tuple[Site | None, ...]
+    has_totals: bool
     numbers: tuple[Site | None, ...]
     scale: int
     has_fraction: bool
@@ -83,7 +84,7 @@ class _Quick(NamedTuple):
     order: tuple[int | None, ...]
 
 
-_NOTHING = Understood((), (), (), 1, has_fraction=False, is_plain=False)
+_NOTHING = Understood((), (), False, (), 1, has_fraction=False, is_plain=False)
 _OFTEN = 16
 """Lines of a shape after which it gets a pattern: to compile one takes as long as many lines."""
 
@@ -113,6 +114,11 @@ class Named:
 
     def read(self, line: str) -> Reading:
         """Return the points of a line, and whether they stand for themselves."""
+        for match_line, known, order in self._quick:
+            if match := match_line(line):
+                groups = match.groups()
+                texts = [None if at is None else groups[at] for at in order]
+                return self._reading(known, texts, [])
         lower = line.lower()
         for hint in HINTS:
             if hint in lower:
@@ -128,11 +134,6 @@ class Named:
         return _EMPTY
 
     def _metrics(self, line: str, lower: str) -> Reading:
-        for quick in self._quick:
-            if match := quick.match(line):
-                groups = match.groups()
-                texts = [None if at is None else groups[at] for at in quick.order]
-                return self._reading(quick.known, texts, [])
         key = shape(line)
         is_numbered = key in self._numbered
         if is_numbered:
@@ -162,7 +163,7 @@ class Named:
     def _use(self, key: str, known: Understood, line: str, *, is_numbered: bool) -> None:
         """Count a line of a shape that is known; one that comes often gets a pattern."""
         uses = self._uses[key] = self._uses.get(key, 0) + 1
-        if uses != _OFTEN or any(known.totals):
+        if uses != _OFTEN or known.has_totals:
             return
         wanted = sorted((site, at) for at, site in enumerate(known.numbers) if site is not None)
         whole = shape(line) or "" if is_numbered else key
@@ -179,11 +180,13 @@ class Named:
         step, epoch = at
         if epoch is not None:
             self._epoch = epoch
-        points = []
-        for (metric, printed), text in zip(known.metrics, texts[2:], strict=True):
-            value = number(text or "nan") if "," in (text or "") else float(text or "nan")
-            points.append(Point(metric, value, step, epoch, "named", printed))
-        if any(known.totals):
+        points = [
+            Point(metric, float(text or "nan"), step, epoch, "named", printed)
+            if text is None or "," not in text
+            else Point(metric, number(text), step, epoch, "named", printed)
+            for (metric, printed), text in zip(known.metrics, texts[2:], strict=True)
+        ]
+        if known.has_totals:
             points = _shares(points, known.totals, runs)
         if step is None and epoch is None:
             if self._epoch is not None:
@@ -230,6 +233,7 @@ def _understand(line: str, lower: str) -> Understood:
     return Understood(
         tuple((metric, one.name.replace(" ", "_")) for metric, one in named),
         tuple(found_sites[count_of:]),
+        any(totals),
         tuple(found_sites[:count_of]),
         where.scale,
         any("." in token.text or token.text[-1:] in "nNfFyY" for token in kept),

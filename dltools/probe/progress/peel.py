@@ -1,8 +1,8 @@
 """What stands before a program's own line: engines, journals, launchers and ranks put it there.
 
-Docker's json-file (`{"log":"...","time":"..."}`), CRI (`2026-01-31T12:00:00Z stdout F ...`),
-journald, kubectl (`[pod/job/main] ...`), compose (`trainer-1  | ...`), mpirun (`[1,0]<stdout>:`),
-Slurm (`0: ...`), torchrun (`[rank0]: ...`), Ray (`(Worker pid=7) ...`).
+Docker's time stamps (`2026-01-31T12:00:00Z ...`), journald, kubectl (`[pod/job/main] ...`), compose
+(`trainer-1  | ...`), mpirun (`[1,0]<stdout>:`), Slurm (`0: ...`), torchrun (`[rank0]: ...`), Ray
+(`(Worker pid=7) ...`).
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ def peel(line: LogLine) -> list[LogLine]:
     """Return a line without what others put before it; a wrapped line may hold several drawings."""
     text = line.text
     if text[:1] == "{":
-        is_wrapped = text.startswith('{"log":') or '"MESSAGE"' in text
-        return _wrapped(line) if is_wrapped else [line]
-    return [_bare(text, is_redrawn=line.is_redrawn)]
+        return _of_journal(line) if '"MESSAGE"' in text else [line]
+    return [_bare(text, is_redrawn=line.is_redrawn, stamp=line.stamp)]
 
 
 _LONGEST_NAME = 100
@@ -97,18 +96,18 @@ def _bare(text: str, *, is_redrawn: bool, stamp: str = "") -> LogLine:
 _DIGITS = frozenset("0123456789")
 
 
-def _wrapped(line: LogLine) -> list[LogLine]:
-    """Return the lines in a record of Docker's json-file or of journald's JSON."""
+def _of_journal(line: LogLine) -> list[LogLine]:
+    """Return the lines in a record of journald's JSON."""
     try:
         record = json.loads(line.text)
-        text = record["log"] if "log" in record else record["MESSAGE"]
-        stamp = record.get("time") or record.get("@timestamp") or ""
+        text = record["MESSAGE"]
+        stamp = record.get("time") or record.get("@timestamp") or line.stamp
         if micros := record.get("__REALTIME_TIMESTAMP"):
             stamp = f"{int(micros) / 1e6:.6f}"
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return [LogLine(line.text, line.is_redrawn)]
+        return [line]
     if not isinstance(text, str):
-        return [LogLine(line.text, line.is_redrawn)]
+        return [line]
     found: list[LogLine] = []
     for drawing in text.replace("\n", "\r").split("\r"):
         if drawing and not drawing.isspace():

@@ -1,12 +1,19 @@
-"""Points that a log shows twice: bars drawn again, programs that print each point twice, ranks."""
+"""Points that a log shows twice: bars drawn again, programs that print each point twice."""
 
 from __future__ import annotations
 
-from dltools.probe.progress.base import Point
-from dltools.probe.progress.log_lines import LogLine
+from collections.abc import Iterator, Sequence
+from itertools import compress, count, islice
+from operator import eq, or_
 
-_SILENT = 200
-"""Points of other ranks after which a rank that says nothing more is no longer followed."""
+from dltools.probe.progress.base import Point
+from dltools.probe.progress.drawn import Drawings
+
+_Seen = tuple[int | None, float | None, float | None]
+"""A point's step, epoch and value."""
+
+_MOST = 2**63
+"""Steps that no column holds begin here: such a point has none."""
 
 
 class Repeats:
@@ -20,70 +27,85 @@ class Repeats:
 
     def __init__(self) -> None:
         """No point has come yet."""
-        self._last: dict[str, tuple[int | None, float | None, float]] = {}
-        self._stale: dict[
-            str, int | None
-        ] = {}  # the step that shows an old value, None for none yet
+        self._last: dict[str, _Seen] = {}
+        self._stale: dict[str, int | None] = {}  # the step that shows an old value, None: none yet
 
-    def is_new(self, point: Point, *, is_redrawn: bool) -> bool:
+    def new(self, points: list[Point], *, is_redrawn: bool) -> list[Point]:
+        """Return the points of a line that were not there before, and remember them."""
+        found = []
+        for point in points:
+            metric, value, step, epoch = point[:4]
+            if step is not None and not -_MOST <= step < _MOST:
+                step, point = None, point._replace(step=None)
+            if self._is_new(metric, (step, epoch, value), is_redrawn=is_redrawn):
+                found.append(point)
+        return found
+
+    def new_drawings(self, drawings: Drawings) -> Drawings:
+        """Return the drawings, each over the one before, that say something new."""
+        return drawings.with_values(
+            [
+                self._new_values(metric, values, drawings.steps, drawings.epoch)
+                for (metric, _), values in zip(drawings.metrics, drawings.values, strict=True)
+            ]
+        )
+
+    def _new_values(
+        self,
+        metric: str,
+        values: Sequence[float | None],
+        steps: Sequence[int],
+        epoch: float | None,
+    ) -> Sequence[float | None]:
+        """Return the values of a metric in drawings, None for those that say nothing new.
+
+        A drawing whose step and value are not those of the one before is new, if that was. So only
+        the first drawing is asked, those like the one before, and those after one that is not new.
+        """
+        old: list[int] = []
+        at, is_known = 0, False
+        for like_before in (*_pairs(steps, values), len(values)):
+            while at < like_before and not is_known:
+                is_known = self._is_new(metric, (steps[at], epoch, values[at]), is_redrawn=True)
+                if not is_known:
+                    old.append(at)
+                at += 1
+            if at < like_before:
+                at = like_before
+                self._last[metric] = (steps[at - 1], epoch, values[at - 1])
+                self._stale[metric] = None
+            is_known = False
+        if not old:
+            return values
+        found = list(values)
+        for at in old:
+            found[at] = None
+        return found
+
+    def _is_new(self, metric: str, now: _Seen, *, is_redrawn: bool) -> bool:
         """Tell whether a point was not there before, and remember it."""
-        metric, value, step, epoch = point[:4]
+        step, epoch, value = now
         last = self._last.get(metric)
-        if step is None:
-            if epoch is not None:
-                self._last[metric] = (None, epoch, value)
-            return epoch is not None or last is None or last[2] != value
-        is_same = last is not None and (last[2] == value or (last[2] != last[2] and value != value))
-        if last is not None:
-            if last[0] == step and (is_same or is_redrawn) and (is_redrawn or last[1] == epoch):
-                if is_same or last[1] == epoch:
-                    return False
-            elif is_same and is_redrawn and self._stale.get(metric) in (None, step):
-                self._stale[metric] = step
+        if last is None or step is None:
+            if step is not None or epoch is not None:
+                self._last[metric] = now
+            return last is None or epoch is not None or last[2] != value
+        before = last[2]
+        is_same = before == value or (before != before and value != value)
+        if last[0] == step and (is_same or is_redrawn) and (is_redrawn or last[1] == epoch):
+            if is_same or last[1] == epoch:
                 return False
+        elif is_same and is_redrawn and self._stale.get(metric) in (None, step):
+            self._stale[metric] = step
+            return False
         if not is_same:
             self._stale[metric] = None
-        self._last[metric] = (step, epoch, value)
+        self._last[metric] = now
         return True
 
 
-class Ranks:
-    """Follows one of several ranks that print the same metric: the first that does.
-
-    A number before a colon may be a step as well: it is a rank if it comes back after another one,
-    or if the rest of the line has a step or an epoch of its own.
-    """
-
-    def __init__(self) -> None:
-        """No rank is known."""
-        self._followed: dict[str, str] = {}
-        self._others: dict[str, int] = {}
-        self._numbers: set[str] = set()
-        self._newest = ""
-        self._are_ranks = False
-
-    def follows(self, line: LogLine, point: Point) -> bool:
-        """Tell whether a point is of the rank that is followed."""
-        if not line.rank:
-            return True
-        if not line.is_certain and not self._is_rank(line.rank, point):
-            return True
-        metric = point.metric
-        followed = self._followed.setdefault(metric, line.rank)
-        if followed == line.rank:
-            self._others[metric] = 0
-            return True
-        self._others[metric] = self._others.get(metric, 0) + 1
-        if self._others[metric] > _SILENT:
-            self._followed[metric], self._others[metric] = line.rank, 0
-            return True
-        return False
-
-    def _is_rank(self, number: str, point: Point) -> bool:
-        if number != self._newest:
-            if number in self._numbers:
-                self._are_ranks = True
-            if len(self._numbers) < 4096:
-                self._numbers.add(number)
-            self._newest = number
-        return self._are_ranks or point.step is not None or point.epoch is not None
+def _pairs(steps: Sequence[int], values: Sequence[float | None]) -> Iterator[int]:
+    """Yield the indices of the drawings with the step or the value of the one before."""
+    same_steps = map(eq, steps, islice(steps, 1, None))
+    same_values = map(eq, values, islice(values, 1, None))
+    return compress(count(1), map(or_, same_steps, same_values))

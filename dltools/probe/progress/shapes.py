@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 _DIGITS = re.compile(r"\d+")
-_NO_NAMES = re.compile(r"(?<![\w@/])\d+")
+_NO_NAMES = re.compile(r"(?<![\w@/])(?<!@\d\.)\d+")
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})++(?![\d,])|:\d\d,\d{1,9}(?![\d,])")
 _DECIMAL = re.compile(r"\d,\d")
 _RUN = r"\d{1,15}+"

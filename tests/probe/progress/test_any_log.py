@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -220,6 +221,96 @@ def test_one_of_five_ranks_is_followed(prefix: str) -> None:
         for rank in (3, 0, 1, 2, 4)
     ]
     assert values("\n".join(lines), "loss") == [n + 0.35 for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "[GPU{rank}] Epoch {n} | Batchsize: 32 | Steps: 64 | Loss: {n}.{rank}5",
+        "Rank {rank}, Epoch {n}, Loss: {n}.{rank}5",
+        "Epoch {n}/30, rank={rank}, loss={n}.{rank}5",
+        "12:00:00,123 INFO [train.py:542] ({rank}/5) Epoch {n}, batch 10, loss {n}.{rank}5",
+        "INFO [rank {rank}] step {n} loss: {n}.{rank}5",
+    ],
+)
+def test_a_rank_may_stand_inside_of_the_line(form: str) -> None:
+    lines = [form.format(rank=rank, n=n) for n in range(30) for rank in (3, 0, 1, 2, 4)]
+    assert values("\n".join(lines), "loss") == [n + 0.35 for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "epoch {n} loss: {n}.5, gpu 1{n} GiB",
+        "epoch {n} loss: {n}.5, rank: {n}",
+        "epoch {n} loss: {n}.5, worker {n}%",
+        "[GPU 1] epoch {n} loss: {n}.5",
+        "Rank 16, epoch {n}, loss: {n}.5",
+    ],
+)
+def test_what_changes_with_the_step_is_no_rank(form: str) -> None:
+    lines = [form.format(n=n) for n in range(30)] * 3
+    assert values("\n".join(lines), "loss") == [n + 0.5 for n in range(30)] * 3
+
+
+def entries(text: str, size: int, stream: str = "stderr") -> list[str]:
+    """Text as Docker's json-file has it: a line that is too long is cut into entries."""
+    return [
+        json.dumps({"log": part, "stream": stream, "time": "2026-01-31T12:00:00.5Z"})
+        for line in text.splitlines(keepends=True)
+        for part in parts(line, size)
+    ]
+
+
+def parts(line: str, size: int) -> list[str]:
+    return [line[at : at + size] for at in range(0, len(line), size)]
+
+
+def of_cri(text: str, size: int) -> list[str]:
+    """Text as CRI has it: P for a part of a line, F for the last one."""
+    return [
+        f"2026-01-31T12:00:00.123456789Z stderr {tag} {part}"
+        for line in text.split("\n")
+        for *some, last in [parts(line, size) or [""]]
+        for tag, part in [*(("P", one) for one in some), ("F", last)]
+    ]
+
+
+BARS = "".join(f"\r10%|#  | {n}/999 [00:01<00:02, 1.1it/s, loss=0.{n}5]" for n in range(1, 900))
+LONG = f"{'x' * 20_000} skipped\nstep 1 loss: 0.5\n{'y' * 40_000}\nstep 2 loss: 0.25\n"
+
+
+@pytest.mark.parametrize(
+    ("cut", "size"),
+    [(entries, 4_096), (entries, 16_384), (of_cri, 7), (of_cri, 100), (of_cri, 16_384)],
+)
+def test_what_an_engine_cut_is_joined(cut: Callable[[str, int], list[str]], size: int) -> None:
+    expected = found(BARS.replace("\r", "\n"))
+    assert len(expected) == 899
+    text = "\n".join(cut(BARS, size))
+    assert found(text) == expected
+    log = PointReader(Automatic())
+    pieces = [text[at : at + 999].encode() for at in range(0, len(text), 999)]
+    found_in_pieces = [point for piece in pieces for point in log.feed(piece)]
+    assert [(p.metric, p.value, p.step, p.epoch) for p in found_in_pieces + log.end()] == expected
+    assert values("\n".join(cut(LONG, size)), "loss") == [0.5, 0.25]
+
+
+def test_entries_of_two_streams_are_joined_apart() -> None:
+    out, err = entries(BARS, 16_384, "stdout"), entries(BARS.replace("loss", "mse "), 16_384)
+    text = "\n".join(entry for pair in zip(out, err, strict=True) for entry in pair)
+    assert values(text, "loss") == values(text, "mse") == values(BARS, "loss")
+
+
+def test_entries_without_line_ends_are_lines() -> None:
+    text = "\n".join(entry for n in range(9) for entry in entries(f"step {n} loss: {n}.5", 99))
+    assert values(text, "loss") == [n + 0.5 for n in range(9)]
+
+
+@pytest.mark.parametrize("entry", ['{"log": 7}', '{"log":[]}', '{"log":', '{"log":{"loss":0.5}}'])
+def test_an_entry_that_is_none_harms_nothing(entry: str) -> None:
+    text = "\n".join([entry, *(f"step {n} loss: {n}.5" for n in range(9)), entry])
+    assert values(text, "loss")[:9] == [n + 0.5 for n in range(9)]
 
 
 def test_a_number_before_a_colon_may_be_the_step() -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from importlib import import_module
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.metric_names import normal_name
-from dltools.probe.progress import FAMILIES, Automatic, Point, PointReader
+from dltools.probe.progress import FAMILIES, Automatic, Family, Point, PointReader
 
 Expected = list[tuple[str, float, int | None, float | None]]
 
@@ -849,3 +850,20 @@ def test_a_log_that_changes_its_format_is_looked_at_again() -> None:
     sources = [point.source for point in read("".join(first + second).encode())]
     assert sources.count("pytorch") == 50
     assert sources.count("nanogpt") >= 1799
+
+
+@by_name
+def test_a_family_needs_only_what_its_lines_have(excerpt: Excerpt) -> None:
+    """What a family reads when asked for every line, it reads when asked for those it needs."""
+    for name in FAMILIES:
+        all_lines, some_lines = _family(name), _family(name)
+        for line in excerpt.text.replace("\r", "\n").splitlines():
+            lower = re.sub(r"\d", "0", line).lower()
+            expected = all_lines.points(line)
+            is_asked = not some_lines.needs or any(need in lower for need in some_lines.needs)
+            assert repr(some_lines.points(line) if is_asked else []) == repr(expected)
+
+
+def _family(name: str) -> Family:
+    made: Family = import_module(f"dltools.probe.progress.families.{name}").Log()
+    return made

@@ -311,3 +311,30 @@ def test_a_json_line_is_read_back(loss: float, epoch: int, step: int) -> None:
     (point,) = NAMED.points(json.dumps({"epoch": epoch, "step": step, "loss": loss}))
     assert point.value == loss or math.isnan(loss)
     assert (point.step, point.epoch) == (step, float(epoch))
+
+
+def test_digits_in_a_name_belong_to_the_name() -> None:
+    lines = ["step {} layer{} loss: 0.5", "step {} AP@0.{}: 0.5", "step {} acc@{}: 0.5"]
+    known = Named()
+    for _ in range(40):
+        for line in lines:
+            for number in (1, 25):
+                text = line.format(7, number)
+                assert repr(known.read(text)) == repr(Named().read(text))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "12:00:0{},{}23 step {} loss: {}.5",
+        "{},{}23 tokens, step {} loss: {}.5",
+        "tps:{},{}23 step {} loss: {}.5",
+    ],
+)
+def test_commas_of_clocks_and_thousands_are_told_from_others(line: str) -> None:
+    known = Named()
+    for digits in ("1111", "2222", "0300", "1203") * 10:
+        text = line.format(*digits)
+        assert repr(known.read(text)) == repr(Named().read(text))
+        for odd in (text.replace(",", ",1"), text.replace("23", "2"), text.replace("23", "23,4")):
+            assert repr(known.read(odd)) == repr(Named().read(odd))

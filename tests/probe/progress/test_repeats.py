@@ -10,7 +10,7 @@ def drawn(*points: tuple[int, float]) -> list[int]:
     """The steps that are new of (step, value), each drawn over the one before."""
     repeats = Repeats()
     made = [Point("loss", value, step, None, "named", "loss") for step, value in points]
-    return [point.step or 0 for point in made if repeats.is_new(point, is_redrawn=True)]
+    return [point.step or 0 for point in made if repeats.new([point], is_redrawn=True)]
 
 
 def test_a_bar_that_moves_on_shows_the_old_value_once() -> None:
@@ -23,6 +23,6 @@ def test_a_value_that_stays_is_dropped_once_and_not_every_other_time() -> None:
 
 def test_a_step_after_an_epoch_alone_is_a_bar_that_moves_on() -> None:
     repeats = Repeats()
-    assert repeats.is_new(Point("loss", 0.9, None, 1.0, "named", "loss"), is_redrawn=True)
-    assert not repeats.is_new(Point("loss", 0.9, 5, None, "named", "loss"), is_redrawn=True)
-    assert repeats.is_new(Point("loss", 0.9, 6, None, "named", "loss"), is_redrawn=True)
+    assert repeats.new([Point("loss", 0.9, None, 1.0, "named", "loss")], is_redrawn=True)
+    assert not repeats.new([Point("loss", 0.9, 5, None, "named", "loss")], is_redrawn=True)
+    assert repeats.new([Point("loss", 0.9, 6, None, "named", "loss")], is_redrawn=True)

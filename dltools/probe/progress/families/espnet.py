@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import ClassVar
 
 from dltools.probe.progress.base import PLAIN_NUMBER as N
@@ -39,9 +40,10 @@ class Log:
         return []
 
     def _report(self, text: str, epoch: float, step: int | None, phase: str) -> list[Point]:
-        pairs = [
-            (m[1], m[2])
-            for m in _PAIR.finditer(text)
-            if any(word in m[1] for word in _KEPT) and "time" not in m[1] and "lr" not in m[1]
-        ]
+        pairs = [(m[1], m[2]) for m in _PAIR.finditer(text) if _is_kept(m[1])]
         return report(self.name, pairs, step=step, epoch=epoch, phase=phase)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_kept(name: str) -> bool:
+    return any(word in name for word in _KEPT) and "time" not in name and "lr" not in name

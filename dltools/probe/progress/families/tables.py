@@ -45,6 +45,8 @@ class Log:
         self._names: list[str] = []
         self._sorts: list[Sort] = []
         self._of_phases: list[str] = []
+        self._totals: list[int] = []  # columns of times
+        self._parts: list[int] = []
         self._elapsed = 0.0
 
     def points(self, line: str) -> list[Point]:
@@ -86,6 +88,9 @@ class Log:
         if metrics and counters:
             self._names = [name.replace("main/", "") for name in names]  # a model in Chainer
             self._sorts = list(map(sort, self._names))
+            places = {name: at for at, name in enumerate(self._names)}
+            self._totals = [places[name] for name in _TOTALS if name in places]
+            self._parts = [places[name] for name in _PARTS if name in places]
         elif metrics > 1 and line[:1] == " ":
             self._of_phases = names
 
@@ -110,12 +115,11 @@ class Log:
         return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=self._time(cells))
 
     def _time(self, cells: list[str]) -> float | None:
-        row = dict(zip(self._names, cells, strict=False))
-        for name in _TOTALS:
-            if (text := row.get(name)) is not None:
-                return _seconds(text)
-        for name in _PARTS:
-            if (spent := _seconds(row.get(name, ""))) is not None:
+        for at in self._totals:
+            if at < len(cells):
+                return _seconds(cells[at])
+        for at in self._parts:
+            if at < len(cells) and (spent := _seconds(cells[at])) is not None:
                 self._elapsed += spent
                 return self._elapsed
         return None
