@@ -77,6 +77,7 @@ def runner(engine: object, image: str, tmp_path: Path) -> Iterator[Runner]:  # n
         api().remove_container(one, force=True)
 
 
+COUNT = '[[job]]\nkind = "count"\n'
 JOBS = """
 [[job]]
 kind = "endless"
@@ -107,13 +108,24 @@ def test_a_list_is_run_simulated_and_shown(runner: Runner) -> None:
         assert [value for _, value in times["second"]["progress"]][-1] == 0.91
         assert 1.2 <= times["second"]["to_first"] < times["second"]["completion"]
         assert run["own_cpu"] > 0
-    assert set(kept["simulated"]["fair"]) == {"endless-1", "first", "second"}
+    simulations = kept["simulated"]["fair"]
+    assert [set(found) for found in simulations] == 5 * [{"endless-1", "first", "second"}]
     assert (runner.output / "plots/list.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_runs_are_added_to_those_of_the_same_jobs(runner: Runner) -> None:
+    for _ in range(2):
+        code, out, error = runner(COUNT, "--crowded", "--arms", "noop", "--add")
+        assert code == 0, error
+    assert ", 2 repetitions" in out
+    code, _, error = runner(COUNT + COUNT, "--crowded", "--arms", "noop", "--add")
+    assert code == 2
+    assert "other jobs were measured: do without --add" in error
 
 
 @pytest.mark.parametrize("word", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_nothing_behind(runner: Runner, word: int) -> None:
-    process = runner.begin('[[job]]\nkind = "count"\n', "--crowded")
+    process = runner.begin(COUNT, "--crowded")
     eventually(ours)
     process.send_signal(word)
     _, error = process.communicate(timeout=60)
@@ -123,7 +135,7 @@ def test_an_interrupt_leaves_nothing_behind(runner: Runner, word: int) -> None:
 
 
 def test_what_a_crash_leaves_is_removed_at_the_next_start(runner: Runner, run: Containers) -> None:
-    process = runner.begin('[[job]]\nkind = "count"\n', "--crowded")
+    process = runner.begin(COUNT, "--crowded")
     eventually(lambda: ours() and probes())
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
@@ -141,7 +153,7 @@ def test_what_a_crash_leaves_is_removed_at_the_next_start(runner: Runner, run: C
     ("jobs", "options", "code", "message"),
     [
         ('[[job]]\nname = "a"\n', (), 2, "job a: image is missing: say what to start"),
-        ('[[job]]\nkind = "count"\n', ("--arms", "sjf"), 2, "no arm is called 'sjf'"),
+        (COUNT, ("--arms", "sjf"), 2, "no arm is called 'sjf'"),
         ('[[job]]\nname = "a"\nimage = "no-such-image"\n', (), 69, "o such image"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from runner import figures
 from runner.figures import Figure
 from runner.measured import LiveJob, LiveRun, Measured, load, save
@@ -25,6 +27,14 @@ MEASURED = Measured("list", 2, "2026-01-31", cores={"a": 2, "b": 2}, alone=ALONE
 def test_ratios_are_to_docker_alone() -> None:
     ratio = figures.to_noop(MEASURED, [SRTF], figures.mean_completion)
     assert ratio == Figure(0.6, 0.6, 0.6)
+
+
+def test_a_ratio_is_to_docker_alone_in_the_same_repetition() -> None:
+    later = [replace(run("noop", job("a", 0, 40.0)), repetition=2),
+             replace(run("srtf", job("a", 0, 10.0)), repetition=2)]  # fmt: skip
+    measured = replace(MEASURED, runs=[NOOP, *later])
+    ratio = figures.to_noop(measured, measured.of_arm("srtf"), figures.mean_completion)
+    assert ratio == Figure(0.25, 0.25, 0.25)
 
 
 def test_efficiency_is_the_work_alone_over_the_makespan() -> None:
@@ -55,13 +65,14 @@ def test_useful_work_is_the_share_of_the_host_that_is_not_lost() -> None:
 
 def test_satisfied_models_keep_their_targets_in_the_last_seconds() -> None:
     def server(name: str, *values: float) -> LiveJob:
-        return LiveJob(name, 0, 60.0, 0, [], [(20.0 * n, v) for n, v in enumerate(values)], None)
+        return LiveJob(
+            name, 0, 60.0, 0, [], [(20.0 * n, v) for n, v in enumerate(values)], None, 1.0
+        )
 
-    served = Measured("list", 2, "", serves=True, targets={"a": 1.0, "b": 1.0, "c": 1.0})
     found = run("noop", server("a", 2.0, 1.05), server("b", 1.0, 0.5), server("c", 1.0, 1.2))
-    assert figures.satisfied(served, found) == 1
-    assert figures.satisfied(served, found, until=10.0) == 2
-    assert figures.met(served, found) == 2
+    assert figures.satisfied(found) == 1
+    assert figures.satisfied(found, until=10.0) == 2
+    assert figures.met(found) == 2
 
 
 def test_what_was_measured_is_kept(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -44,11 +44,16 @@ def test_an_endless_job_gets_an_end_that_is_far_away() -> None:
 
 def test_servers_ask_the_same_share_of_a_slower_machine() -> None:
     jobs = [Job(name, request=0.1, duration=60, qoe=0.3) for name in "ab"]
-    seen = [LiveJob(name, 0, 60.0, 0, [], [(20.0, 0.2), (21.0, 0.2)], None) for name in "ab"]
-    factor = fit.machine_factor(jobs, LiveRun("noop", seen, 60.0, 60.0, 0.0), 2)
+    seen = [LiveJob(name, 0, 60.0, 0, [], [(9.0, 0.9), (21.0, 0.2)], None) for name in "ab"]
+    run = LiveRun("noop", seen, 60.0, 60.0, 0.0)
+    factor = fit.machine_factor(jobs, run, 2)
     assert factor == 2
     assert (fit.scaled(jobs[0], factor).request, fit.scaled(jobs[0], factor).qoe) == (0.2, 0.6)
     assert fit.scaled(Job("t"), factor) == Job("t")
+    slower = [fit.scaled(job, factor) for job in jobs]
+    assert [job.target for job in fit.with_targets(run, slower).jobs] == [0.6, 0.6]
+    training = LiveRun("noop", [LiveJob("t", 0, 60.0, 0, [], [], None)], 60.0, 60.0, 0.0)
+    assert fit.machine_factor([Job("t")], training, 2) == 1
 
 
 def test_the_fitted_file_is_a_workload() -> None:

@@ -6,16 +6,16 @@ from runner.measured import LiveJob, LiveRun, Measured
 from runner.results import results
 
 
-def run(arm: str, seconds: float) -> LiveRun:
+def run(arm: str, seconds: float, repetition: int = 1) -> LiveRun:
     job = LiveJob("a", 0, seconds, 0, [(seconds / 2, 0.5), (seconds, 0.25)], [], None)
-    return LiveRun(arm, [job], seconds, seconds, 0.2)
+    return LiveRun(arm, [job], seconds, seconds, 0.2, repetition=repetition)
 
 
 def measured(name: str = "one") -> Measured:
     return Measured(
         name, 2, "2026-01-31", cores={"a": 2}, alone={"a": run("noop", 10).jobs[0]},
-        runs=[run("noop", 20), run("srtf", 10), run("noop", 30), run("srtf", 10)],
-        spin=0.5, bound=9.5, simulated={"noop": {"a": 25.0}, "srtf": {"a": 12.0}},
+        runs=[run("noop", 20), run("srtf", 10), run("noop", 30, 2), run("srtf", 10, 2)],
+        spin=0.5, bound=9.5, simulated={"noop": [{"a": 25.0}], "srtf": [{"a": 12.0}]},
     )  # fmt: skip
 
 
@@ -37,19 +37,29 @@ def test_the_simulator_is_judged_by_the_arms_that_it_was_not_fitted_to() -> None
     text = results([measured()])
     assert "over 1 rows" in text
     assert "median 20%, worst 20%" in text
-    assert "differ by more than 5%: none" in text
+    assert "Rows with an error over 35%: none." in text
+    assert text.endswith("overlap: none.\n")
 
 
 def test_arms_in_another_order_than_live_are_named() -> None:
     wrong = measured()
-    wrong.simulated["srtf"]["a"] = 26.0
-    assert "differ by more than 5%: noop and srtf of one." in results([wrong])
+    wrong.simulated["srtf"] = [{"a": 30.0}, {"a": 32.0}]
+    text = results([wrong])
+    assert "overlap: noop and srtf of one." in text
+    assert "srtf of one (210%; live 10.0 s, simulated 30.0 to 32.0 s)" in text
+    assert row(text, "srtf")[7] == "31.0 (30.0 to 32.0)"
+
+
+def test_arms_that_may_go_either_way_in_the_simulator_are_in_no_order() -> None:
+    chance = measured()
+    chance.simulated["srtf"] = [{"a": 12.0}, {"a": 40.0}]
+    assert results([chance]).endswith("overlap: none.\n")
 
 
 def test_servers_have_a_table_of_their_own() -> None:
     points = [(float(second), 0.1) for second in range(60)]
-    job = LiveJob("s", 0, 60.0, 0, [], points, None)
-    served = Measured("dqoes", 2, "2026-01-31", serves=True, targets={"s": 0.105},
+    job = LiveJob("s", 0, 60.0, 0, [], points, None, 0.105)
+    served = Measured("dqoes", 2, "2026-01-31", serves=True,
                       runs=[LiveRun("noop", [job], 60.0, 60.0, 0.6)],
                       simulated_satisfied={"noop": 1.0})  # fmt: skip
     text = results([served])

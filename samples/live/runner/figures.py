@@ -42,7 +42,8 @@ def to_noop(
     measured: Measured, runs: Sequence[LiveRun], of: Callable[[LiveRun], float | None]
 ) -> Figure | None:
     """Return the ratios to Docker alone, each to the run of the same repetition."""
-    pairs = zip(map(of, runs), map(of, measured.of_arm("noop")), strict=False)
+    bases = {run.repetition: of(run) for run in measured.of_arm("noop")}
+    pairs = [(of(run), bases.get(run.repetition)) for run in runs]
     return figure([value / base for value, base in pairs if value is not None and base])
 
 
@@ -71,25 +72,27 @@ def last_values(run: LiveRun) -> dict[str, float]:
     return {job.name: job.progress[-1][1] for job in run.jobs if job.progress}
 
 
-def satisfied(measured: Measured, run: LiveRun, until: float = math.inf) -> int:
+def satisfied(run: LiveRun, until: float = math.inf) -> int:
     """Return how many models keep their targets in the mean of the last seconds before a time."""
-    means = _last_latencies(measured, run, until)
-    return sum(satisfies(mean, measured.targets[name]) for name, mean in means.items())
+    means = _last_latencies(run, until)
+    return sum(satisfies(mean, target) for mean, target in means)
 
 
-def met(measured: Measured, run: LiveRun) -> int:
+def met(run: LiveRun) -> int:
     """Return how many models keep their targets at the end, or answer faster."""
-    means = _last_latencies(measured, run, math.inf)
-    return sum(mean <= 1.1 * measured.targets[name] for name, mean in means.items())
+    means = _last_latencies(run, math.inf)
+    return sum(mean <= 1.1 * target for mean, target in means)
 
 
-def _last_latencies(measured: Measured, run: LiveRun, until: float) -> dict[str, float]:
-    found = {}
+def _last_latencies(run: LiveRun, until: float) -> list[tuple[float, float]]:
+    """Return the last mean response time and the target (s) of each server."""
+    found = []
     for job in run.jobs:
         points = [(time, value) for time, value in job.latencies if time <= until]
-        if points and job.name in measured.targets:
+        if points and job.target is not None:
             last = points[-1][0]
-            found[job.name] = fmean(value for time, value in points if time > last - LAST_S)
+            mean = fmean(value for time, value in points if time > last - LAST_S)
+            found.append((mean, job.target))
     return found
 
 
@@ -123,3 +126,29 @@ def _epochs(job: LiveJob) -> list[tuple[float, float]]:
     """Return the begins and ends of the epochs, in seconds since the run began."""
     times = [job.arrival, *(job.arrival + time for time, _ in job.progress)]
     return [(begin, end) for begin, end in pairwise(times) if end > begin]
+
+
+def simulated_mean(measured: Measured, arm: str) -> Figure | None:
+    """Return the simulated means (s) of the jobs that ended live."""
+    return _simulated(measured, arm, lambda ends, _: fmean(ends.values()))
+
+
+def simulated_makespan(measured: Measured, arm: str) -> Figure | None:
+    """Return the simulated makespans (s) of the jobs that ended live."""
+    return _simulated(measured, arm, lambda ends, arrivals: max(
+        arrivals[name] + seconds for name, seconds in ends.items()))  # fmt: skip
+
+
+def simulated_completion(measured: Measured, arm: str, job: str) -> Figure | None:
+    """Return the simulated completion times (s) of a job."""
+    return figure([found.get(job) for found in measured.simulated.get(arm, ())])
+
+
+def _simulated(
+    measured: Measured, arm: str, of: Callable[[dict[str, float], dict[str, float]], float]
+) -> Figure | None:
+    live = measured.of_arm(arm)[0]
+    arrivals = {job.name: job.arrival for job in live.jobs}
+    found = [{name: value for name, value in one.items() if name in live.completions}
+             for one in measured.simulated.get(arm, ())]  # fmt: skip
+    return figure([of(ends, arrivals) for ends in found if ends])

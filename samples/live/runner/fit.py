@@ -16,8 +16,8 @@ from runner.runs import is_endless
 _ENDLESS_S = 900.0
 """For how long a simulated endless job would train alone."""
 
-_WARM_S = 8.0
-"""After which all servers have started."""
+_WARM_S = 20.0
+"""After which all servers have started, and nobody waits for a start any more (s)."""
 
 _POINTS = 200
 """Points of a fitted curve."""
@@ -25,11 +25,13 @@ _POINTS = 200
 
 def machine_factor(jobs: Sequence[Job], together: LiveRun, cpus: int) -> float:
     """Return how much more CPU requests cost on this machine than the file says, from servers that
-    kept all CPUs busy together."""
+    kept all CPUs busy together; 1 where nothing serves."""
     cost = {job.name: job for job in jobs}
     used = 0.0
     for seen in together.jobs:
         job = cost[seen.name]
+        if not job.serves:
+            continue
         latencies = [value for time, value in seen.latencies if time > _WARM_S]
         if latencies:
             used += job.request / (fmean(latencies) + job.think)
@@ -41,6 +43,12 @@ def scaled(job: Job, factor: float) -> Job:
     it asks the same share of a slower machine."""
     qoe = None if job.qoe is None else round(job.qoe * factor, 4)
     return replace(job, request=job.request * factor, qoe=qoe) if job.serves else job
+
+
+def with_targets(run: LiveRun, jobs: Sequence[Job]) -> LiveRun:
+    """Return a run whose servers had the targets of jobs."""
+    targets = {job.name: job.qoe for job in jobs}
+    return replace(run, jobs=[replace(seen, target=targets[seen.name]) for seen in run.jobs])
 
 
 def fitted(job: Job, alone: LiveJob, cpus: int) -> Job:

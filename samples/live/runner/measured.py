@@ -19,8 +19,8 @@ class LiveJob:
     """One job of a run. Times are in seconds from its arrival; None is "never".
 
     `exit_code`: None for a job that was still running. `progress`: a point for each report of the
-    metric to judge it by. `latencies`: response times of a job that serves. `to_first`: when it met
-    its first target.
+    metric to judge it by. `latencies`: response times of a job that serves; `target`: the one that
+    it was asked to keep (s). `to_first`: when it met its first target.
     """
 
     name: str
@@ -30,6 +30,7 @@ class LiveJob:
     progress: Series
     latencies: Series
     to_first: float | None
+    target: float | None = None
 
     def scaled(self, factor: float) -> LiveJob:
         """Return the same job on a machine that takes `factor` times as long."""
@@ -54,7 +55,8 @@ class LiveJob:
 class LiveRun:
     """One run of all jobs under an arm. `makespan` (s): to the last end of a job that ends.
     `lasted` (s): from the time when our own processes had started. They used `own_start` CPU
-    seconds by then, and `own_cpu` after."""
+    seconds by then, and `own_cpu` after. `repetition` counts from 1; the runs of one repetition
+    followed each other."""
 
     arm: str
     jobs: list[LiveJob]
@@ -62,6 +64,7 @@ class LiveRun:
     lasted: float
     own_cpu: float
     own_start: float = 0.0
+    repetition: int = 1
 
     @property
     def completions(self) -> dict[str, float]:
@@ -71,24 +74,29 @@ class LiveRun:
 
 @dataclass
 class Measured:
-    """All about a list. `alone`: each job on its own, in the mean of `seconds_alone` (a machine's
-    speed drifts). `cores`: as many as it
-    can use. `simulated`: completion times by arm and job.
-    `simulated_satisfied`: satisfied models by arm. `bound`: the clairvoyant mean (s)."""
+    """All about a list.
+
+    `alone`: each job on its own, in the mean of `seconds_alone` (a machine's speed drifts).
+    `cores`: as many as it can use. `factor`: of what the file says that requests cost, as newest
+    measured. `options`: of dl-plan, by arm. `simulated`: completion times by arm and job, of
+    several simulations; `simulated_satisfied`: satisfied models by arm. `bound`: the clairvoyant
+    mean (s).
+    """
 
     name: str
     cpus: int
     when: str
     serves: bool = False
     has_targets: bool = False
-    targets: dict[str, float] = field(default_factory=dict)
     cores: dict[str, float] = field(default_factory=dict)
     alone: dict[str, LiveJob] = field(default_factory=dict)
     seconds_alone: dict[str, list[float]] = field(default_factory=dict)
     runs: list[LiveRun] = field(default_factory=list)
+    options: dict[str, list[str] | None] = field(default_factory=dict)
+    factor: float = 1.0
     spin: float | None = None
     bound: float | None = None
-    simulated: dict[str, dict[str, float]] = field(default_factory=dict)
+    simulated: dict[str, list[dict[str, float]]] = field(default_factory=dict)
     simulated_satisfied: dict[str, float] = field(default_factory=dict)
 
     def add_alone(self, found: Mapping[str, LiveJob]) -> None:
@@ -100,6 +108,11 @@ class Measured:
             seconds = self.seconds_alone.setdefault(name, [])
             seconds.append(job.completion)
             self.alone[name] = old.scaled(fmean(seconds) / old.completion)
+
+    @property
+    def repetitions(self) -> int:
+        """How many repetitions were measured."""
+        return max((run.repetition for run in self.runs), default=0)
 
     @property
     def arms(self) -> Sequence[str]:

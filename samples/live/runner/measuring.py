@@ -19,7 +19,8 @@ from runner.pipe import BIN
 from runner.results import results
 from runner.runs import Limits, live_run
 
-_TOGETHER_S = 20.0
+_DRAWN = 6
+"""Arms in a picture; more of them are hard to read."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,15 @@ class Plan:
     name: str
     jobs: tuple[Job, ...]
     arms: Sequence[Arm]
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """How many runs of each arm. `add`: keep those that were measured before. `when`: the date."""
+
+    count: int
+    add: bool
+    when: str
 
 
 def read_list(path: Path, arms: str | None) -> Plan:
@@ -45,34 +55,54 @@ def read_list(path: Path, arms: str | None) -> Plan:
     return Plan(path.stem, workload.jobs, arms_for(workload, arms))
 
 
-def measure(plan: Plan, repeat: int, limits: Limits, output: Path, when: str) -> None:
-    """Measure a list, and write RESULTS.md anew after each step, with the other lists that were
-    measured before."""
+def measure(plan: Plan, repetitions: Repetitions, limits: Limits, output: Path) -> None:
+    """Measure a list, and write RESULTS.md anew, with the other lists that were measured before.
+    Raises `DataError` where repetitions cannot be added to those of other jobs."""
     folder = output / "runs" / plan.name
     folder.mkdir(parents=True, exist_ok=True)
     (output / "plots").mkdir(exist_ok=True)
-    found = Measured(plan.name, os.cpu_count() or 1, when)
-    found.serves = any(job.serves for job in plan.jobs)
-    found.has_targets = any(job.first is not None for job in plan.jobs)
-    found.cores = {job.name: min(job.threads, found.cpus) for job in plan.jobs}
+    found = _begun(plan, repetitions, folder / "measured.json")
     trainings = [job for job in plan.jobs if not job.serves]
-    found.add_alone(_alone([*trainings[:1], *trainings], folder, limits))
-    jobs = _scaled(plan.jobs, found.cpus, folder, limits)
-    found.targets = {job.name: job.qoe for job in jobs if job.qoe is not None}
-    for number in range(1, repeat + 1):
+    if repetitions.count:
+        found.add_alone(_alone([*trainings[:1], *trainings], folder, limits))
+    if found.serves and not found.runs:
+        together = live_run(plan.jobs, NOOP, folder / "together", limits)
+        found.factor = fit.machine_factor(plan.jobs, together, found.cpus)
+    for number in range(found.repetitions + 1, found.repetitions + 1 + repetitions.count):
+        jobs = _scaled(plan.jobs, found.factor)
         for arm in plan.arms:
             run = live_run(jobs, arm, folder / f"{arm.name}-{number}", limits)
-            found.runs.append(run)
+            if arm == NOOP:  # the first; its targets change nothing
+                found.factor = fit.machine_factor(plan.jobs, run, found.cpus)
+                jobs = _scaled(plan.jobs, found.factor)
+                run = fit.with_targets(run, jobs)
+            found.runs.append(replace(run, repetition=number))
             _say(plan.name, f"{arm.name} {number}", run)
             measured.save(found, folder / "measured.json")
         found.add_alone(_alone(trainings, folder, limits))
     try:
-        simulated.simulate(found, jobs, plan.arms, folder / "fitted.toml")
+        simulated.simulate(found, _scaled(plan.jobs, found.factor), folder / "fitted.toml")
     except simulated.SimulationError as error:  # what was measured live is still shown
         print(f"{plan.name}: not simulated: {error}", file=sys.stderr)
     measured.save(found, folder / "measured.json")
-    _draw(plan, folder, output / "plots" / f"{plan.name}.svg")
+    _draw(found, folder, output / "plots" / f"{plan.name}.svg")
     write_results(output)
+
+
+def _begun(plan: Plan, repetitions: Repetitions, file: Path) -> Measured:
+    """Return what is measured already if repetitions are to be added, else a new record."""
+    found = Measured(plan.name, os.cpu_count() or 1, repetitions.when)
+    found.serves = any(job.serves for job in plan.jobs)
+    found.has_targets = any(job.first is not None for job in plan.jobs)
+    found.cores = {job.name: min(job.threads, found.cpus) for job in plan.jobs}
+    options = {arm.name: None if arm.plan is None else list(arm.plan) for arm in plan.arms}
+    found.options.update(options)
+    if not (repetitions.add and file.exists()):
+        return found
+    kept = measured.load(file)
+    if (kept.cpus, kept.cores) != (found.cpus, found.cores):
+        raise DataError(f"{file}: other jobs were measured: do without --add")
+    return replace(kept, when=repetitions.when, options={**kept.options, **options})
 
 
 def write_results(output: Path) -> None:
@@ -100,24 +130,18 @@ def _alone(jobs: Sequence[Job], folder: Path, limits: Limits) -> dict[str, LiveJ
     return found
 
 
-def _scaled(jobs: Sequence[Job], cpus: int, folder: Path, limits: Limits) -> list[Job]:
-    """Return the jobs with servers that ask the same share of this machine as of the one for which
-    the file gives the cost of a request. To learn the cost, all servers run together."""
-    short = [replace(job, arrival=0.0, duration=_TOGETHER_S) for job in jobs if job.serves]
-    if not short:
-        return list(jobs)
-    factor = fit.machine_factor(short, live_run(short, NOOP, folder / "together", limits), cpus)
-    print(f"{folder.name}: requests cost {factor:.2f} of what the file says", file=sys.stderr)
+def _scaled(jobs: Sequence[Job], factor: float) -> list[Job]:
     return [fit.scaled(job, factor) for job in jobs]
 
 
-def _draw(plan: Plan, folder: Path, picture: Path) -> None:
-    """Let dl-report draw the first repetition of all arms."""
-    files = [f"{arm.name}={folder / f'{arm.name}-1'}{kind}"
-             for arm in plan.arms for kind in (".arrow", ".plans.jsonl", ".results.jsonl")
-             if _has_content(folder / f"{arm.name}-1{kind}")]  # fmt: skip
-    serves = any(job.serves for job in plan.jobs)
-    kinds = [word for kind in (("satisfied",) if serves else ("gantt", "progress"))
+def _draw(found: Measured, folder: Path, picture: Path) -> None:
+    """Let dl-report draw the first repetition of the first arms."""
+    first = {arm: folder / f"{arm}-{found.of_arm(arm)[0].repetition}"
+             for arm in found.arms[:_DRAWN]}  # fmt: skip
+    files = [f"{arm}={name}{kind}"
+             for arm, name in first.items() for kind in (".arrow", ".plans.jsonl", ".results.jsonl")
+             if _has_content(Path(f"{name}{kind}"))]  # fmt: skip
+    kinds = [word for kind in (("satisfied",) if found.serves else ("gantt", "progress"))
              for word in ("--plot", kind)]  # fmt: skip
     words = [str(BIN / "dl-report"), *kinds, "--output", str(picture), *files]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import fmean, median
+from statistics import fmean
 
 from runner import figures
+from runner.compared import compared
 from runner.figures import Figure, figure
 from runner.measured import LiveRun, Measured
 
@@ -13,9 +14,6 @@ _BINS = 40
 _BARS = " ▁▂▃▄▅▆▇█"
 _ROUNDS_S = 40.0
 """Ten rounds of DQoES."""
-
-_TIE = 0.05
-"""Means that differ by less are no order: two runs of one arm differ as much."""
 
 _ABOUT = """# Live runs
 
@@ -26,14 +24,14 @@ Means over the repetitions, with (least to largest). Times in seconds.
 
 def results(lists: Sequence[Measured]) -> str:
     """Return the text of RESULTS.md."""
-    return "\n".join([_ABOUT, *(_section(one) for one in lists), _errors(lists)])
+    return "\n".join([_ABOUT, *(_section(one) for one in lists), compared(lists)])
 
 
 def _section(measured: Measured) -> str:
-    times = len(measured.of_arm("noop"))
+    times = " to ".join(map(str, sorted({len(measured.of_arm(arm)) for arm in measured.arms})))
     spin = "" if measured.spin is None else f", spin {measured.spin:.2f}"
     bound = "" if measured.bound is None else f", clairvoyant mean {measured.bound:.1f} s"
-    head = f"{measured.when}, {measured.cpus} CPUs, {times} repetition{'s' * (times != 1)}"
+    head = f"{measured.when}, {measured.cpus} CPUs, {times} repetition{'s' * (times != '1')}"
     rows = _serving_rows(measured) if measured.serves else _training_rows(measured)
     parts = [f"## {measured.name}\n", f"{head}{spin}{bound}.\n", _table(rows), _per_job(measured)]
     if not measured.serves:
@@ -51,14 +49,14 @@ def _training_rows(measured: Measured) -> list[list[str]]:
     for arm in measured.arms:
         runs = measured.of_arm(arm)
         mean = _over(runs, figures.mean_completion)
-        simulated = measured.simulated.get(arm, {})
         cells = [
             arm, _seconds(mean), _seconds(_over(runs, lambda run: run.makespan)),
             _ratio(figures.to_noop(measured, runs, figures.mean_completion)),
             _ratio(figures.to_noop(measured, runs, lambda run: run.makespan)),
             _ratio(_over(runs, lambda run: figures.efficiency(measured, run))),
             "-" if mean is None or not measured.bound else f"{mean.mean / measured.bound:.2f}",
-            _plain(simulated_mean(measured, arm)), _plain(_simulated_makespan(measured, simulated)),
+            _seconds(figures.simulated_mean(measured, arm)),
+            _seconds(figures.simulated_makespan(measured, arm)),
             _ratio(_over(runs, lambda run: figures.late_reports(measured, run))),
             _own(measured, runs),
         ]  # fmt: skip
@@ -70,16 +68,16 @@ def _training_rows(measured: Measured) -> list[list[str]]:
 
 
 def _serving_rows(measured: Measured) -> list[list[str]]:
-    count = len(measured.targets)
+    count = sum(job.target is not None for job in measured.runs[0].jobs)
     rows = [["arm", "satisfied at the end", "after ten rounds", "met or faster",
              "simulated satisfied (mean over time)", "own CPU (start)"]]  # fmt: skip
     for arm in measured.arms:
         runs = measured.of_arm(arm)
         simulated = measured.simulated_satisfied.get(arm)
         rows.append([
-            arm, _count(figure([figures.satisfied(measured, run) for run in runs]), count),
-            _count(figure([figures.satisfied(measured, run, _ROUNDS_S) for run in runs]), count),
-            _count(figure([figures.met(measured, run) for run in runs]), count),
+            arm, _count(figure([figures.satisfied(run) for run in runs]), count),
+            _count(figure([figures.satisfied(run, _ROUNDS_S) for run in runs]), count),
+            _count(figure([figures.met(run) for run in runs]), count),
             _plain(simulated), _own(measured, runs),
         ])  # fmt: skip
     return rows
@@ -97,10 +95,14 @@ def _per_job(measured: Measured) -> str:
             found = _over(
                 measured.of_arm(arm), lambda run, name=job.name: run.completions.get(name)
             )
-            said = measured.simulated.get(arm, {}).get(job.name)
+            said = figures.simulated_completion(measured, arm, job.name)
             last = figure([figures.last_values(run).get(job.name) for run in measured.of_arm(arm)])
             value = f", last {last.mean:.3g}" if last and measured.has_targets else ""
-            cells.append(f"{_plain(found.mean)} ({_plain(said)}){value}" if found else "-")
+            cells.append(
+                f"{_plain(found.mean)} ({_plain(said.mean if said else None)}){value}"
+                if found
+                else "-"
+            )
         rows.append(cells)
     return _table(rows)
 
@@ -117,48 +119,6 @@ def _useful_work(measured: Measured) -> str:
     if not lines:
         return ""
     return "Useful work over time (first repetition):\n\n```text\n" + "\n".join(lines) + "\n```\n"
-
-
-def simulated_mean(measured: Measured, arm: str) -> float | None:
-    """Return the simulated mean of the jobs that ended live."""
-    names = measured.of_arm(arm)[0].completions
-    found = [value for name, value in measured.simulated.get(arm, {}).items() if name in names]
-    return fmean(found) if found else None
-
-
-def _simulated_makespan(measured: Measured, simulated: dict[str, float]) -> float | None:
-    jobs = {job.name: job for job in measured.runs[0].jobs if job.completion is not None}
-    return max((jobs[name].arrival + value for name, value in simulated.items() if name in jobs),
-               default=None)  # fmt: skip
-
-
-def _errors(lists: Sequence[Measured]) -> str:
-    """Return how far the simulator is off, and which pairs of arms it puts in the other order."""
-    errors, reversed_pairs = [], []
-    for measured in lists:
-        pairs = []
-        for arm in [] if measured.serves else measured.arms:
-            live = _over(measured.of_arm(arm), figures.mean_completion)
-            said = simulated_mean(measured, arm)
-            if live is not None and said is not None:
-                pairs.append((arm, live.mean, said))
-        errors += [abs(said / live - 1) for arm, live, said in pairs if arm != "noop"]
-        reversed_pairs += [
-            f"{one} and {other} of {measured.name}"
-            for at, (one, live, said) in enumerate(pairs)
-            for other, live2, said2 in pairs[at + 1 :]
-            if (live - live2) * (said - said2) < 0 and abs(live - live2) > _TIE * max(live, live2)
-        ]
-    if not errors:
-        return ""
-    swapped = ", ".join(reversed_pairs) or "none"
-    return (
-        "## The simulator\n\n"
-        f"Error of the mean completion time over {len(errors)} rows, without noop, to which spin "
-        f"is fitted: median {median(errors):.0%}, worst {max(errors):.0%}.\n"
-        f"Arms in another order than live, where their live means differ by more than {_TIE:.0%}: "
-        f"{swapped}.\n"
-    )
 
 
 def _over(runs: Sequence[LiveRun], of: Callable[..., float | None]) -> Figure | None:

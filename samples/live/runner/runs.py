@@ -125,4 +125,5 @@ def _live_job(job: Job, state: engine.State, begun: datetime, seen: Observed) ->
         progress,
         [(time - job.arrival, value) for time, value in seen.latencies(job.name)],
         seen.time_to_first(job.name, job.arrival),
+        job.qoe,
     )
