@@ -95,10 +95,11 @@ class Cluster:
         shown = '{{.Label "' + SERVICE + '"}}\t{{.ID}}\t{{.State}}\t{{.CreatedAt}}'
         found: list[tuple[str, str, Seen]] = []
         for url in self.urls:
-            for line in docker(url, "ps", "-a", "--no-trunc", "--format", shown).splitlines():
+            words = ("ps", "-a", "--no-trunc", "--filter", f"label={SERVICE}", "--format", shown)
+            for line in docker(url, *words).splitlines():
                 name, id_, state, created = line.split("\t")
                 found.append((created, name, Seen(url, id_, state)))
-        return {name: seen for _, name, seen in sorted(found, key=lambda one: one[0]) if name}
+        return {name: seen for _, name, seen in sorted(found, key=lambda one: one[0])}
 
     def clear(self) -> None:
         """Remove all services, and wait until none of their containers is left."""
