@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,6 +138,42 @@ def test_a_delivery_that_failed_is_tried_again_while_the_input_is_quiet(
     assert json.loads(running.stdout.readline())["status"] == "applied"
     running.communicate(timeout=60)
     assert running.returncode == 1  # something has failed
+
+
+@pytest.mark.slow
+def test_a_hook_that_sleeps_for_ever_holds_up_no_plan(
+    tool: Tools, run: Containers, tmp_path: Path
+) -> None:
+    job = run("echo model > /model; sleep 999", labels={"dltools.checkpoint": "/model"})
+    mark = f"999.{uuid.uuid4().int % 10**9}"
+    hook = f"sh -c 'sleep {mark}'"
+    running = tool.begin("dl-apply", "--deliver-dir", tmp_path / "models", "--deliver-hook", hook,
+                         "--hook-timeout", "4", "--format", "jsonl")  # fmt: skip
+    assert running.stdin is not None and running.stdout is not None
+    running.stdin.write(ordered(job))
+    running.stdin.flush()
+    begun = json.loads(running.stdout.readline())
+    assert (begun["status"], begun["after"]["hook"]) == ("applied", "running")
+    began, ticks, failed = time.monotonic(), 0, []
+    while len(failed) < 2:  # the hook is begun, killed, begun again and killed again
+        ticks += 1
+        share = 0.5 + ticks % 2 / 4
+        running.stdin.write(plan_for(job, {"cpus": share}, expect={}))
+        running.stdin.flush()
+        sent = time.monotonic()
+        while (result := json.loads(running.stdout.readline()))["status"] == "failed":
+            failed.append(result["error"])
+        assert result["status"] == "applied", result
+        assert time.monotonic() - sent < 2.5  # a plan waits for a hook a second, and for no more
+        assert time.monotonic() - began < 120
+        time.sleep(0.5)
+    assert failed == ["delivered, but the hook sh was killed: it took more than 4 s; "
+                      "it is tried again"] * 2  # fmt: skip
+    assert ticks > 15
+    running.send_signal(signal.SIGTERM)
+    running.communicate(timeout=60)
+    eventually(lambda: subprocess.run(["pgrep", "-f", mark], check=False).returncode,
+               lambda code: code == 1)  # fmt: skip
 
 
 @pytest.fixture

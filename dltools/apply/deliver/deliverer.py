@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,17 +12,23 @@ from typing import Any
 from dltools.apply.deliver.archive import DamagedError
 from dltools.apply.deliver.copying import copy_checkpoint, read_manifest
 from dltools.apply.deliver.delivery import Delivery, DeliveryFiles, Step
-from dltools.apply.deliver.hook import Hook
+from dltools.apply.deliver.hook import Hook, RunningHook
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.engine.own_state import own
 from dltools.errors import UnavailableError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 from dltools.plan.records import Action, Result, Status
+
+OnResult = Callable[[Result], None]
 
 _FIRST_S, _LONGEST_S = 10.0, 600.0
 """How long until a delivery that has failed is tried again: at first, and at most."""
 
 KEPT_S = 90 * 86400.0
 """How long a delivery is remembered."""
+
+CHECK_S = 0.25
+"""How often to look whether a hook has ended (ours)."""
 
 _AGAIN = "it is tried again"
 
@@ -50,12 +57,13 @@ class Deliverer:
         self._hook = hook
         self._clock = clock
         self._retries: dict[str, _Retry] = {}
+        self._running: dict[str, tuple[Delivery, RunningHook]] = {}
         self._open = {delivery.key: delivery for delivery in self._left_open()}
 
     def _left_open(self) -> list[Delivery]:
         """Return the deliveries that are not done, and forget those that have long been."""
         found = []
-        for delivery in self._files.all(self._engine.id):
+        for delivery in own(self._engine, self._files.all(self._engine.id)):
             if delivery.step is not Step.DONE:
                 found.append(delivery)
             elif time.time() - delivery.since > KEPT_S:
@@ -88,25 +96,50 @@ class Deliverer:
         delivery = self._files.known(ordered) or ordered
         if delivery.step is Step.DONE:
             return replace(found, status=Status.UNCHANGED, after=_after(delivery))
+        if delivery.key in self._running:
+            return replace(found, status=Status.UNCHANGED, after=_while_hook_runs(delivery))
         if dry_run:
             path = self._folder / delivery.folder_name
             return replace(found, status=Status.PLANNED, after={"delivered": str(path)})
         self._files.write(delivery)
         return self._try(replace(delivery, action_id=action.id))
 
-    def retry(self, on_result: Callable[[Result], None]) -> list[Result]:
-        """Try again the deliveries that are due."""
+    def retry(self, on_result: OnResult) -> list[Result]:
+        """Report the hooks that have ended, and try again the deliveries that are due."""
+        results = self._collected(on_result)
         now = self._clock()
-        due = [one for key, one in self._open.items()
-               if key not in self._retries or self._retries[key].due <= now]  # fmt: skip
-        results = []
+        due = [one for key, one in self._open.items() if key not in self._running
+               and (key not in self._retries or self._retries[key].due <= now)]  # fmt: skip
         for delivery in due:
-            results.append(self._try(delivery))
-            on_result(results[-1])
+            result = self._try(delivery)
+            if delivery.key not in self._running:
+                results.append(result)
+                on_result(result)
+        return results
+
+    def finish(self, on_result: OnResult) -> list[Result]:
+        """Wait for the hooks that run, and report them."""
+        return self._collected(on_result, math.inf)
+
+    def stop(self) -> None:
+        """Kill the hooks that run; the next run begins them again."""
+        while self._running:
+            self._running.popitem()[1][1].kill()
+
+    def _collected(self, on_result: OnResult, patience_s: float = 0.0) -> list[Result]:
+        """Return what became of the hooks that have ended; wait so long for each."""
+        results = []
+        for key, (delivery, hook) in list(self._running.items()):
+            if hook.is_over(patience_s):
+                del self._running[key]
+                results.append(self._ended(delivery, hook))
+                on_result(results[-1])
         return results
 
     def seconds_until_due(self) -> float | None:
-        """Return how long until a delivery is to be tried again, None if none is."""
+        """Return how long until `retry` has something to do, None if it never has."""
+        if self._running:
+            return CHECK_S
         if not self._open:
             return None
         now = self._clock()
@@ -114,11 +147,9 @@ class Deliverer:
         return max(0.0, min(due) - now)
 
     def _try(self, delivery: Delivery) -> Result:
-        """Go on with a delivery as far as it goes."""
-        found = Result(
-            delivery.action_id, Status.FAILED, delivery.container_id, delivery.container_name
-        )
+        """Go on with a delivery as far as it goes; a hook that takes long is left running."""
         if delivery.step is Step.ORDERED:
+            found = _result(delivery, Status.FAILED)
             try:
                 delivery = self._copied(delivery)
             except _LostError as error:
@@ -128,14 +159,28 @@ class Deliverer:
             except (DamagedError, OSError, RefusedError, UnavailableError) as error:
                 self._put_off(delivery)
                 return replace(found, error=f"not delivered: {_reason(error)}; {_AGAIN}")
-        if self._hook and (failure := self._hook.run(Path(delivery.folder))):
-            self._put_off(delivery)
-            reason = f"delivered, but {failure}; {_AGAIN}"
-            return replace(found, after=_after(delivery), error=reason)
+        if self._hook is None:
+            return self._done(delivery)
+        hook = self._hook.begin(Path(delivery.folder))
+        self._running[delivery.key] = delivery, hook  # so that a signal finds it from now on
+        if not hook.is_over(self._hook.patience_s):
+            return replace(_result(delivery, Status.APPLIED), after=_while_hook_runs(delivery))
+        del self._running[delivery.key]
+        return self._ended(delivery, hook)
+
+    def _ended(self, delivery: Delivery, hook: RunningHook) -> Result:
+        """Return what became of a delivery whose hook has ended."""
+        if hook.failure is None:
+            return self._done(delivery)
+        self._put_off(delivery)
+        reason = f"delivered, but {hook.failure}; {_AGAIN}"
+        return replace(_result(delivery, Status.FAILED), after=_after(delivery), error=reason)
+
+    def _done(self, delivery: Delivery) -> Result:
         done = replace(delivery, step=Step.DONE)
         self._files.write(done)
         self._close(done)
-        return replace(found, status=Status.APPLIED, after=_after(done))
+        return replace(_result(done, Status.APPLIED), after=_after(done))
 
     def _copied(self, delivery: Delivery) -> Delivery:
         try:
@@ -165,6 +210,10 @@ class _LostError(Exception):
     """A container is gone before its model was delivered."""
 
 
+def _result(delivery: Delivery, status: Status) -> Result:
+    return Result(delivery.action_id, status, delivery.container_id, delivery.container_name)
+
+
 def _reason(error: Exception) -> str:
     """Return what an error says, without the name of a file that is of this run alone."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
@@ -178,3 +227,7 @@ def _after(delivery: Delivery) -> dict[str, Any]:
         name: manifest[name] for name in ("size", "sha256") if name in manifest
     }
     return {"delivered": delivery.folder, **known}
+
+
+def _while_hook_runs(delivery: Delivery) -> dict[str, Any]:
+    return {**_after(delivery), "hook": "running"}

@@ -157,7 +157,7 @@ class Chooser:
         not the `only` one, there is no migration.
         """
         if len(self.loads) < 2:
-            return Choice(None, "no migration: one host only")
+            return Choice(None, "no migration: no other host is known")
         loads = [
             *map(_FIELDS, self.loads.values())
         ]  # tuples: there may be many, and these are fast

@@ -240,8 +240,10 @@ def _reason(job: ContainerHistory, found: Remaining) -> str:
                 return f"{found.note}: competes as phase 2 until it appears"
             return f"out of reach: {found.note}; competes as phase 2"
         return f"on its way to {_target(job)}: {found.note}"
-    if targets.final is None or job.met_final is not None:
-        return f"first target met ({_target(job)}), and nothing more asked: the floor"
+    if targets.final is None:
+        return f"target met ({_target(job)}), and no other is set: the floor"
+    if job.met_final is not None:
+        return f"both targets met ({_target(job)}, then {targets.final:g}): the floor"
     return f"first target met ({_target(job)}); on its way to {targets.final:g}: {found.note}"
 
 

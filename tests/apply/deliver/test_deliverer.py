@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 from helpers.tar_archives import archive
 
 from dltools.apply.actuator import Actuator
-from dltools.apply.deliver.deliverer import Deliverer
+from dltools.apply.deliver.deliverer import CHECK_S, Deliverer
 from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.deliver.hook import Hook
 from dltools.apply.journal import Journal
@@ -65,7 +66,20 @@ def retried(actuator: Actuator) -> list[tuple[str, str | None]]:
 
 def counting(path: Path, code: int = 0) -> Hook:
     """A hook that writes a line for each time that it is run."""
-    return Hook(("sh", "-c", f'echo "$1" >> {path}; exit {code}', "hook"), 60)
+    return Hook(("sh", "-c", f'echo "$1" >> {path}; exit {code}', "hook"), 60, patience_s=60)
+
+
+def waiting(go: Path, limit_s: float = 60) -> Hook:
+    """A hook that ends when a line is written into a FIFO."""
+    if not go.exists():
+        os.mkfifo(go)
+    return Hook(("sh", "-c", f"read line < {go}"), limit_s, patience_s=0)
+
+
+def ended(actuator: Actuator) -> list[tuple[str, str | None]]:
+    """Wait for the hooks that run, and return the results."""
+    assert actuator.deliverer is not None
+    return statuses(actuator.deliverer.finish(lambda _: None))
 
 
 def test_a_model_is_delivered_with_a_manifest(runs: Runs) -> None:
@@ -181,6 +195,49 @@ def test_a_hook_that_fails_is_a_result_and_runs_again_without_another_copy(
     assert retried(runs.begin(counting(said))) == [("applied", None)]
     assert retried(runs.begin(counting(said))) == []
     assert said.read_text() == f"{runs.delivered}\n" * 2
+
+
+def test_a_hook_that_takes_long_holds_up_nothing(runs: Runs, tmp_path: Path) -> None:
+    actuator = runs.begin(waiting(tmp_path / "go"))
+    assert actuator.deliverer is not None
+    (result,) = actuator.apply(plan_of(ORDER))
+    assert (result.status, result.after["hook"]) == ("applied", "running")
+    (again,) = actuator.apply(plan_of(ORDER))
+    assert (again.status, again.after["hook"]) == ("unchanged", "running")
+    assert retried(actuator) == []
+    assert actuator.deliverer.seconds_until_due() == CHECK_S
+    (tmp_path / "go").write_text("\n")
+    (result,) = actuator.deliverer.finish(lambda _: None)
+    assert (result.id, result.status, result.error) == (7, "applied", None)
+    assert "hook" not in result.after
+    assert actuator.deliverer.seconds_until_due() is None
+    (result,) = runs.begin(waiting(tmp_path / "go")).apply(plan_of(ORDER))
+    assert result.status == "unchanged" and "hook" not in result.after
+
+
+def test_a_hook_that_hangs_is_a_result_and_is_tried_again(runs: Runs) -> None:
+    actuator = runs.begin(Hook(("sh", "-c", "sleep 600"), 0.2, patience_s=0))
+    why = "delivered, but the hook sh was killed: it took more than 0.2 s; it is tried again"
+    actuator.apply(plan_of(ORDER))
+    assert ended(actuator) == [("failed", why)]
+    assert retried(actuator) == []
+    runs.now = 10
+    assert retried(actuator) == []  # it runs
+    assert ended(actuator) == [("failed", why)]
+    runs.now = 29
+    assert retried(actuator) == []
+    assert actuator.deliverer and actuator.deliverer.seconds_until_due() == 1
+
+
+def test_a_hook_that_is_stopped_begins_again_in_the_next_run(runs: Runs, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    actuator = runs.begin(waiting(tmp_path / "go"))
+    actuator.apply(plan_of(ORDER))
+    assert actuator.deliverer is not None
+    actuator.deliverer.stop()
+    assert ended(actuator) == []
+    assert retried(runs.begin(counting(said))) == [("applied", None)]
+    assert said.read_text() == f"{runs.delivered}\n"
 
 
 def test_a_copy_that_a_killed_run_had_finished_is_not_made_again(

@@ -91,7 +91,7 @@ def migrated(found: Choice) -> tuple[str, str, str]:
 def test_one_host_alone_has_no_migration(cpus: dict[str, float]) -> None:
     hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}}
     found = choice(hosts | ({"i": {}} if cpus else {}), cpus=cpus)
-    assert found == Choice(None, "no migration: one host only")
+    assert found == Choice(None, "no migration: no other host is known")
 
 
 @pytest.mark.parametrize("neighbour", [CONVERGED, WATCHING])

@@ -72,7 +72,10 @@ def test_phases_never_go_back() -> None:
 
 def test_all_past_their_targets_have_no_limits_and_the_interval_doubles() -> None:
     made = planner_of(rows({"a": [1.0, 0.1], "b": [1.0, 0.1], "c": [0.9, 0.9]}), TRADL, itval=10)
-    assert {v.allocation.share for v in decisions_of(made).values()} == {1.0}
+    found = decisions_of(made)
+    assert {v.allocation.share for v in found.values()} == {1.0}
+    assert found["a"].reason.startswith("both targets met (loss <= 0.5, then 0.2): the floor")
+    assert found["c"].reason.startswith("target met (loss <= 0.95), and no other is set: the floor")
     assert made.plan({}).next_s == 20
 
 
