@@ -98,6 +98,12 @@ class Planner:
             self._next_sample(host, always=True)
             host.end(all_complete=True)
 
+    @property
+    def sampled_at(self) -> dict[str, int]:
+        """The time of each host's newest sample (microseconds since the epoch)."""
+        return {host.name: host.sampled_at for host in self._histories()
+                if host.sampled_at is not None}  # fmt: skip
+
     def forget_actions(self) -> None:
         """Leave what is done once, such as a migration, out of later plans: a plan has told it."""
         for host in self._hosts.values():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dltools.engine.containers import Engine, engine_time
+from dltools.engine.containers import Container, Engine, GoneError, engine_time
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import has_labels
 from dltools.observations.table import Row
@@ -26,8 +27,17 @@ _ONE_MOMENT_S = 0.05
 
 _LONGEST_REASON = 120
 
+_REMEMBERED = 1024
+"""Events that are known again: four times as many as Docker gives after they have come."""
+
+_OVERLAP_S = 1.0
+"""Events of one moment may come in another order than that of their times."""
+
 Listener = Callable[[str, str], None]
 """Called in a thread with the action of every event and the id of its container."""
+
+_Key = tuple[int, str, str]
+"""The time of an event (ns since the epoch), the id of its container, and its action."""
 
 
 def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
@@ -50,6 +60,23 @@ def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
         "event": name,
         "exit_code": int(code) if code.lstrip("-").isdigit() else None,
     }
+
+
+def _exit_row(engine: Engine, container: Container) -> Row:
+    """Return the row of an exit that no event has told: the engine was away. Where the engine does
+    not know more, the time is now."""
+    found: Row = {"time": datetime.now(UTC), "host": engine.host, "kind": "event",
+                  "container_id": container.id, "container_name": container.name,
+                  "event": "exit", "exit_code": None}  # fmt: skip
+    try:
+        now = engine.inspect(container.id)
+    except GoneError:
+        return found
+    state = now.raw.get("State", {})
+    found["time"] = engine_time(state.get("FinishedAt")) or found["time"]
+    if now.state == "exited":
+        found["exit_code"] = state.get("ExitCode")
+    return found
 
 
 def is_selected(attributes: Mapping[str, str], labels: Sequence[str], names: Sequence[Any]) -> bool:
@@ -87,6 +114,9 @@ class EventStream:
         self._listener = listener
         self._came: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
         self._kept: list[Row] = []
+        self._seen: deque[_Key] = deque(maxlen=_REMEMBERED)
+        self._told: set[str] = set()  # ids whose exit was told before its event came
+        self._known_until = 0.0  # by the engine's clock, in seconds since the epoch
         self._thread: threading.Thread | None = None
         self._changed = changed or threading.Event()
 
@@ -104,15 +134,29 @@ class EventStream:
     def follow(self, since: float) -> None:
         """Watch events from a time on (seconds since the epoch), unless they are watched."""
         if self._thread is None or not self._thread.is_alive():
+            self._known_until = max(self._known_until, since)
             self._thread = threading.Thread(target=self._watch, args=(since,), daemon=True)
             self._thread.start()
 
-    def resume(self, since: float) -> None:
-        """Watch events again after the engine was away; those that came before are kept."""
+    def resume(self) -> None:
+        """Watch events again after the engine was away, from the last one on; those that came
+        before are kept."""
         while not self._came.empty():
             if not isinstance(item := self._came.get_nowait(), DltoolsError):
                 self._kept.append(item)
-        self.follow(since)
+        self.follow(self._known_until - _OVERLAP_S)
+
+    def missed_exit(self, container: Container) -> Row | None:
+        """Return the row of a container's exit, None if its event has come since the container was
+        started. Raises as the engine does."""
+        begun = container.started.timestamp() * 1e9 if container.started else 0.0
+        exits = [nanos for nanos, id_, action in tuple(self._seen)
+                 if (id_, action) == (container.id, "die")]  # fmt: skip
+        if any(nanos > begun for nanos in exits):
+            return None
+        row = _exit_row(self._engine, container)
+        self._told.add(container.id)
+        return row
 
     def take(self) -> list[Row]:
         """Return the events that have come since the last call.
@@ -141,9 +185,17 @@ class EventStream:
             self._came.put(UnavailableError(f"lost the Docker engine: {reason}"))
 
     def _note(self, raw: Mapping[str, Any]) -> None:
-        id_ = str((raw.get("Actor") or {}).get("ID"))
-        self._listener(str(raw.get("Action")), id_)
+        id_, action = str((raw.get("Actor") or {}).get("ID")), str(raw.get("Action"))
+        if isinstance(nanos := raw.get("timeNano"), int):
+            if (key := (nanos, id_, action)) in self._seen:
+                return
+            self._seen.append(key)
+            self._known_until = max(self._known_until, nanos / 1e9)
+        self._listener(action, id_)
         row = self._row(raw)
+        if row is not None and row["event"] in _CHANGES and id_ in self._told:
+            self._told.discard(id_)
+            row = row if row["event"] == "start" else None
         if row is not None:
             self._came.put(row)
             if row["event"] in _CHANGES:

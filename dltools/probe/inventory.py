@@ -76,6 +76,11 @@ class Inventory:
         """Ask the engine at the next `refresh`."""
         self._is_stale = True
 
+    def distrust(self) -> None:
+        """Ask the engine of each container at the next `refresh`: events may have been lost."""
+        self._started |= self.running.keys()
+        self._is_stale = True
+
     def note_event(self, action: str, id_: str) -> None:
         """Take note of an event, from any thread."""
         if action.startswith(_HARMLESS):

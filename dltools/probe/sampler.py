@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.containers import Engine
+from dltools.engine.containers import Container, Engine
 from dltools.engine.kernel_files import hold_files
 from dltools.observations.table import Row
 from dltools.probe.counters import Counters
@@ -59,6 +59,8 @@ class Sampler:
         self._begun = time.time()
         self._is_followed = self._has_window = False
         self._pending: list[Row] = []  # read, and not yet in a sample
+        self._ran: dict[str, Container] = {}  # before the engine was away
+        self._is_back = False  # and its events have had time to come
         self._inventory = Inventory(engine, options.filters, options.pattern)
         self._counters = Counters(engine, options.state_directories)
         self._events = EventStream(
@@ -86,16 +88,19 @@ class Sampler:
         self._events.follow(self._begun)
 
     def resume(self) -> None:
-        """Go on following after the engine was away; nothing is read twice.
+        """Go on following after the engine was away; nothing is read twice or missed.
 
         Raises `UnavailableError` if it is still away.
         """
         self._engine.containers()
-        self._inventory.expire()
+        for watched in self._inventory.running.values():
+            self._ran.setdefault(watched.container.id, watched.container)
+        self._is_back = False
+        self._inventory.distrust()
         for watched in self._inventory.all:
             for source in watched.sources.all:
                 source.reconnect()
-        self._events.resume(time.time())
+        self._events.resume()
 
     def wait_for_change(self, seconds: float) -> bool:
         """Wait until a container starts or exits, but so long at most; tell whether one has."""
@@ -118,6 +123,7 @@ class Sampler:
         self._inventory.refresh()
         self._read_last_points()
         self._pending += self._new_events()
+        self._add_missed_exits()
         self._read_progress()
         counters = self._counters.read(self._inventory)
         counters[0]["probe_cpu_seconds"] = time.process_time()
@@ -134,6 +140,19 @@ class Sampler:
         if self._is_followed:
             return self._events.take()
         return self._events.past(self._since, time.time())
+
+    def _add_missed_exits(self) -> None:
+        """Add the exits of containers that ran before the engine was away, and that no event has
+        told."""
+        if not self._is_back:
+            self._is_back = True
+            return
+        while self._ran:
+            id_, before = self._ran.popitem()
+            watched = self._inventory.running.get(id_)
+            has_ended = watched is None or watched.container.started != before.started
+            if has_ended and (row := self._events.missed_exit(before)):
+                self._pending.append(row)
 
     @property
     def _since(self) -> float:

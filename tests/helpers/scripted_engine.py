@@ -78,6 +78,14 @@ class ScriptedEngine:
         if flow := self.flows.get(id_):
             flow.ended = True
 
+    def end(self, id_: str, second: int, code: int) -> None:
+        """Let a container end so many seconds after the beginning; it is not removed."""
+        at = (BEGUN + timedelta(seconds=second)).isoformat()
+        raw = {"State": {"FinishedAt": at, "ExitCode": code}}
+        self.known[id_] = replace(self.known[id_], state="exited", raw=raw)
+        if flow := self.flows.get(id_):
+            flow.ended = True
+
     # What the probe asks
 
     def stats(self, id_: str) -> Mapping[str, Any]:
@@ -91,6 +99,7 @@ class ScriptedEngine:
         return [
             {"Id": one.id, "Names": [f"/{one.name}"], "State": one.state}
             for one in self.known.values()
+            if one.state != "exited"
         ]
 
     def inspect(self, id_: str) -> Container:

@@ -121,6 +121,21 @@ def test_a_start_or_an_exit_of_a_selected_container_ends_the_wait() -> None:
     engine.raw_events.put(None)
 
 
+def _resumed(
+    end: Exception | None, message: str
+) -> tuple[ScriptedEngine, EventStream, list[tuple[str, str]], list[dict[str, Any]]]:
+    """Return a stream that goes on after an end that followed a start, and the rows up to there."""
+    engine = ScriptedEngine()
+    found, told = stream(engine)
+    found.follow(0.0)
+    engine.raw_events.put(event("start", "c1", "job"))
+    engine.raw_events.put(end)
+    wait_for(told, 1)
+    rows = _take_until_it_ends(found, message)
+    found.resume()
+    return engine, found, told, rows
+
+
 @pytest.mark.parametrize(
     ("end", "message"),
     [
@@ -132,18 +147,39 @@ def test_a_start_or_an_exit_of_a_selected_container_ends_the_wait() -> None:
 def test_events_before_the_end_of_a_stream_come_after_it(
     end: Exception | None, message: str
 ) -> None:
-    engine = ScriptedEngine()
-    found, told = stream(engine)
-    found.follow(0.0)
-    engine.raw_events.put(event("start", "c1", "job"))
-    engine.raw_events.put(end)
-    wait_for(told, 1)
-    rows = _take_until_it_ends(found, message)
-    found.resume(1.0)
+    engine, found, told, rows = _resumed(end, message)
     engine.raw_events.put(event("die", "c1", "job"))
     wait_for(told, 2)
     assert [row["event"] for row in rows + found.take()] == ["start", "exit"]
     engine.raw_events.put(None)
+
+
+def test_events_that_came_while_the_engine_was_not_heard_are_given_once() -> None:
+    engine, found, told, rows = _resumed(None, "closed")
+    engine.raw_events.put(event("start", "c1", "job"))  # the engine gives it again
+    engine.raw_events.put(event("die", "c1", "job"))
+    engine.raw_events.put(event("start", "c2", "other"))
+    wait_for(told, 3)
+    rows += found.take()
+    assert [(row["container_id"], row["event"]) for row in rows] == [
+        ("c1", "start"), ("c1", "exit"), ("c2", "start"),
+    ]  # fmt: skip
+    engine.raw_events.put(None)
+
+
+def test_events_are_asked_for_from_the_last_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ScriptedEngine()
+    found, told = stream(engine)
+    found.follow(0.0)
+    engine.raw_events.put(event("start", "c1", "job"))
+    engine.raw_events.put(None)
+    wait_for(told, 1)
+    _take_until_it_ends(found, "closed")
+    asked: list[float] = []
+    monkeypatch.setattr(engine, "events", lambda since: asked.append(since) or iter(()))
+    found.resume()
+    _take_until_it_ends(found, "closed")
+    assert asked == [BEGUN.timestamp() - 1.0]
 
 
 def _take_until_it_ends(found: EventStream, message: str) -> list[dict[str, Any]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from helpers.scripted_engine import ScriptedEngine, event
+from helpers.scripted_engine import BEGUN, ScriptedEngine, event
 
 from dltools.errors import UnavailableError
 from dltools.probe.sampler import Options, Sampler
@@ -103,6 +105,69 @@ def test_what_was_read_before_an_error_is_in_the_next_sample(
     monkeypatch.setattr(engine, "logs", logs)
     found.resume()
     assert values(found.sample()) == [("loss", 0.5)]
+    engine.raw_events.put(None)
+
+
+def exits(rows: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
+    return [(row["container_name"], row["exit_code"]) for row in rows if row.get("event") == "exit"]
+
+
+def sampled_before_the_engine_goes(engine: ScriptedEngine) -> Sampler:
+    found = sampler(engine)
+    found.follow()
+    found.sample()
+    engine.raw_events.put(None)  # the stream ends
+    return found
+
+
+def sampled_after(found: Sampler) -> list[dict[str, Any]]:
+    """Return the rows of the next samples, as dl-probe asks for them."""
+    rows = []
+    for _ in range(6):
+        try:
+            rows += found.sample()
+        except UnavailableError:
+            found.resume()
+    return rows
+
+
+def test_an_exit_that_no_event_has_told_is_in_the_next_sample() -> None:
+    engine = ScriptedEngine()
+    gone, ended, stays = (engine.start(name) for name in ("gone", "ended", "stays"))
+    found = sampled_before_the_engine_goes(engine)
+    engine.stop(gone)
+    engine.end(ended, second=30, code=3)
+    found.resume()
+    rows = sampled_after(found)
+    assert sorted(exits(rows)) == [("ended", 3), ("gone", None)]
+    (row,) = (row for row in rows if row.get("container_name") == "ended")
+    assert row["time"] == BEGUN + timedelta(seconds=30)
+    assert stays in {row.get("container_id") for row in rows}
+    engine.raw_events.put(None)
+
+
+def test_a_restart_that_no_event_has_told_is_an_exit() -> None:
+    engine = ScriptedEngine()
+    engine.start("job")
+    found = sampled_before_the_engine_goes(engine)
+    engine.start("job", at=60)
+    found.resume()
+    assert exits(sampled_after(found)) == [("job", None)]
+    engine.raw_events.put(None)
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_an_exit_that_an_event_tells_is_given_once(is_late: bool) -> None:
+    engine = ScriptedEngine()
+    id_ = engine.start("job", at=-60)
+    found = sampled_before_the_engine_goes(engine)
+    engine.end(id_, second=0, code=3)
+    found.resume()
+    rows = found.sample() if is_late else []
+    engine.raw_events.put(event("die", id_, "job", exitCode="3"))
+    rows += sampled_after(found)
+    time.sleep(0.1)
+    assert exits(rows + found.sample()) == [("job", 3)]
     engine.raw_events.put(None)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import gc
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -19,6 +21,7 @@ from dltools.cli.plan.state_file import blaming_state, load_state, save_state
 from dltools.cli.printable_output import printable_on_terminal
 from dltools.cli.recordings import Hashed, open_recording
 from dltools.observations.assumed_shares import assume_equal_shares
+from dltools.plan.clock_steps import hosts_set_back
 from dltools.plan.policy.base import classes_of
 from dltools.plan.writing import dump_close, dump_plan
 
@@ -42,7 +45,8 @@ def run_request(request: Request, context: typer.Context) -> None:
     is_first_run_allowed = request.state_file == request.saved_state_file
     saved = load_state(request.state_file, may_be_missing=is_first_run_allowed)
     targets = settings.load_targets(request.targets_file)
-    planner = settings.make_planner(request, policy, saved, targets)
+    make_planner = partial(settings.make_planner, request, policy, targets=targets)
+    planner = make_planner(saved)
     source: Hashed | Merged
     if len(request.inputs) == 1:
         recording, source = open_recording(request.inputs[0], context)
@@ -50,7 +54,7 @@ def run_request(request: Request, context: typer.Context) -> None:
         source = Merged(request.inputs, context)
         recording = source.recording()
     samples = Samples(with_warnings(recording, [pattern for pattern, _ in targets]), source)
-    session = _Session(request, policy, planner, samples)
+    session = _Session(request, policy, planner, samples, partial(make_planner, None))
     with blaming_state(request.state_file if saved else None):
         if samples.is_stream:
             session.follow()
@@ -68,11 +72,17 @@ class _Session:
     """
 
     def __init__(
-        self, request: Request, policy: Policy, planner: Planner, samples: Samples
+        self,
+        request: Request,
+        policy: Policy,
+        planner: Planner,
+        samples: Samples,
+        make_new: Callable[[], Planner],
     ) -> None:
         self._request = request
         self._policy = policy
         self._planner = planner
+        self._make_new = make_new
         self._samples = samples
         self._account = Account(samples.source.sha256, samples.source)
 
@@ -94,6 +104,7 @@ class _Session:
         gc.disable()  # it takes a fifth of the time for a plan; between plans nobody waits
         for number, sample in enumerate(self._samples, 1):
             self._account.add(sample.table, sample.sha256)
+            self._begin_anew_if_set_back(sample.table)
             self._planner.add(sample.table)
             self._planner.complete()
             self._print(is_last=sample.is_last)
@@ -104,6 +115,13 @@ class _Session:
         is_table = self._request.format is RecordFormat.TABLE
         if self._samples.is_live and self._samples.are_closed and not is_table:
             sys.stdout.write(dump_close())
+
+    def _begin_anew_if_set_back(self, table: pa.Table) -> None:
+        """Forget what is known where it lies in a future that is no more."""
+        if hosts := hosts_set_back(self._planner.sampled_at, table):
+            names = ", ".join(hosts)
+            print_message(f"{names}: the clock was set back: all that is known begins anew")
+            self._planner = self._make_new()
 
     def save_state(self) -> None:
         """Write the state, where it was asked for."""

@@ -48,7 +48,8 @@ def load_runs(arguments: Sequence[str], context: typer.Context) -> list[Run]:
     name are one run. Raises `DataError`."""
     runs: list[Run] = []
     additions: list[_Addition] = []
-    named: dict[str, _Recording] = {}
+    recordings: list[_Recording] = []
+    named: dict[str, Run] = {}
     for argument in arguments:
         label, file = _split(argument)
         given = _read(label, file, context)
@@ -57,13 +58,17 @@ def load_runs(arguments: Sequence[str], context: typer.Context) -> list[Run]:
             additions.append(_Addition(given, content, runs[-1] if runs else None))
         elif given is not None and content in (Content.JOBS, Content.SUMMARY):
             runs += _runs_of_jobs(given, content)
-        elif label in named:
-            _merge(named[label], _recorded(given, label, file))
         else:
             recording = _recorded(given, label, file)
+            recordings.append(recording)
+            if label in named:
+                recording.run = named[label]
+                continue
             runs.append(recording.run)
             if label:
-                named[label] = recording
+                named[label] = recording.run
+    for run in runs:
+        _show([one for one in recordings if one.run is run])
     if not runs:
         shown = additions[0].input.shown
         raise DataError(f"{shown}: plans and results show no jobs: give the recording too")
@@ -75,7 +80,7 @@ def load_runs(arguments: Sequence[str], context: typer.Context) -> list[Run]:
 
 @dataclass(slots=True)
 class _Recording:
-    """A recording, its name for messages, and the run that it is."""
+    """A recording, its name for messages, and the run that it is, or is a part of."""
 
     table: pa.Table
     shown: str
@@ -103,17 +108,19 @@ def _recorded(given: _Input | None, label: str, file: str) -> _Recording:
         shown = given.shown
         table = concat(_until_damage(read(io.BytesIO(given.data), shown).tables))
         stem = "standard input" if file == "-" else writable(Path(file).stem)
-    return _Recording(table, shown, _observed(table, shown, label or stem))
+    return _Recording(table, shown, Run(label or stem))
 
 
-def _merge(first: _Recording, other: _Recording) -> None:
-    """Make two recordings one run, by time: that of several hosts."""
+def _show(recordings: Sequence[_Recording]) -> None:
+    """Let a run show what its recordings do together: those of several hosts, by time."""
     from dltools.observations.table import concat
 
-    first.table = concat([first.table, other.table])
-    merged = _observed(first.table, first.shown, first.run.label)
-    for name in (field.name for field in fields(merged)):
-        setattr(first.run, name, getattr(merged, name))
+    if recordings:
+        first = recordings[0]
+        table = concat([one.table for one in recordings])
+        observed = _observed(table, first.shown, first.run.label)
+        for name in (field.name for field in fields(observed)):
+            setattr(first.run, name, getattr(observed, name))
 
 
 def _split(argument: str) -> tuple[str, str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator
+from itertools import chain, groupby, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from dltools.errors import DataError
 from dltools.inputs import read_lines
 from dltools.notation.json_numbers import from_json_number, to_json_number
 from dltools.notation.times import MICRO, format_time, from_micros, parse_time
-from dltools.observations.column_lists import optional_integers, texts
+from dltools.observations.column_lists import buffer_values, integers, optional_integers, texts
 from dltools.observations.conforming import check_version, conform, first_line
 from dltools.observations.formats.base import EncodingWriter, Format, Reader, decoding
 from dltools.observations.formats.prefixed_stream import PrefixedStream
@@ -26,30 +27,65 @@ _VERSION_FIELD = VERSION_KEY.decode()
 
 
 def _encode(table: pa.Table) -> bytes:
-    """Return rows as lines, made column by column, which is ten times as fast as row by row."""
-    columns = [found for name in table.column_names if (found := _members(table, name)) is not None]
-    rows = zip(*columns, strict=True)
-    text = "".join("{" + ", ".join(filter(None, row)) + "}\n" for row in rows)
-    return text.encode()
+    """Return rows as lines, made column by column, which is ten times as fast as row by row.
+
+    What all rows have in common is written once, and repeated.
+    """
+    parts: list[str | list[str]] = []
+    text = "{"
+    for name in table.column_names:
+        for part in _members(table, name, ", " if parts else ""):
+            if isinstance(part, str):
+                text += part
+            else:
+                parts += (text, part)
+                text = ""
+    parts.append(text + "}\n")
+    columns = [repeat(part) if isinstance(part, str) else part for part in parts]
+    rows = islice(zip(*columns, strict=False), table.num_rows)
+    return "".join(chain.from_iterable(rows)).encode()
 
 
-def _members(table: pa.Table, name: str) -> list[str] | None:
-    """Return the members `"name": value` of a column, "" for null; None if all are null."""
-    column, key = table.column(name), json.dumps(name)
+def _members(table: pa.Table, name: str, comma: str) -> list[str | list[str]]:
+    """Return the members `, "name": value` of a column in parts: a text that all rows have, or one
+    for each row, "" for null; [] if all are null. The first column, the time, has no comma."""
+    column, key = table.column(name), f"{comma}{json.dumps(name)}: "
     if column.null_count == len(column):
-        return None
+        return []
     if _TYPES[name] is Type.NAME:
-        known: dict[str | None, str] = {None: ""}
-        known |= {word: f"{key}: {_json(word)}" for word in column.unique().to_pylist() if word}
-        known.setdefault("", f'{key}: ""')
-        return [known[word] for word in texts(table, name)]
+        words = column.unique().to_pylist()
+        if len(words) == 1:
+            return [key + _json(words[0])]
+        known = {word: "" if word is None else key + _json(word) for word in words}
+        return [[known[word] for word in texts(table, name)]]
     if _TYPES[name] is Type.TIME:
-        shown = _Times()
-        times = optional_integers(table, name)
-        return ["" if time is None else f'{key}: "{shown.text(time)}"' for time in times]
+        return [_times(table, name, key)]
     if _TYPES[name] is Type.INT:
-        return ["" if value is None else f"{key}: {value}" for value in column.to_pylist()]
-    return ["" if value is None else f"{key}: {_json_real(value)}" for value in column.to_pylist()]
+        if column.null_count == 0:
+            return [key, list(map(str, integers(table, name)))]
+        return [["" if value is None else f"{key}{value}" for value in column.to_pylist()]]
+    return _reals(column, key)
+
+
+def _reals(column: pa.ChunkedArray, key: str) -> list[str | list[str]]:
+    import pyarrow.compute as pc
+
+    if column.null_count == 0 and pc.all(pc.is_finite(column)).as_py():
+        values = buffer_values(column.combine_chunks(), "d")
+        if len(set(values)) == 1 and values[0]:  # 0 equals -0
+            return [key + repr(values[0])]
+        return [key, list(map(repr, values))]
+    found = column.to_pylist()
+    return [["" if value is None else f"{key}{_json_real(value)}" for value in found]]
+
+
+def _times(table: pa.Table, name: str, key: str) -> list[str]:
+    """Return the members of a column of times; many rows in a row have the same."""
+    shown, found = _Times(), []
+    for time, same in groupby(optional_integers(table, name)):
+        member = "" if time is None else f'{key}"{shown.text(time)}"'
+        found += [member] * len(list(same))
+    return found
 
 
 class _Times:

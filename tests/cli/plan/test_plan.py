@@ -6,7 +6,7 @@ import io
 import os
 import pty
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def sample(number: int) -> list[Row]:
     ]
 
 
-def recorded(format_: Format, numbers: range = range(SAMPLES)) -> bytes:
+def recorded(format_: Format, numbers: Iterable[int] = range(SAMPLES)) -> bytes:
     """The samples with these numbers, a table each."""
     out = io.BytesIO()
     made = format_.writer(out)
@@ -142,6 +142,38 @@ def test_only_a_live_stream_that_is_closed_is_closed(decide: Callable[..., Any],
     found = records(decide("--no-state", input=data[: len(data) - lost]).stdout)
     assert ("close" in {record["kind"] for record in found}) == (lost == 0)
     assert found[0]["live"]
+
+
+HOUR = 1800
+"""Samples of an hour."""
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_when_the_clock_is_set_back_all_begins_anew(
+    decide: Callable[..., Any], tmp_path: Path, is_file: bool
+) -> None:
+    ahead, back = [HOUR + number for number in range(4)], list(range(4))
+    data = recorded(ARROW, [*ahead, *back])
+    file = tmp_path / "recording.arrows"
+    file.write_bytes(data)
+    done = decide("--no-state", file) if is_file else decide("--no-state", input=data)
+    assert complaint(done.stderr).endswith("the clock was set back: all that is known begins anew")
+    alone = records(decide("--no-state", input=recorded(ARROW, back)).stdout)
+    found = records(done.stdout)
+    kinds = ("plan", "action", "end")
+    anew = [one for one in found if one["kind"] in kinds][-len(alone[:-1]) :]
+    for one in (*anew, *alone):
+        one.pop("input", None)
+        one.pop("live", None)
+    assert anew == alone[:-1]
+
+
+def test_a_small_step_back_is_made_up_for(decide: Callable[..., Any]) -> None:
+    done = decide("--no-state", input=recorded(ARROW, [20, 21, 5, 6, 22]))
+    assert done.stderr == b""
+    at = [one["at"] for one in records(done.stdout) if one["kind"] == "plan"]
+    assert at[1:4] == [at[1]] * 3
+    assert at[4] > at[1]
 
 
 def test_of_a_stream_that_is_cut_the_last_whole_sample_counts(

@@ -88,6 +88,24 @@ def test_recordings_of_one_name_are_one_run(tool: Tools, made: Path, tmp_path: P
     assert [json.loads(line)["run"] for line in unnamed.stdout.splitlines()] == ["a", "b"]
 
 
+def test_a_run_may_have_an_idle_host(tool: Tools, made: Path, tmp_path: Path) -> None:
+    with (made / "noop.parquet").open("rb") as stream:
+        whole = read_table(stream, "noop")
+    with (tmp_path / "idle.parquet").open("wb") as out:
+        writer = PARQUET.writer(out)
+        writer.write(whole.filter([kind == "node" for kind in whole.column("kind").to_pylist()]))
+        writer.close()
+    asked = ["--jobs", "--format", "jsonl"]
+    idle, busy = f"lab={tmp_path / 'idle.parquet'}", f"lab={made / 'noop.parquet'}"
+    alone = tool("dl-report", busy, *asked)
+    for both in ((idle, busy), (busy, idle)):
+        done = tool("dl-report", *both, *asked)
+        assert (done.returncode, done.stdout) == (0, alone.stdout), done.stderr
+    done = tool("dl-report", idle, *asked)
+    assert done.returncode == 65
+    assert "nothing to report" in complaint(done.stderr)
+
+
 def test_one_recording_gives_a_row_per_job(tool: Tools, made: Path) -> None:
     done = tool("dl-report", made / "noop.parquet")
     assert done.returncode == 0, done.stderr
