@@ -30,6 +30,7 @@ from dltools.engine.containers import (
     RefusedError,
     engine_time,
 )
+from dltools.engine.own_state import own
 from dltools.labels import QOE
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
@@ -82,7 +83,7 @@ class Actuator:
 
     def keep(self) -> None:
         """Let all stay that was changed under lease."""
-        self._journal.keep(self.engine.id)
+        self._journal.keep(own(self.engine, self._journal.entries(self.engine.id)))
 
     @property
     def engines(self) -> list[Engine]:
@@ -113,6 +114,9 @@ class Actuator:
             on_result(result)
         if not self._dry_run and self._turns != turns_before:
             self.rotation.set_turns(self._turns)
+        for id_ in self._originals.forget_gone():
+            self._reverts.forget(id_)
+            self.foreign.pop(id_, None)
         return results
 
     def undo(
@@ -168,7 +172,8 @@ class Actuator:
         except GoneError:
             return replace(found, status=Status.STALE, error=reasons.missing(self.engine, action))
         except RefusedError as error:
-            return replace(found, status=Status.FAILED, error=str(error))
+            failed = replace(found, status=Status.FAILED, error=str(error))
+            return reasons.ended_meanwhile(self.engine, failed)
 
     def _deliver(self, action: Action, container: Container, found: Result) -> Result:
         """Copy a container's model out of it."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from dltools.apply.actuator import Actuator, OnResult
 from dltools.apply.deliver.deliverer import Deliverer
+from dltools.apply.deliver.deliverers import Deliverers
 from dltools.apply.migrate.migrator import Migrator
 from dltools.engine.containers import Engine
 from dltools.errors import DltoolsError, UnavailableError
@@ -46,7 +47,7 @@ class Actuators:
         if not self._connected():
             raise UnavailableError("; ".join(self.unreachable))
         self.rotation = _Rotations(self._links)
-        self.deliverer = _Deliverers(self._links)
+        self.deliverer = Deliverers(self._each_deliverer)
         self.migrator = migrator
         self._is_leased = False
 
@@ -151,6 +152,10 @@ class Actuators:
             raise UnavailableError("; ".join(faults))
         return results
 
+    def _each_deliverer(self) -> list[Deliverer]:
+        actuators = [link.actuator for link in self._links if link.actuator is not None]
+        return [one.deliverer for one in actuators if one.deliverer is not None]
+
     def _connected(self) -> dict[str, _Link]:
         """Return the links to engines that answer, by host."""
         return {link.host: link for link in self._links if link.actuator is not None}
@@ -197,6 +202,8 @@ class _Link:
     def lose(self, error: DltoolsError) -> None:
         """Take the engine as gone, with what has been changed there."""
         self.owing, self.fault = self.changed, str(error)
+        if self.actuator is not None and self.actuator.deliverer is not None:
+            self.actuator.deliverer.stop()  # its hooks begin again when the engine is back
         self.lost, self.actuator = self.actuator or self.lost, None
 
     def release(self, on_result: OnResult) -> None:
@@ -275,23 +282,3 @@ class _Rotations:
                     faults.append(str(error))
         if faults:
             raise UnavailableError("; ".join(faults))
-
-
-class _Deliverers:
-    """What delivers models, on all engines."""
-
-    def __init__(self, links: Sequence[_Link]) -> None:
-        self._links = links
-
-    def retry(self, on_result: OnResult) -> list[Result]:
-        """Try again the deliveries that are due."""
-        return [result for deliverer in self._each() for result in deliverer.retry(on_result)]
-
-    def seconds_until_due(self) -> float | None:
-        """Return how long until a delivery is to be tried again, None if none is."""
-        due = [deliverer.seconds_until_due() for deliverer in self._each()]
-        return min((seconds for seconds in due if seconds is not None), default=None)
-
-    def _each(self) -> list[Deliverer]:
-        actuators = [link.actuator for link in self._links if link.actuator is not None]
-        return [one.deliverer for one in actuators if one.deliverer is not None]

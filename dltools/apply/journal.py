@@ -7,7 +7,7 @@ the run ended that changed it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,9 @@ from dltools.errors import DataError
 from dltools.plan.realisation.settings import Settings
 
 VERSION = 1
+
+_MOST_OURS = 6
+"""Settings of ours that are known again: before and after each of the last three changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,8 @@ class Entry:
     and `run` tell when and by which run the entry was made. All three are empty in entries of
     earlier versions. `leased_by` is the run that has changed the container under lease: when that
     run is over, so is the change. It is empty where the change is to stay. `ours` are the settings
-    before and after the last change: others are somebody else's. It is empty where that cannot be
-    told.
+    before and after the last changes: others are somebody else's. It is empty where that cannot be
+    told. `host` is the name of the engine's host, "" in entries of earlier versions.
     """
 
     engine: str
@@ -48,6 +51,7 @@ class Entry:
     started: str = ""
     leased_by: ApplyRun = UNKNOWN_RUN
     ours: Sequence[Settings] = ()
+    host: str = ""
 
     def with_state_of(self, newer: Entry) -> Entry:
         """Return the entry with the state of a newer one, if that has one and this has none of the
@@ -73,7 +77,8 @@ class Journal:
         """
         known = self.find(entry.container_id)
         if known is not None:
-            ours = entry.ours or known.ours
+            # The engine may yet carry out what a run asked for that was killed since.
+            ours = (*known.ours, *entry.ours)[-_MOST_OURS:]
             entry = replace(known.with_state_of(entry), leased_by=entry.leased_by, ours=ours)
             if entry == known:
                 return False
@@ -84,12 +89,10 @@ class Journal:
         """Return the entry of a container, None if it has none. Raises `DataError`."""
         return self._load(_name(container_id))
 
-    def keep(self, engine: str, only: Collection[str] | None = None) -> None:
-        """Let changes stay that were made under lease: all, or those of containers with the ids
-        `only`. Raises `OutputError` or `DataError`."""
-        for entry in self.entries(engine):
-            wanted = only is None or entry.container_id in only
-            if wanted and entry.leased_by != UNKNOWN_RUN:
+    def keep(self, entries: Iterable[Entry]) -> None:
+        """Let changes stay that were made under lease. Raises `OutputError`."""
+        for entry in entries:
+            if entry.leased_by != UNKNOWN_RUN:
                 self._write(replace(entry, leased_by=UNKNOWN_RUN))
 
     def _write(self, entry: Entry) -> None:
@@ -131,7 +134,7 @@ def _name(container_id: str) -> str:
 
 def _check_types(entry: Entry) -> None:
     texts = (entry.engine, entry.container_id, entry.container_name, entry.since,
-             entry.started)  # fmt: skip
+             entry.started, entry.host)  # fmt: skip
     tables = (entry.fields, entry.settings, entry.kernel, *entry.ours)
     if entry.state not in (None, "running", "paused"):
         raise ValueError("its state is neither running nor paused")

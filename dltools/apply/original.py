@@ -21,6 +21,9 @@ from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.settings import Settings, differs
 
+_FEWEST_TO_CHECK = 100
+"""Containers that a run has changed when it looks for the first time which are gone (ours)."""
+
 
 class Originals:
     """Records the containers that one run of dl-apply changes."""
@@ -31,6 +34,7 @@ class Originals:
         self.run = run
         self.is_leased = False
         self.changed: set[str] = set()
+        self._most = _FEWEST_TO_CHECK
         self._engine = engine
         self._journal = journal
 
@@ -59,6 +63,7 @@ class Originals:
             run=self.run,
             leased_by=self.run if self.is_leased else UNKNOWN_RUN,
             ours=(present, {**present, **(wanted or {})}) if is_lasting else (),
+            host=self._engine.host,
         )
 
     def record(self, entry: Entry) -> bool:
@@ -73,6 +78,19 @@ class Originals:
         self._journal.remove(entry)
         self.changed.discard(entry.container_id)
 
+    def forget_gone(self) -> set[str]:
+        """Forget the containers that no longer exist, and return their ids, each time that twice as
+        many have been changed: a long stream sees thousands come and go."""
+        if len(self.changed) < self._most:
+            return set()
+        gone = self.changed - self._engine.ids()
+        for id_ in gone:
+            if entry := self._journal.find(id_):
+                self._journal.remove(entry)
+        self.changed -= gone
+        self._most = max(_FEWEST_TO_CHECK, 2 * len(self.changed))
+        return gone
+
 
 def is_foreign(located: LocatedContainer, entry: Entry) -> bool:
     """Tell whether somebody else has changed the settings of a container since dl-apply did. Swarm
@@ -82,7 +100,12 @@ def is_foreign(located: LocatedContainer, entry: Entry) -> bool:
     if not entry.ours or (entry.kernel and located.controller("cpu") is None):
         return False
     present = settings_in_force(located)
-    return all(differs(ours, present, located.usable_cpus) for ours in entry.ours)
+    names = {name for ours in entry.ours for name in ours}
+    return any(
+        all(differs({name: ours[name]}, present, located.usable_cpus)
+            for ours in entry.ours if name in ours)
+        for name in names
+    )  # fmt: skip
 
 
 def is_restored(located: LocatedContainer, entry: Entry) -> bool:

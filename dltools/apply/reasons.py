@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
-from dltools.engine.containers import Container, Engine
+from dltools.engine.containers import Container, Engine, GoneError
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, is_true
 from dltools.plan.records import Action, Op, Result, Status
@@ -14,6 +15,10 @@ GONE = "the container no longer exists"
 FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"
 
 _SETTINGS = ("cpus", "cpu_weight", "cpuset")
+_SKEW = timedelta(minutes=1)
+"""How far the clocks of two hosts that are in order may differ (ours)."""
+
+_MOMENTS_S = (0.0, 0.02, 0.05, 0.2)
 _WITH_PROCESSES = ("running", "paused")
 
 
@@ -43,6 +48,34 @@ def missing(engine: Engine, action: Action) -> str:
     return GONE
 
 
+def ended_meanwhile(engine: Engine, failed: Result) -> Result:
+    """Return the result of a change that failed: stale, if its container has ended meanwhile.
+
+    The engine learns of an end a moment after the kernel.
+    """
+    for pause_s in _MOMENTS_S:
+        time.sleep(pause_s)
+        try:
+            container = engine.inspect(failed.container_id)
+        except GoneError:
+            return replace(failed, status=Status.STALE, error=GONE)
+        except DltoolsError:
+            return failed
+        if not has_processes(container):
+            reason = f"the container is {container.state}"
+            return replace(failed, status=Status.STALE, error=reason)
+    return failed
+
+
+def _has_restarted(container: Container, planned_at: datetime | None) -> bool:
+    """Tell whether a container was started after the plan was made. One that was started in the
+    future says that the clock was set back, and no more."""
+    if planned_at is None or container.started is None:
+        return False
+    is_told = container.started <= datetime.now(UTC) + _SKEW
+    return is_told and container.started > planned_at
+
+
 def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:
     """Return the result of an action on a protected container, or on one that has stopped or
     restarted since the plan; None if the container may be changed."""
@@ -50,7 +83,7 @@ def refusal(found: Result, container: Container, planned_at: datetime | None) ->
         return replace(found, status=Status.SKIPPED, error=f"protected by its label {PROTECT}")
     if not has_processes(container):
         return replace(found, status=Status.STALE, error=f"the container is {container.state}")
-    if planned_at and container.started and container.started > planned_at:
+    if _has_restarted(container, planned_at):
         reason = "the container has restarted since the plan was made"
         return replace(found, status=Status.STALE, error=reason)
     return None

@@ -17,6 +17,10 @@ class Reverts:
         """Nothing has been made yet."""
         self._made: dict[str, Settings] = {}
 
+    def forget(self, container_id: str) -> None:
+        """Forget a container that is gone."""
+        self._made.pop(container_id, None)
+
     def noted(self, result: Result, located: LocatedContainer) -> Result:
         """Return the result of an update; one that has succeeded says what else had been changed.
 

@@ -12,7 +12,7 @@ from dltools.apply import engine_fields, limit_files
 from dltools.apply.journal import Entry
 from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.original import Originals, is_restored, restore
-from dltools.apply.reasons import GONE
+from dltools.apply.reasons import GONE, ended_meanwhile
 from dltools.apply.settings import current_settings
 from dltools.engine import gpu
 from dltools.engine.containers import Engine, GoneError, RefusedError
@@ -56,7 +56,8 @@ class SettingsUpdate:
         except GoneError:
             return replace(found, status=Status.STALE, error=GONE)
         except RefusedError as error:
-            return replace(found, status=Status.FAILED, error=str(error))
+            failed = replace(found, status=Status.FAILED, error=str(error))
+            return ended_meanwhile(self._engine, failed)
         except OSError as error:
             return replace(found, error="an engine update could cut off its GPU, and its cgroup "
                            f"files cannot be written: {error.strerror or error}")  # fmt: skip

@@ -12,6 +12,7 @@ from dltools.apply.located import Locator
 from dltools.apply.migrate.record import Migration, MigrationFiles
 from dltools.apply.settings import current_settings, settings_in_force
 from dltools.engine.containers import Engine, GoneError
+from dltools.engine.own_state import own
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import AccessError, DataError
@@ -50,7 +51,8 @@ def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[Chan
     """Return the changed containers of an engine, by name. Raises as the engine does."""
     known: dict[str, _Known] = {}
     for directory in directories:
-        notes = read_notes([directory], engine.id)
+        noted = read_notes([directory], engine.id).values()
+        notes = {note.container_id: note for note in own(engine, noted)}
         entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
         for key in {**entries, **notes}:
             known.setdefault(key, _Known(key, entries.get(key), notes.get(key), directory))
@@ -73,7 +75,7 @@ def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
     """Return what a state directory's journal says of an engine's containers, [] if it cannot be
     read: it may be another user's."""
     try:
-        return Journal(directory / "journal").entries(engine.id)
+        return own(engine, Journal(directory / "journal").entries(engine.id))
     except (AccessError, DataError):
         return []
 

@@ -18,10 +18,10 @@ from dltools.engine.turn_notes import TurnNote
 class TurnFiles:
     """The files of one engine's containers, all in one directory."""
 
-    def __init__(self, directory: Path, engine_id: str) -> None:
+    def __init__(self, directory: Path, engine_id: str, host: str = "") -> None:
         """The directory is created with the first file."""
         self._folder = StateFolder(directory)
-        self._engine_id = engine_id
+        self._engine_id, self._host = engine_id, host
         self._turns: dict[str, Turn] = {}
         self._since: dict[str, str] = {}
 
@@ -31,7 +31,8 @@ class TurnFiles:
         if self._turns.get(key) == turn:
             return
         since = self._since.get(key) or timestamp()
-        note = TurnNote(self._engine_id, key, turn.name, turn.group, turn.seconds, since, run)
+        note = TurnNote(self._engine_id, key, turn.name, turn.group, turn.seconds, since, run,
+                        self._host)  # fmt: skip
         self._folder.write(f"{key}.json", note.to_json())
         self._turns[key], self._since[key] = turn, since
 

@@ -31,7 +31,7 @@ class Rotation:
         of dl-apply that pauses them."""
         self.run = run or ApplyRun()
         self._clock = clock
-        self._files = TurnFiles(directory, engine.id)
+        self._files = TurnFiles(directory, engine.id, engine.host)
         self._pauser = TurnPauser(engine, self._files)
         self._turns: list[Turn] = []
         self._current: int | None = None  # the group whose turn it is

@@ -13,6 +13,7 @@ from dltools.apply.reasons import FOREIGN, has_processes
 from dltools.apply.settings import current_settings
 from dltools.apply.settings_update import read_back
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.engine.own_state import own
 from dltools.plan.records import Result, Status
 
 
@@ -33,7 +34,7 @@ def undo(
     wanted = None if only is None else set(only)
     undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
     results = []
-    for number, entry in enumerate(journal.entries(engine.id), 1):
+    for number, entry in enumerate(own(engine, journal.entries(engine.id)), 1):
         if wanted is not None and entry.container_id not in wanted:
             continue
         try:

@@ -93,6 +93,10 @@ class Engine:
         params = {"filters": json.dumps(dict(filters))} if filters else {}
         return list(self._transport.json("GET", "/containers/json", params))
 
+    def ids(self) -> set[str]:
+        """Return the ids of all containers, those that do not run too."""
+        return {one["Id"] for one in self._transport.json("GET", "/containers/json", {"all": 1})}
+
     def has_task_of(self, service_id: str) -> bool:
         """Tell whether a task of a Swarm service runs here."""
         return bool(self.containers({"label": [f"{SERVICE}={service_id}"]}))

@@ -23,7 +23,7 @@ _NAMED = 5
 @dataclass(frozen=True, slots=True)
 class TurnNote:
     """A container that takes turns: the number of its group, the length of its turn (s), since when
-    (RFC 3339) and by which run."""
+    (RFC 3339), by which run, and on which host ("" in notes of earlier versions)."""
 
     engine: str
     container_id: str
@@ -32,6 +32,7 @@ class TurnNote:
     seconds: float = 0.0
     since: str = ""
     run: ApplyRun = UNKNOWN_RUN
+    host: str = ""
 
     def to_json(self) -> bytes:
         """Return the note as the text of its file."""
@@ -51,6 +52,7 @@ def read_note(folder: StateFolder, name: str) -> TurnNote | None:
         return TurnNote(
             str(data["engine"]), str(data["container_id"]), str(data["name"]), int(data["group"]),
             float(data["seconds"]), str(data["since"]), ApplyRun.from_json(data["run"]),
+            str(data.get("host", "")),
         )  # fmt: skip
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         where = folder.path / name

@@ -53,6 +53,15 @@ def test_entries_outlive_the_journal_object(journal: Journal, directory: Path) -
     assert Journal(directory).entries("E1") == [entry()]
 
 
+def test_what_an_earlier_run_asked_for_is_still_ours(journal: Journal) -> None:
+    """It may have been killed before the engine carried it out."""
+    wanted = [({"cpus": float(number)}, {"cpus": number + 0.5}) for number in range(5)]
+    for ours in wanted:
+        journal.add(entry(ours=ours))
+    (found,) = journal.entries("E1")
+    assert found.ours == (*wanted[2], *wanted[3], *wanted[4])
+
+
 def test_the_first_entry_stays(journal: Journal) -> None:
     journal.add(entry())
     journal.add(entry(settings={"cpus": 0.1}))

@@ -10,11 +10,12 @@ from helpers.located_containers import on_version_1, on_version_2
 
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.located import LocatedContainer, Locator
-from dltools.apply.original import Originals, is_restored, restore
+from dltools.apply.original import Originals, is_foreign, is_restored, restore
 from dltools.engine import gpu
 from dltools.engine.containers import Engine
 from dltools.engine.gpu import Access
 from dltools.engine.runs import ApplyRun
+from dltools.plan.realisation.settings import Settings
 
 RUN = ApplyRun(7, 8, "dl-apply", "srtf")
 
@@ -54,6 +55,34 @@ def test_the_journal_keeps_the_first_entry(
     assert originals.changed == {entry.container_id}
     originals.forget(entry)
     assert (originals.changed, journal.entries("FAKE")) == (set(), [])
+
+
+def test_of_many_changed_containers_those_that_are_gone_are_forgotten(
+    originals: Originals, journal: Journal
+) -> None:
+    ids = [ID, *(f"{number:064x}" for number in range(98))]
+    for id_ in ids:
+        originals.record(Entry("FAKE", id_, "job", {}, {}, {}))
+    assert originals.forget_gone() == set()
+    originals.record(Entry("FAKE", "a" * 64, "job", {}, {}, {}))
+    assert originals.forget_gone() == {*ids[1:], "a" * 64}
+    assert [entry.container_id for entry in journal.entries("FAKE")] == [ID]
+    assert originals.changed == {ID}
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        (({"cpus": 0.5, "cpu_weight": 300.0},), False),
+        (({"cpus": None, "cpu_weight": 300.0}, {"cpus": 0.5, "cpu_weight": 1024.0}), False),
+        (({"cpus": None, "cpu_weight": 300.0}, {"cpus": 1.0, "cpu_weight": 1024.0}), True),
+        ((), False),
+    ],
+)
+def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
+    v1: LocatedContainer, ours: tuple[Settings, ...], expected: bool
+) -> None:
+    assert is_foreign(v1, Entry("FAKE", ID, "job", {}, {}, {}, ours=ours)) is expected
 
 
 def test_a_container_that_has_not_changed_is_as_it_was(

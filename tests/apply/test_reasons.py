@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from helpers.fake_engine import HOST, NAME, FakeEngine, action
+from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action
 from helpers.located_containers import container
 
-from dltools.apply.reasons import GONE, has_processes, missing, unsupported
+from dltools.apply.reasons import GONE, has_processes, missing, refusal, unsupported
 from dltools.engine.containers import Engine
-from dltools.plan.records import Op
+from dltools.plan.records import Op, Result, Status
 
 
 @pytest.mark.parametrize("op", [Op.UPDATE, Op.PAUSE, Op.UNPAUSE, Op.ROTATE])
@@ -39,6 +40,19 @@ def test_a_turn_has_settings_of_its_own() -> None:
 )
 def test_which_states_have_processes(state: str, expected: bool) -> None:
     assert has_processes(container(state=state)) is expected
+
+
+@pytest.mark.parametrize(
+    ("started", "status"), [(-1, None), (1, Status.STALE), (30 * 60, None)], ids=str
+)
+def test_a_container_that_started_in_the_future_tells_of_the_clock_alone(
+    started: float, status: Status | None
+) -> None:
+    """Times in seconds from when the plan was made: half a minute ago."""
+    planned = datetime.now(UTC) - timedelta(seconds=30)
+    there = container(state="running", started=planned + timedelta(seconds=started))
+    found = refusal(Result(1, Status.SKIPPED, ID, NAME), there, planned)
+    assert (found and found.status) == status
 
 
 def test_a_missing_container_was_replaced_or_is_gone(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -166,6 +167,27 @@ def test_a_failed_change_after_another_keeps_its_entry(
     (entry,) = journal.entries("FAKE")
     assert entry.settings["cpus"] is None
     assert actuator.changed == {ID}
+
+
+def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
+    actuator: Actuator,
+    fake_engine: FakeEngine,
+    journal: Journal,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The engine refuses, and learns only then that the container has ended."""
+    answer, ended = fake_engine.answer, Timer(0.03, setattr, (fake_engine, "state", "exited"))
+
+    def end(method: str, path: str, body: Any) -> tuple[int, Any]:
+        if path.endswith("/update"):
+            ended.start()
+        return answer(method, path, body)
+
+    monkeypatch.setattr(fake_engine, "answer", end)
+    fake_engine.faults["POST /update"] = 500
+    result = update(actuator, {"cpus": 1.5})
+    assert (result.status, result.error) == (Status.STALE, "the container is exited")
+    assert journal.entries("FAKE") == []
 
 
 def test_an_update_that_is_recorded_and_refused_is_reverted(

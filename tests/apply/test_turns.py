@@ -22,7 +22,7 @@ from dltools.errors import UnavailableError
 class Engine:
     """Containers that run or are paused; `refusals` is how often it refuses to unpause each."""
 
-    id = "E"
+    id, host = "E", "host"
 
     def __init__(self, *ids: str) -> None:
         self.states = dict.fromkeys(ids, "running")

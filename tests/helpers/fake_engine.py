@@ -34,6 +34,7 @@ class FakeEngine:
     def __init__(self, socket: Path, host: str = HOST) -> None:
         self.socket = socket
         self.host = host
+        self.id = "FAKE" if host == HOST else host
         self.delay_s = 0.0
         self.url = f"unix://{socket}"
         self.faults: dict[str, int] = {}
@@ -81,9 +82,7 @@ class FakeEngine:
             return 200, {"ApiVersion": "1.41", "Version": "20.10"}
         tail = path.split("/", 2)[2]  # without /v1.41
         if tail == "info":
-            name = self.host
-            id_ = "FAKE" if name == HOST else name
-            return 200, {"ID": id_, "Name": name, "NCPU": 4, "MemTotal": 1 << 33}
+            return 200, {"ID": self.id, "Name": self.host, "NCPU": 4, "MemTotal": 1 << 33}
         if tail == "containers/json":
             return 200, [{"Id": ID, "Names": [f"/{NAME}"], "State": self.state}]
         if tail == "events":

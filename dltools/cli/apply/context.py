@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dltools.cli.apply.request import Bounds, Request
     from dltools.engine.addresses import Address
     from dltools.engine.containers import Engine
+    from dltools.engine.own_state import Claims
     from dltools.errors import UnavailableError
 
 
@@ -88,6 +90,12 @@ class ApplyContext:
         paused = f"{listed(names)} {verb} paused; " if names else ""
         print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
+    @cached_property
+    def _claims(self) -> Claims:
+        from dltools.engine.own_state import Claims
+
+        return Claims()
+
     @contextmanager
     def actuator(
         self, dry_run: bool, *, ends_leases: bool = True
@@ -141,6 +149,7 @@ class ApplyContext:
         from dltools.apply.turns import Rotation
 
         engine = self.connect(address, is_only_one=is_only_one)
+        self._claims.claim(engine, address.name)
         self._by_host[engine.host] = engine
         if dry_run:
             self._report_left_paused(engine)

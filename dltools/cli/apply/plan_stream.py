@@ -7,7 +7,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -18,7 +18,7 @@ from dltools.errors import DataError, DltoolsError
 from dltools.inputs import InputLines
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuator
+    from dltools.apply.actuator import Actuator, OnResult
     from dltools.apply.actuators import Actuators
     from dltools.cli.apply.holding import Holding
     from dltools.cli.apply.request import Request
@@ -56,6 +56,7 @@ class PlanStream:
                 try:
                     self._apply(stream, name)
                     self._continue_turns()
+                    self._finish_deliveries()
                 finally:
                     signals.ignore()
             finally:  # also after a signal that came just before the line above
@@ -67,6 +68,8 @@ class PlanStream:
         self._holding.end()
 
     def _end(self) -> None:
+        if deliverer := self._actuator.deliverer:
+            deliverer.stop()
         try:
             self._rotation.end()
         finally:
@@ -127,8 +130,15 @@ class PlanStream:
 
     def _retry_deliveries(self) -> None:
         if deliverer := self._actuator.deliverer:
-            tried = self._printer.show(deliverer.retry)
-            self.failed += [result for result in tried if result.status == "failed"]
+            self._deliver(deliverer.retry)
+
+    def _finish_deliveries(self) -> None:
+        if deliverer := self._actuator.deliverer:
+            self._deliver(deliverer.finish)
+
+    def _deliver(self, work: Callable[[OnResult], list[Result]]) -> None:
+        tried = self._printer.show(work)
+        self.failed += [result for result in tried if result.status == "failed"]
 
     def _tell_foreign(self) -> None:
         """Say once which containers somebody else has changed."""
@@ -153,6 +163,7 @@ class PlanStream:
                 return
             time.sleep(min(self._rotation.seconds_until_due() or 0.0, left))
             self._rotation.advance()
+            self._retry_deliveries()
             self._holding.beat()
 
     def _restore(self) -> None:

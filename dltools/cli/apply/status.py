@@ -112,7 +112,7 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
     from dltools.apply.status import journal_entries, unusual_settings
     from dltools.engine.turn_notes import listed
 
-    line = f"nothing to undo: no entry of this engine in {directories[0] / 'journal'}"
+    line = f"nothing to undo on {engine.host}: no entry in {directories[0] / 'journal'}"
     for directory in directories[1:]:
         if count := len(journal_entries(engine, directory)):
             line += f"; {count} in {directory}: use --state-dir {directory}"

@@ -1,0 +1,129 @@
+"""Machines that were cloned share their engine's ID: each keeps to its own containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.tools import Tools, complaint, records
+
+from dltools.apply.actuator import Actuator
+from dltools.apply.dead_leases import end_dead_leases
+from dltools.apply.journal import Entry, Journal
+from dltools.apply.leftovers import Leftover, unpause_leftovers
+from dltools.apply.status import changed_containers
+from dltools.apply.turns import Rotation
+from dltools.engine.addresses import host_address
+from dltools.engine.connect import connect
+from dltools.engine.containers import Engine
+from dltools.engine.runs import ApplyRun
+from dltools.engine.turn_notes import TurnNote
+from dltools.plan.records import Status
+from dltools.plan.writing import dump_plan
+
+ENDED = ApplyRun(1 << 30, 1)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Iterator[FakeEngine]:
+    """An engine with the ID of the fake one on another host, which lacks its container."""
+    with FakeEngine(tmp_path / "clone.sock", "clone") as made:
+        made.id, made.is_there = "FAKE", False
+        yield made
+
+
+@pytest.fixture
+def changed(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
+    """The fake engine, after a run has died that had limited its container under lease."""
+    actuator.lease(True)
+    actuator.rotation.run = ENDED
+    (result,) = actuator.apply(plan_of(action({"cpus": 1.5})))
+    assert result.status is Status.APPLIED
+    return fake_engine
+
+
+def on(fake: FakeEngine) -> Engine:
+    return Engine(connect(host_address(fake.url)))
+
+
+def actuator_on(fake: FakeEngine, tmp_path: Path) -> Actuator:
+    engine = on(fake)
+    return Actuator(engine, Journal(tmp_path / "journal"), Rotation(engine, tmp_path / "rotation"))
+
+
+def test_a_clone_drops_no_entry_of_the_other(
+    changed: FakeEngine, clone: FakeEngine, engine: Engine, tmp_path: Path
+) -> None:
+    assert actuator_on(clone, tmp_path).undo() == []
+    assert end_dead_leases(on(clone), tmp_path) == []
+    assert changed_containers(on(clone), [tmp_path]) == []
+    (result,) = actuator_on(changed, tmp_path).undo()
+    assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
+    assert changed_containers(engine, [tmp_path]) == []
+
+
+def test_a_clone_that_keeps_its_changes_keeps_none_of_the_other(
+    changed: FakeEngine, clone: FakeEngine, engine: Engine, tmp_path: Path
+) -> None:
+    actuator_on(clone, tmp_path).keep()
+    (result,) = end_dead_leases(engine, tmp_path)
+    assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
+
+
+def test_a_clone_removes_no_note_of_a_paused_container(
+    fake_engine: FakeEngine, clone: FakeEngine, engine: Engine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "rotation"
+    folder.mkdir(mode=0o700)
+    note = folder / f"{ID}.json"
+    note.write_bytes(TurnNote("FAKE", ID, NAME, host=HOST).to_json())
+    note.chmod(0o600)
+    fake_engine.state = "paused"
+    assert list(unpause_leftovers(on(clone), folder)) == []
+    assert list(unpause_leftovers(engine, folder)) == [Leftover(NAME)]
+
+
+def test_a_host_that_was_renamed_keeps_its_containers(changed: FakeEngine, tmp_path: Path) -> None:
+    changed.host = "renamed"
+    (result,) = actuator_on(changed, tmp_path).undo()
+    assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
+
+
+def test_entries_of_earlier_versions_name_no_host(
+    engine: Engine, journal: Journal, tmp_path: Path
+) -> None:
+    journal.add(Entry("FAKE", "0" * 64, "gone", {}, {}, {}))
+    (found,) = changed_containers(engine, [tmp_path])
+    assert found.current is None
+
+
+@pytest.mark.parametrize(("same", "what"), [("id", "ID"), ("host", "host name")])
+def test_a_run_takes_one_engine_of_an_id_and_of_a_name(
+    tool: Tools, fake_engine: FakeEngine, tmp_path: Path, same: str, what: str
+) -> None:
+    with FakeEngine(tmp_path / "other.sock", "other") as other:
+        setattr(other, same, getattr(fake_engine, same))
+        named = [word for fake in (fake_engine, other) for word in ("--host", fake.url)]
+        done = tool("dl-apply", *named, "--undo")
+        assert done.returncode == 1
+        said = complaint(done.stderr.splitlines()[-1])
+        assert f"it has the {what} of the engine at unix://" in said
+        assert said.endswith("leave it out, or change that of one of them")
+        plan = plan_of(action({"cpus": 1.5}), action({"cpus": 1.5}, id=2, host=other.host))
+        done = tool("dl-apply", *named, input=dump_plan(plan).encode())
+        assert not (fake_engine.updates and other.updates)
+        if same == "id":
+            assert [one["status"] for one in records(done.stdout)].count("failed") == 1
+
+
+def test_an_engine_that_is_connected_to_again_is_no_other(
+    tool: Tools, fake_engine: FakeEngine, tmp_path: Path
+) -> None:
+    with FakeEngine(tmp_path / "other.sock", "other") as other:
+        named = [word for fake in (fake_engine, other) for word in ("--host", fake.url)]
+        other.faults["POST /update"] = 0  # it hangs up
+        plans = [dump_plan(plan_of(action({"cpus": cpus}, host="other"))) for cpus in (1.5, 1.2)]
+        done = tool("dl-apply", *named, input="".join(plans).encode())
+        assert b"leave one out" not in done.stdout + done.stderr
