@@ -11,7 +11,8 @@
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
 # make live-cluster  move real trainings between three Swarm nodes on this machine; root, 6 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
-# make trust       kill dl-apply and the pipe in all ways, and print what held; root, 15 minutes
+# make trust       try all that SECURITY.md promises, and print what held; root, 25 minutes
+# make load        run the pipe over 200 containers that come and go: SECONDS=1800 CONTAINERS=200; root
 # make fuzz        try every parser with hostile input, ten minutes each: SECONDS=600 PARSERS="log plan"
 # make papers      run the papers' experiments over twenty seeds: samples/papers/results.md
 # make test-v2     run the pipe in an emulated machine with cgroup v2; needs root, takes 10 minutes
@@ -28,7 +29,7 @@ ifdef MOVED
 endif
 
 .PHONY: fuzz demo check test test-cluster faults test-v2 lint bench bench-contention live live-full live-cluster papers \
-  trust structure docs clean
+  load trust structure docs clean
 
 $(VENV)/bin/python:
 	@$(if $(MOVED),echo "$(VENV) was made in another place: setting it up again")
@@ -117,6 +118,9 @@ papers: $(VENV)/.run
 
 trust: $(VENV)/.test
 	@$(BIN)/python tests/trust/run.py
+
+load: $(VENV)/.test
+	@$(BIN)/python tests/trust/load.py $(or $(SECONDS),1800) $(or $(CONTAINERS),200)
 
 fuzz: $(VENV)/.test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' \

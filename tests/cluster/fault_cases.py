@@ -14,8 +14,8 @@ from dltools.apply.migrate.record import Step
 
 _SUFFIX = os.environ.get("CLUSTER", "0").removeprefix("0")
 _HOME = os.environ.get("CLUSTER_HOME", f"/var/lib/dltools-cluster{_SUFFIX}")
-_MEMORY = f"/sys/fs/cgroup/memory/dlcluster{_SUFFIX}-node3/memory.limit_in_bytes"
-_MEMORY_V2 = f"/sys/fs/cgroup/dlcluster{_SUFFIX}-node3/memory.max"
+_MEMORY = f"/sys/fs/cgroup/memory/dlcluster{_SUFFIX}-node3"
+_MEMORY_V2 = f"/sys/fs/cgroup/dlcluster{_SUFFIX}-node3"
 _MOVING = (Step.CREATE, Step.STOP, Step.START, Step.REMOVE)
 
 
@@ -59,6 +59,17 @@ def _signal(node: str, name: str) -> str:
     return f"kill -{name} $(cat {_HOME}/{node}/pid)"
 
 
+def _memory(limit: str, limit_v2: str = "") -> str:
+    """Limit what the target's containers use; version 1 refuses less than is in use, and is then
+    given just that."""
+    file, used = f"{_MEMORY}/memory.limit_in_bytes", f"{_MEMORY}/memory.usage_in_bytes"
+    return (
+        f"if [ -d {_MEMORY.rpartition('/')[0]} ]; then mkdir -p {_MEMORY} && "
+        f"{{ echo {limit} > {file} || cat {used} > {file}; }}; "
+        f"else echo {limit_v2 or limit} > {_MEMORY_V2}/memory.max; fi"
+    )
+
+
 CASES = [
     *(Case("dl-apply is killed (kill -9)", step, kind, "kill", before=before)
       for kind in (False, True) for step in (*_MOVING, Step.DONE) for before in (True, False)),
@@ -75,9 +86,7 @@ CASES = [
     *_cases("the checkpoint's disk is full", (Step.CREATE, Step.STOP),
             "head -c 1M /dev/zero > {ckpt}/filler 2>/dev/null || true", "rm {ckpt}/filler",
             is_small=True),
-    *_cases("the target's memory is full", (Step.CREATE, Step.STOP),
-            f"if [ -e {_MEMORY} ]; then echo 200K > {_MEMORY}; else echo 200K > {_MEMORY_V2}; fi",
-            f"if [ -e {_MEMORY} ]; then echo -1 > {_MEMORY}; else echo max > {_MEMORY_V2}; fi"),
+    *_cases("the target's memory is full", _MOVING, _memory("200K"), _memory("-1", "max")),
     *_cases("the target's network is cut", _MOVING, f"{NODES} cut node3", f"{NODES} join node3"),
     *_cases("the source's network is cut", _MOVING, f"{NODES} cut node2", f"{NODES} join node2"),
 ]  # fmt: skip

@@ -237,17 +237,16 @@ def _repair(words: str, nodes: list[Node]) -> None:
 def _settle(nodes: list[Node], work: Path) -> list[str]:
     """Run dl-apply again until nothing is left half-way; return what it said."""
     said: list[str] = []
+    words = (f"--host={nodes[0].url}", "--swarm", f"--state-dir={work}/state")
     for _ in range(5):
-        done = subprocess.run(
-            command("dl-apply", f"--host={nodes[0].url}", "--swarm", f"--state-dir={work}/state"),
-            input=NO_PLAN, capture_output=True, env=environment(), timeout=300,
-        )  # fmt: skip
+        done = subprocess.run(command("dl-apply", *words), input=NO_PLAN, capture_output=True,
+                              env=environment(), timeout=300)  # fmt: skip
         said += [one["status"] for one in records(done.stdout)] if done.stdout else []
-        shown = subprocess.run(
-            command("dl-apply", f"--host={nodes[0].url}", "--swarm", f"--state-dir={work}/state",
-                    "--status"), capture_output=True, env=environment(), timeout=300,
-        )  # fmt: skip
-        if b'"migration"' not in shown.stdout:
+        shown = subprocess.run(command("dl-apply", *words, "--status"), capture_output=True,
+                               env=environment(), timeout=300)  # fmt: skip
+        if done.returncode > 1 or shown.returncode:
+            said.append((done.stderr + shown.stderr).decode().strip())
+        elif b'"migration"' not in shown.stdout:
             break
     return said
 

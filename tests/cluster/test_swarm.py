@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from helpers.cluster_nodes import IMAGE, Node
 from helpers.containers import eventually
+from helpers.moves import limit
 from helpers.tools import Tools, records
-
-from dltools.notation.times import format_time
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
 
 
 @pytest.fixture
@@ -27,14 +23,6 @@ def service(nodes: list[Node]) -> Iterator[str]:
         eventually(lambda: not node("ps", "-q"))  # noqa: B023
 
 
-def plan(node: Node, id_: str, cpus: float, **changes: Any) -> bytes:
-    values = {"id": 1, "op": Op.UPDATE, "host": node.name, "container_name": "task",
-              "container_id": id_, "set": {"cpus": cpus}, "expect": {},
-              "reason": "test"}  # fmt: skip
-    at = format_time(datetime.now(UTC))
-    return dump_plan(Plan("test", at, {}, {}, None, (Action(**(values | changes)),))).encode()
-
-
 def test_a_task_is_changed_in_place_and_a_revert_is_told(
     tool: Tools, nodes: list[Node], service: str
 ) -> None:
@@ -45,7 +33,7 @@ def test_a_task_is_changed_in_place_and_a_revert_is_told(
     assert running.stdin is not None and running.stdout is not None
 
     def applied(cpus: float) -> dict[str, Any]:
-        running.stdin.write(plan(node, id_, cpus))
+        running.stdin.write(limit(node, id_, cpus))
         running.stdin.flush()
         (result,) = records(running.stdout.readline())
         return dict(result)

@@ -84,6 +84,20 @@ def test_a_sample_unit_is_one_of_systemd_and_runs_a_pipe(unit: str) -> None:
     ]  # fmt: skip
 
 
+MOST_EXPOSED = 35
+"""In tenths of what systemd calls the exposure of a unit: 96 without any bound."""
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is missing")
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_sample_unit_is_confined(unit: str) -> None:
+    path = ROOT / "samples" / "systemd" / unit
+    words = ["systemd-analyze", "security", "--no-pager", "--offline=true"]
+    done = subprocess.run([*words, f"--threshold={MOST_EXPOSED}", path], capture_output=True,
+                          text=True)  # fmt: skip
+    assert done.returncode == 0, done.stdout.splitlines()[-1:] + done.stderr.splitlines()
+
+
 @pytest.mark.parametrize(
     ("sample", "home"), [("cron/dltools", ""), *((f"systemd/{unit}", "/root") for unit in UNITS)]
 )

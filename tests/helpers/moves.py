@@ -1,4 +1,4 @@
-"""Plans that move jobs of the test cluster, and dl-apply killed while it does so."""
+"""Plans for jobs of the test cluster, and dl-apply killed while it moves them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,18 @@ main()
 
 def order(node: Node, to: Node, name: str = "job", **changes: Any) -> bytes:
     """A plan to move a container, by name or id, from a node to another one."""
-    values = {"id": 1, "op": Op.MIGRATE, "host": node.name, "container_name": name,
-              "container_id": node.get(name, "{{.Id}}"), "set": {}, "expect": {},
-              "reason": "test", "to": to.name}  # fmt: skip
+    id_ = node.get(name, "{{.Id}}")
+    return _plan(node, id_, name, op=Op.MIGRATE, to=to.name, **changes)
+
+
+def limit(node: Node, id_: str, cpus: float) -> bytes:
+    """A plan to give a container of a node a quota."""
+    return _plan(node, id_, "job", op=Op.UPDATE, set={"cpus": cpus})
+
+
+def _plan(node: Node, id_: str, name: str, **changes: Any) -> bytes:
+    values = {"id": 1, "host": node.name, "container_name": name, "container_id": id_, "set": {},
+              "expect": {}, "reason": "test"}  # fmt: skip
     at = format_time(datetime.now(UTC))
     return dump_plan(Plan("test", at, {}, {}, None, (Action(**(values | changes)),))).encode()
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable
-from typing import TypeVar
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import NoReturn, TypeVar
 
 import pytest
+from helpers.forks import become, import_all, leave
+from helpers.tools import environment
 
 T = TypeVar("T")
 
@@ -40,3 +44,26 @@ def as_user(uid: int, work: Callable[[], T]) -> T:
     if error is not None:
         raise error
     return value
+
+
+def tool_as(
+    uid: int, name: str, *arguments: object, env: Mapping[str, str]
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a tool as a user who has no group, no capability, and no home."""
+    code = f"from helpers.other_users import become_tool; become_tool({uid}, {name!r})"
+    path = os.pathsep.join(filter(None, sys.path))
+    home = {"HOME": "/nonexistent", "PYTHONPATH": path}
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], env=environment(**home, **env),
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def become_tool(uid: int, name: str) -> NoReturn:
+    """Import as root what the user may not read, become the user, and then the tool."""
+    import_all()
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    asked = {"name": name, "arguments": sys.argv[1:], "env": dict(os.environ), "cwd": "/"}
+    leave(become(asked, []))

@@ -90,7 +90,7 @@ def test_a_log_that_nobody_takes_stays_bounded(
         ("/var/run/docker.sock", 78, "write unix:///PATH"),
         ("tcp://no-such-host.invalid:2375", 69, "no-such-host.invalid:2375: no such host"),
         ("tcp://127.0.0.1:1", 69, "nothing listens there; is dockerd running?"),
-        ("unix:///nonexistent", 69, "unix:///nonexistent: no such socket; is dockerd running?"),
+        ("unix:///no-such-socket", 69, "no such socket; is dockerd running?"),
         ("unix:///etc/passwd", 69, "nothing listens there"),
     ],
 )

@@ -133,7 +133,8 @@ def test_the_journal_keeps_the_first_settings(change: Any, run: Containers, stat
     change(job, {"cpus": 0.7})
     (later,) = entries(state)
     assert {**later, "ours": entry["ours"]} == entry
-    assert [known["cpus"] for known in later["ours"]] == [0.4, 0.7]
+    before_and_after_each = [1.5, 0.4, 0.4, 0.7]
+    assert [known["cpus"] for known in later["ours"]] == before_and_after_each
     assert entry["container_id"] == job.id
     assert entry["settings"]["cpus"] == 1.5
     assert entry["fields"]["NanoCpus"] == 1_500_000_000

@@ -20,6 +20,7 @@ import time
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 import hypothesis
 from hypothesis import strategies as st
@@ -125,17 +126,18 @@ def keep(name: str, data: bytes, said: str) -> str:
     return str(path)
 
 
-def fuzz(names: list[str], seconds: float) -> dict[str, Tried]:
+def fuzz(names: list[str], seconds: float, out: TextIO = sys.stdout) -> dict[str, Tried]:
     """Try parsers for so long each, and print a row for each way."""
     all_tried: dict[str, Tried] = {}
     ways = {"hypothesis": by_hypothesis} | ({"atheris": by_atheris} if HAS_ATHERIS else {})
-    print("| parser | by | inputs | seconds | findings |\n|---|---|---|---|---|", flush=True)
+    head = "| parser | by | inputs | seconds | findings |\n|---|---|---|---|---|"
+    print(head, file=out, flush=True)
     for name in names:
         total = all_tried.setdefault(name, Tried())
         for way, work in ways.items():
             tried = work(name, seconds / len(ways))
             print(f"| {name} | {way} | {tried.inputs} | {tried.seconds:.0f} | "
-                  f"{len(tried.findings)} |", flush=True)  # fmt: skip
+                  f"{len(tried.findings)} |", file=out, flush=True)  # fmt: skip
             total.inputs += tried.inputs
             total.seconds += tried.seconds
             total.findings += tried.findings

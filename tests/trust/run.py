@@ -2,35 +2,65 @@
 
     python tests/trust/run.py [KILLS] [SEED]
 
-Needs root and Docker. Runs the harness of tests/trust/undo.py with so many kills (500), and the
-tests that show the other promises. Fails if a promise is broken or could not be tried.
+Needs root and Docker. Runs the harness of tests/trust/undo.py with so many kills (500), the load of
+tests/trust/load.py for two minutes, every parser of tests/trust/parsers.py for a few seconds, and
+the tests that show the other promises. Fails if a promise is broken or could not be tried. The
+variables LOAD_SECONDS, LOAD_CONTAINERS and FUZZ_SECONDS (a parser) ask for more.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fuzz import fuzz
+from helpers.held_load import hold
+from parsers import PARSERS
 from undo import try_cases
 
 ROOT = Path(__file__).parents[2]
 
 SHOWN_BY = {
-    "whatever of a stream dies or hangs, its settings are undone": ["real_engine/test_leases.py"],
+    "whatever of a stream dies or hangs, its settings are undone": [
+        "real_engine/test_leases.py",
+    ],
+    "an engine that dies or hangs holds up no other's lease": [
+        "real_engine/test_leases_of_several.py", "apply/test_actuators.py",
+    ],
     "turns leave no container paused": ["real_engine/test_turns.py"],
     "bad settings are refused, failed changes reverted": ["real_engine/test_reverting.py"],
     "an administrator's change, and what is not selected, is left alone": [
-        "real_engine/test_foreign.py", "apply/test_rules.py",
+        "real_engine/test_foreign.py", "apply/test_rules.py", "apply/test_bounds.py",
     ],
     "one run at a time; a dead run holds no lock": ["test_files.py"],
+    "state is its owner's; a clone takes none of another machine": [
+        "engine/test_state_folder.py", "cli/apply/test_foreign_state.py",
+        "apply/test_cloned_hosts.py",
+    ],
     "malformed and hostile text is one printable line": [
-        "tools/test_malformed.py", "tools/test_escapes.py", "test_text.py",
+        "tools/test_malformed.py", "tools/test_escapes.py", "tools/test_hostile_patterns.py",
+        "test_text.py",
+    ],
+    "hostile amounts are bounded": [
+        "real_engine/test_hostile_logs.py", "real_engine/test_sources.py",
+        "probe/progress/test_hostile.py", "probe/files/test_rooted.py",
+        "probe/endpoints/test_source.py", "apply/deliver/test_archive.py", "test_inputs.py",
+    ],
+    "dl-probe needs cgroup files and GET requests": ["real_engine/test_read_only.py"],
+    "full and read-only disks, rotated logs, stepped clocks lose nothing": [
+        "cli/apply/test_full_disk.py", "real_engine/test_rotated_logs.py",
+        "real_engine/test_clock_steps.py",
     ],
 }  # fmt: skip
 """Tests by the promise that they show."""
@@ -59,6 +89,28 @@ def undo_row(kills: int, seed: int) -> Row:
     return Row(promise, tried, len(tally.broken), time.monotonic() - begun)
 
 
+def load_row(seconds: float, most: int, seed: int) -> Row:
+    """Hold the pipe under load, and say on standard error what was broken."""
+    begun = time.monotonic()
+    load = hold(seconds, most, seed)
+    for line in load.broken:
+        print(line, file=sys.stderr)
+    promise = "under load nothing leaks, no exit is missed, nothing wrong is touched"
+    tried = f"{seconds:.0f} s: {'; '.join(load.figures)}; seed {seed}"
+    return Row(promise, tried, len(load.broken), time.monotonic() - begun)
+
+
+def fuzz_row(seconds: float) -> Row:
+    """Try every parser; findings are kept below fuzz-findings/."""
+    begun = time.monotonic()
+    tried = fuzz(list(PARSERS), seconds, sys.stderr)
+    inputs = sum(one.inputs for one in tried.values())
+    found = sum(len(one.findings) for one in tried.values())
+    promise = "no input raises anything but a refusal, or takes longer than 2 s"
+    said = f"{inputs} inputs, {len(tried)} parsers, {seconds:g} s each"
+    return Row(promise, said, found, time.monotonic() - begun)
+
+
 def tests_row(promise: str, files: list[str]) -> Row:
     """Run the tests of a promise."""
     begun = time.monotonic()
@@ -77,14 +129,27 @@ def tests_row(promise: str, files: list[str]) -> Row:
     return Row(promise, tried, broken, time.monotonic() - begun)
 
 
+def rows(kills: int, seed: int) -> list[Callable[[], Row]]:
+    """Return what makes each row of the table."""
+    asked = {name: float(os.environ.get(name, usual)) for name, usual in
+             (("LOAD_SECONDS", 120), ("LOAD_CONTAINERS", 60), ("FUZZ_SECONDS", 4))}  # fmt: skip
+    most = int(asked["LOAD_CONTAINERS"])
+    return [
+        partial(undo_row, kills, seed),
+        *(partial(tests_row, promise, files) for promise, files in SHOWN_BY.items()),
+        partial(load_row, asked["LOAD_SECONDS"], most, seed),
+        partial(fuzz_row, asked["FUZZ_SECONDS"]),
+    ]
+
+
 def main() -> None:
     """Print the table, a row as soon as it is known."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
     print("| promise | tried | broken | seconds |\n|---|---|---|---|", flush=True)
     broken = 0
-    for promise in (None, *SHOWN_BY):
-        row = undo_row(kills, seed) if promise is None else tests_row(promise, SHOWN_BY[promise])
+    for make in rows(kills, seed):
+        row = make()
         print(f"| {row.promise} | {row.tried} | {row.broken} | {row.seconds:.0f} |", flush=True)
         broken += row.broken
     sys.exit(broken > 0)

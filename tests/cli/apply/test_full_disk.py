@@ -1,0 +1,139 @@
+"""dl-apply with a state directory on a disk that is full, or read-only: nothing is changed that
+cannot be put back, and what has been changed is put back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from helpers.containers import eventually
+from helpers.fake_engine import FakeEngine, action, plan, plan_of
+from helpers.other_users import needs_root
+from helpers.tools import Tools, complaint, records
+
+from dltools.cli.exits import Exit
+from dltools.plan.writing import dump_plan
+
+pytestmark = needs_root
+Apply = Callable[..., subprocess.CompletedProcess[bytes]]
+Spoil = Callable[[Path], None]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    options = "size=64k,mode=0700"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+def fill(disk: Path) -> None:
+    with (disk / "filling").open("wb") as file:
+        for size in (1 << 12, 1):
+            try:
+                while True:
+                    os.write(file.fileno(), b"x" * size)
+            except OSError:
+                pass
+
+
+def make_read_only(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+
+
+def make_writable(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    (disk / "filling").unlink(missing_ok=True)
+
+
+@pytest.fixture
+def apply(
+    tool: Tools, fake_engine: FakeEngine, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> Apply:
+    """Run dl-apply with its state on the disk: `apply("--undo")`, `apply(input=...)`."""
+    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
+    return partial(tool, "dl-apply", "--state-dir", disk / "state")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [(fill, "No space left on device"), (make_read_only, "Read-only file system")],
+)
+@pytest.mark.parametrize("is_used", [False, True], ids=["new", "used"])
+def test_nothing_is_changed_that_cannot_be_written_down(
+    apply: Apply, fake_engine: FakeEngine, disk: Path, spoil: Spoil, why: str, is_used: bool
+) -> None:
+    if is_used:
+        assert apply(input=plan({"cpus": 1.5})).returncode == 0
+        assert apply("--undo").returncode == 0
+        fake_engine.updates.clear()
+    spoil(disk)
+    done = apply(input=plan({"cpus": 1.5}))
+    assert done.returncode in (Exit.CANT_CREATE, Exit.IO)
+    assert complaint(done.stderr).endswith(why)
+    assert fake_engine.updates == []
+    make_writable(disk)
+    assert apply(input=plan({"cpus": 1.5})).returncode == 0
+    assert len(fake_engine.updates) == 1
+
+
+def test_a_full_disk_does_not_prevent_undo(
+    apply: Apply, fake_engine: FakeEngine, disk: Path
+) -> None:
+    apply(input=plan({"cpus": 1.5}))
+    fill(disk)
+    done = apply("--undo")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert fake_engine.host_config["CpuQuota"] == -1
+    assert apply("--undo").stdout == b""
+
+
+def test_undo_on_a_read_only_disk_changes_nothing_and_can_be_tried_again(
+    apply: Apply, fake_engine: FakeEngine, disk: Path
+) -> None:
+    apply(input=plan({"cpus": 1.5}))
+    make_read_only(disk)
+    assert records(apply("--status").stdout)[0]["found"]["cpus"] is None
+    assert records(apply("--undo", "--dry-run").stdout)[0]["status"] == "planned"
+    done = apply("--undo")
+    assert done.returncode in (Exit.CANT_CREATE, Exit.IO)
+    assert complaint(done.stderr).endswith("Read-only file system")
+    make_writable(disk)
+    assert apply("--undo").returncode == 0
+    assert fake_engine.host_config["CpuQuota"] == -1
+
+
+def test_a_stream_whose_disk_fills_ends_and_takes_its_lease_back(
+    tool: Tools,
+    fake_engine: FakeEngine,
+    disk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
+    process = tool.begin("dl-apply", "--state-dir", disk / "state", "--lease", "600")
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def feed(cpus: float) -> None:
+        wanted = replace(plan_of(action({"cpus": cpus})), is_live=True)
+        process.stdin.write(dump_plan(wanted).encode())
+        process.stdin.flush()
+
+    feed(1.5)
+    (result,) = records(process.stdout.readline())
+    assert result["status"] == "applied"
+    fill(disk)
+    feed(1.2)
+    assert process.wait(60) in (Exit.CANT_CREATE, Exit.IO)
+    eventually(lambda: fake_engine.host_config["CpuQuota"] == -1)
+    make_writable(disk)

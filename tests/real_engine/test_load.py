@@ -1,0 +1,24 @@
+"""The pipe under load for a minute; `make load` holds more for longer."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from conftest import missing
+from helpers.containers import ImageError
+from helpers.daemon import DaemonError
+from helpers.held_load import hold
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_minute_of_containers_that_come_and_go(engine: object) -> None:
+    """On an engine of its own, which restarts in the middle."""
+    del engine
+    seed = random.randrange(1 << 32)
+    try:
+        load = hold(60, 30, seed)
+    except (DaemonError, ImageError) as error:
+        missing(str(error))
+    assert load.broken == [], f"seed {seed}: {load.figures}"
