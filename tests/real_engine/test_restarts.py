@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from real_engine.test_turns import SPIN, state, turns
 
 from dltools.engine.containers import Engine
 from dltools.engine.local import Local
+from dltools.engine.patience import Patient
+from dltools.errors import DltoolsError
 
 pytestmark = pytest.mark.slow
 
@@ -217,3 +220,32 @@ def test_a_stream_of_samples_loses_and_repeats_nothing(
     assert "asking again" in complaint(stderr)
     assert steps == list(range(steps[0], steps[0] + len(steps)))
     assert job.log().count(b"\n") >= len(steps)
+
+
+def test_no_change_fails_while_the_engine_stops(daemon: Daemon, run: Containers) -> None:
+    """An engine that stops loses its containerd first, and says so to those who still ask."""
+    jobs = [run("sleep 300", name=name) for name in "abcd"]
+    done, stopping, faults = 0, threading.Event(), list[DltoolsError]()
+
+    def change(job: Job) -> None:
+        nonlocal done
+        engine = Engine(Patient(Local(daemon.url.removeprefix("unix://"))))
+        while not stopping.is_set():
+            done += 1
+            try:
+                engine.update(job.id, {"CpuShares": 100 + done % 50})
+            except DltoolsError as error:
+                faults.append(error)
+
+    threads = [threading.Thread(target=change, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for _ in range(3):
+        time.sleep(0.5)
+        with away(daemon):
+            before = done
+        eventually(lambda: done, lambda number, before=before: number > before + 20)
+    stopping.set()
+    for thread in threads:
+        thread.join()
+    assert faults == []
