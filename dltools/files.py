@@ -95,9 +95,10 @@ class _Named(io.FileIO):
 
 
 @contextmanager
-def locked(path: Path, holder: str) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which is made if need be. The file says which process holds
-    it; `holder` is the word for such a process, as "dl-apply".
+def locked(path: Path, holder: str) -> Iterator[bool]:
+    """Hold an exclusive lock on a file, which is made if need be, and tell whether the last process
+    that held it was killed. The file says which process holds it; `holder` is the word for such a
+    process, as "dl-apply".
 
     Raises `RetryError`, which names the process, where another one holds it. The kernel frees the
     lock when a process dies. Raises `OutputError` where the file cannot be made.
@@ -115,10 +116,15 @@ def locked(path: Path, holder: str) -> Iterator[None]:
             raise RetryError(
                 f"another {holder} is running{other and f', {other}'} (it holds {path}); try again"
             ) from error
+        holder_died = os.fstat(handle).st_size > 0
         with suppress(OSError):  # a full disk: the lock is held all the same
             os.ftruncate(handle, 0)
             os.pwrite(handle, _this_process().encode(errors="replace")[:_LONGEST_PROCESS], 0)
-        yield
+        try:
+            yield holder_died
+        finally:
+            with suppress(OSError):
+                os.ftruncate(handle, 0)
     finally:
         os.close(handle)
 

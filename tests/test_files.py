@@ -220,6 +220,20 @@ def test_a_lock_is_free_once_its_holder_is_killed(
     assert is_free(path)
 
 
+def test_a_lock_tells_that_its_last_holder_was_killed(
+    tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
+) -> None:
+    path = tmp_path / "apply.lock"
+    with locked(path, "test") as holder_died:
+        assert not holder_died
+    for end, expected in ((subprocess.Popen.kill, True), (subprocess.Popen.communicate, False)):
+        holder = hold(path)
+        end(holder)
+        holder.wait()
+        with locked(path, "test") as holder_died:
+            assert holder_died is expected
+
+
 def test_a_lock_is_not_taken_twice_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with locked(path, "test"):

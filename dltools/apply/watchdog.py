@@ -16,11 +16,16 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dltools.engine.addresses import Address, context_address
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DltoolsError, RetryError, UnavailableError
+
+if TYPE_CHECKING:
+    from dltools.apply.locked_state import LockedState
 
 BEAT, FAREWELL = b".", b"q"
 
@@ -46,27 +51,22 @@ def watch(pipe: int, run: ApplyRun, silence_s: float) -> bool:
 def release(directory: Path, addresses: Sequence[Address]) -> None:
     """Undo what a dead run held under lease on some engines. Waits for one that is away, while
     other runs may go on."""
-    from dltools.engine.state_folder import StateFolder
-    from dltools.files import locked
+    from dltools.apply.locked_state import locked_state
 
     ends, tries, left = time.monotonic() + _PATIENCE_S, _LOCK_TRIES, list(addresses)
     while left and tries and time.monotonic() < ends:
         try:
-            with locked(directory / "apply.lock", "dl-apply"):
-                for folder in ("journal", "rotation"):
-                    StateFolder(directory / folder).remove_staged()
-                with ThreadPoolExecutor(len(left)) as pool:  # one that hangs holds up no other
-                    done = pool.map(lambda address: _is_released(directory, address), left)
-                    left = [address for address, is_done in zip(left, done, strict=True)
-                            if not is_done]  # fmt: skip
-                tries = _LOCK_TRIES
+            with locked_state(directory) as state, ThreadPoolExecutor(len(left)) as pool:
+                done = pool.map(partial(_is_released, state), left)  # one that hangs holds up none
+                left = [one for one, is_done in zip(left, done, strict=True) if not is_done]
+            tries = _LOCK_TRIES
         except RetryError:
             tries -= 1
         if left:
             time.sleep(_BETWEEN_S)
 
 
-def _is_released(directory: Path, address: Address) -> bool:
+def _is_released(state: LockedState, address: Address) -> bool:
     """Undo what is under lease on one engine, and tell whether no more can be done there."""
     from dltools.apply.dead_leases import end_dead_leases
     from dltools.apply.leftovers import unpause_leftovers
@@ -76,9 +76,10 @@ def _is_released(directory: Path, address: Address) -> bool:
 
     try:
         engine = Engine(Patient(connect(address), _ANSWER_S))
-        for _ in unpause_leftovers(engine, directory / "rotation"):
+        state.settle()
+        for _ in unpause_leftovers(engine, state.home / "rotation"):
             pass
-        end_dead_leases(engine, directory)
+        end_dead_leases(engine, state.home)
     except UnavailableError:
         return False
     except DltoolsError:  # nobody hears it; the next run tries again

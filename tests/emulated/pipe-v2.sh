@@ -7,10 +7,6 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 work=${1:-${TMPDIR:-/tmp}/dltools-v2}
-mkdir -p "$work"
-python3 -m pip install --quiet --disable-pip-version-check --upgrade --target "$work/site" \
-    --python-version 3.11 --only-binary=:all: \
-    'typer>=0.26,<0.29' 'rich>=13.7' 'docker>=7.1' 'nvidia-ml-py' 'pyarrow>=18'
-rm -rf "$work/site/pyarrow/"{include,tests,src}
+./install-site.sh "$work/site"
 ./boot-v2.sh -w "$work/machine" -o "$work/out-$$" -t 1800 \
     payload-pipe.sh compare.py ../../dltools "$work/site"

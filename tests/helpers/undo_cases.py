@@ -76,6 +76,7 @@ class UndoCases:
         self._state = Path(self._home.name) / "state"
         self._known: list[Known] = []
         self._names = 0
+        self._story: list[str] = []
         self._lengths, self._undo_lengths = deque([40], 20), deque([CALLS], 20)
 
     def __enter__(self) -> UndoCases:
@@ -88,6 +89,7 @@ class UndoCases:
     def run(self) -> None:
         """Try one case more."""
         self._renew()
+        self._story.clear()
         for _ in range(self._chance.randint(1, 4)):
             self._apply()
             for _ in range(self._chance.choice((0, 0, 1, 2))):
@@ -174,13 +176,14 @@ class UndoCases:
         most = self._chance.choice(lengths)
         number = self._chance.randrange(most) if self._chance.random() < 0.95 else None
         ended = self._traced(plans, arguments, number)
+        self._tell(plans, arguments, ended)
         if ended.code is None:
             self.tally.kills[ended.calls[-1]] += 1
         else:
             self.tally.ended += 1
             lengths.append(len(ended.calls))
             if ended.code not in (0, 1, 75):
-                self.tally.broken.append(f"dl-apply {arguments} ended with {ended.code}")
+                self._break(f"dl-apply {arguments} ended with {ended.code}")
 
     def _traced(self, plans: bytes, arguments: tuple[str, ...], number: int | None) -> Ended:
         """Run dl-apply in a fork that has its own streams, and kill it at a call."""
@@ -197,14 +200,29 @@ class UndoCases:
             for handle in handles:
                 os.close(handle)
 
+    def _tell(self, plans: bytes, arguments: tuple[str, ...], ended: Ended) -> None:
+        """Note a run for the story of its case."""
+        how = f"killed at {ended.calls[-1]}" if ended.code is None else f"ended with {ended.code}"
+        self._note(f"dl-apply {' '.join(arguments)} {how}: {plans.decode()}{self._said()}")
+
+    def _note(self, what: str) -> None:
+        self._story.append(f"{time.time():.3f} {what}")
+
+    def _said(self) -> str:
+        return (Path(self._home.name) / "said").read_text()
+
     # What happens meanwhile
 
     def _interfere(self) -> None:
         happenings = (self._restart, self._rename, self._stop, self._recreate)
         if self._chance.random() < 0.04:
             self._restart_engine()
+            self._note("the engine restarted")
         else:
-            self._chance.choices(happenings, (4, 2, 1, 1))[0](self._chance.choice(self._known))
+            (happening,) = self._chance.choices(happenings, (4, 2, 1, 1))
+            one = self._chance.choice(self._known)
+            self._note(f"{happening.__name__} {one.job.name}")
+            happening(one)
 
     def _restart(self, one: Known) -> None:
         one.job.restart()
@@ -243,14 +261,18 @@ class UndoCases:
         ended = self._traced(b"", ("--undo",), None)
         while ended.code == 75 and self._is_locked():  # by the watchdog of a killed run
             ended = self._traced(b"", ("--undo",), None)
-        said = (Path(self._home.name) / "said").read_text()
+        said = self._said()
         if ended.code != 0:
-            self.tally.broken.append(f"--undo ended with {ended.code}: {said}")
+            self._break(f"--undo ended with {ended.code}: {said}")
         for folder in ("journal", "rotation"):
             for path in sorted((self._state / folder).glob("*")):
-                self.tally.broken.append(f"--undo left {folder}/{path.name}")
+                self._break(f"--undo left {folder}/{path.name}: {path.read_text()}")
                 path.unlink()
         return said
+
+    def _break(self, what: str) -> None:
+        """Count a broken promise, and tell how it came about."""
+        self.tally.broken.append("\n".join([what, *self._story]))
 
     def _is_locked(self) -> bool:
         """Tell whether a lock was in the way; wait a moment."""
@@ -262,10 +284,10 @@ class UndoCases:
             found = self._look(one.job)
             expected = {key: one.before[key] for key in found if key in one.before}
             if found != expected:
-                self.tally.broken.append(
+                self._break(
                     f"{one.job.name}: {json.dumps(found)} was {json.dumps(expected)}; {said}"
                 )
             elif found["state"] == "running" and self._chance.random() < 0.1:
                 one.job.restart()  # by the engine's record
                 if one.job.kernel() != one.before["kernel"]:
-                    self.tally.broken.append(f"{one.job.name}: after a restart {one.job.kernel()}")
+                    self._break(f"{one.job.name}: after a restart {one.job.kernel()}")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dltools.apply.actuators import Actuators, Connector
     from dltools.apply.deliver.deliverer import Deliverer
     from dltools.apply.guard import Guard
+    from dltools.apply.locked_state import LockedState
     from dltools.apply.migrate.migrator import Migrator
     from dltools.apply.rules import Rules
     from dltools.apply.turns import Rotation
@@ -42,6 +43,7 @@ class ApplyContext:
         self._patience = request.patience_s
         self._rotation: Rotation | None = None
         self._by_host: dict[str, Engine] = {}
+        self._state: LockedState | None = None
         self._guard: Guard | None = None
         self._run = UNKNOWN_RUN
         self._ends_leases = True
@@ -126,16 +128,14 @@ class ApplyContext:
     @contextmanager
     def _locked_state(self, home: Path) -> Iterator[None]:
         """Lock the state, and take over what earlier versions and killed runs have left of it."""
+        from dltools.apply.locked_state import locked_state
         from dltools.engine import state_directory
-        from dltools.engine.state_folder import StateFolder, prepare
-        from dltools.files import locked
+        from dltools.engine.state_folder import prepare
 
         prepare(home)
-        with locked(home / "apply.lock", "dl-apply"):
+        with locked_state(home) as self._state:
             if earlier := state_directory.earlier(self._state_directory):
                 _move_state(earlier, home)
-            for folder in ("journal", "rotation"):
-                StateFolder(home / folder).remove_staged()
             yield
 
     def _connector(self, address: Address, home: Path, *, dry_run: bool) -> Connector:
@@ -154,6 +154,8 @@ class ApplyContext:
         if dry_run:
             self._report_left_paused(engine)
         else:
+            assert self._state is not None
+            self._state.settle()
             self._unpause_left_paused(engine, home / "rotation")
             if self._ends_leases:
                 _end_dead_leases(engine, home, self._run)

@@ -1,0 +1,110 @@
+#!/bin/bash
+# The shipped systemd units under a real systemd: run in the emulated machine by boot-v2.sh, see
+# units-v2.sh. The timer's round, the stream and SpeCon's unit run confined as they are shipped;
+# what they set is put back whatever ends them. Exits 1 where something is not as it should be.
+set -u
+export HOME=/root PATH=/opt/dltools/bin:$PATH
+here=$PWD
+mkdir -p /opt/dltools/bin
+for name in probe plan apply; do
+    cat >"/opt/dltools/bin/dl-$name" <<TOOL
+#!/bin/sh
+export PYTHONPATH=$here/site:$here
+exec python3 -c "import sys; sys.argv[0] = 'dl-$name'; from dltools.cli.$name import main; main()" "\$@"
+TOOL
+    chmod 755 "/opt/dltools/bin/dl-$name"
+done
+cp systemd/* /etc/systemd/system/
+systemctl daemon-reload
+
+bad=0
+fail() {
+    echo "FAILED: $*"
+    bad=1
+}
+check() {
+    echo "-- $*"
+    "$@" || fail "$*"
+}
+train='i=0; while :; do i=$((i+1)); [ $((i%2000)) = 0 ] && echo "step $((i/2000)) loss: 0.$((9000 - i/2000*K % 8000))"; done'
+run() {
+    local name=$1 slope=$2
+    shift 2
+    docker run -d --name "$name" "$@" bb sh -c "K=$slope; $train" >/dev/null
+}
+kernel() {
+    for name in fast slow guarded; do
+        place=/sys/fs/cgroup$(sed 's/^0:://' "/proc/$(docker inspect -f '{{.State.Pid}}' $name)/cgroup")
+        echo "$name $(docker inspect -f '{{.State.Status}}' $name) max=$(cat "$place/cpu.max")" \
+            "weight=$(cat "$place/cpu.weight") cpuset=$(cat "$place/cpuset.cpus.effective")"
+    done
+}
+differs() { kernel >"$OUT/now" && ! cmp -s "$OUT/start" "$OUT/now"; }
+restored() { kernel >"$OUT/now" && cmp -s "$OUT/start" "$OUT/now"; }
+within() { # SECONDS COMMAND...: wait until it holds
+    local seconds=$1
+    shift
+    for _ in $(seq "$seconds"); do "$@" && return; sleep 1; done
+    cat "$OUT/now"
+    return 1
+}
+said() { journalctl -q -u "$1" -o cat --no-pager | tail -20; }
+guarded_stays() { [ "$(grep '^guarded' "$OUT/start")" = "$(kernel | grep '^guarded')" ]; }
+
+run fast 3
+run slow 0
+run guarded 1 --label dltools.protect=true
+kernel | tee "$OUT/start"
+systemd-analyze security dltools dltools-stream dltools-cluster --no-pager 2>&1 | grep Overall
+
+echo "== the timer's rounds"
+for _ in 1 2 3; do
+    systemctl start dltools.service || { fail "a round"; said dltools.service; }
+done
+check differs
+cat "$OUT/now"
+check guarded_stays
+check test "$(stat -c %a /var/lib/dltools)" = 700
+check test -s /var/lib/dltools/flowcon.state
+dl-apply --undo
+check restored
+systemctl start dltools.timer
+check systemctl is-active dltools.timer
+systemctl stop dltools.timer
+
+echo "== the stream"
+check systemctl start dltools-stream
+check within 240 differs
+cat "$OUT/now"
+check guarded_stays
+echo "-- killed"
+systemctl kill --signal=KILL dltools-stream
+check within 120 restored
+check within 240 differs # it is started again
+check systemctl is-active dltools-stream
+echo "-- only dl-plan is killed"
+pids() { systemctl show -p ControlGroup --value dltools-stream; }
+plan=$(grep -lz 'dltools.cli.plan' $(sed 's#.*#/proc/&/cmdline#' "/sys/fs/cgroup$(pids)/cgroup.procs") | cut -d/ -f3 | tail -1)
+check kill -9 "$plan"
+check within 120 restored
+check within 240 differs
+echo "-- stopped"
+check systemctl stop dltools-stream
+check restored
+said dltools-stream
+
+echo "== SpeCon's unit"
+ip link add d0 type dummy && ip addr add 10.99.0.1/24 dev d0 && ip link set d0 up
+if docker swarm init --advertise-addr 10.99.0.1 >/dev/null; then
+    check systemctl start dltools-cluster
+    sleep 60
+    check systemctl is-active dltools-cluster
+    check test "$(systemctl show -p NRestarts --value dltools-cluster)" = 0
+    check systemctl stop dltools-cluster
+    check restored
+    said dltools-cluster
+else
+    fail "no Swarm here"
+fi
+echo "denied: $(journalctl -q -k --no-pager | grep -c 'type=1326')"
+exit $bad
