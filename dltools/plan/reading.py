@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -74,7 +75,7 @@ def load_plans(
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
     try:
-        record = json.loads(line, parse_constant=_no_constant)
+        record = json.loads(line, parse_constant=_no_constant, parse_float=_finite)
         if b"\\u" in line:
             json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except (ValueError, RecursionError) as error:
@@ -86,6 +87,13 @@ def _parse(line: bytes, where: str) -> dict[str, Any]:
 
 def _no_constant(word: str) -> None:
     raise ValueError(f"{word} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number
 
 
 def _check_version(record: Mapping[str, Any], where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -45,6 +46,14 @@ WRONG: dict[str, list[Any]] = {
 def test_a_malformed_action_is_refused_by_its_line(key: str, value: Any) -> None:
     with pytest.raises(DataError, match=r"^plan: line 2: "):
         loaded(HEAD, {**ACTION, key: value}, END)
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 400 + ".0"])
+def test_a_number_that_is_too_large_is_refused_by_its_line(number: str) -> None:
+    """Found by fuzzing: read as infinite, it could not be written again."""
+    head = json.dumps({**HEAD, "params": {"alpha": "X"}}).replace('"X"', number)
+    with pytest.raises(DataError, match=r"^plan: line 1: not JSON: .* is too large a number$"):
+        list(load_plans([head.encode(), *encoded(END)], "plan"))
 
 
 @pytest.mark.parametrize("key", ["op", "host", "container"])
