@@ -199,7 +199,8 @@ class Actuator:
         """Set a quota, a weight or a CPU list."""
         located = self._locator.locate(container)
         is_forced = self._rules.is_forced
-        compared = compare(action, found, located, planned_at, is_forced=is_forced)
+        made = self._reverts.made(container.id)
+        compared = compare(action, found, located, planned_at, made=made, is_forced=is_forced)
         if compared.status is not Status.PLANNED:
             return self._reverts.noted(compared, located)
         if self._is_left_alone(located):

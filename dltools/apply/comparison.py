@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -9,7 +10,7 @@ from dltools.apply.bounds import out_of_bounds, unfit_cpu_list
 from dltools.apply.located import LocatedContainer
 from dltools.apply.reasons import refusal
 from dltools.apply.settings import attainable_settings, settings_in_force
-from dltools.plan.realisation.settings import differs
+from dltools.plan.realisation.settings import Settings, differs
 from dltools.plan.records import Action, Result, Status
 
 
@@ -19,11 +20,13 @@ def compare(
     located: LocatedContainer,
     planned_at: datetime | None,
     *,
+    made: Settings | None = None,
     is_forced: bool = False,
 ) -> Result:
     """Return what becomes of an update: PLANNED with the settings that it brings about, or why the
-    container is left alone. `found` names the action and its container; `is_forced` also changes
-    settings that are not as the plan expects."""
+    container is left alone. `found` names the action and its container. `made` are the settings
+    that this run has made: a plan from before it was seen that they are in force may expect others.
+    `is_forced` also changes settings that neither the plan nor this run knows."""
     present = settings_in_force(located)
     before = {name: value for name, value in present.items() if name in action.set}
     found = replace(found, before=before, after=before)
@@ -34,9 +37,20 @@ def compare(
     wanted = attainable_settings(located, action.set)
     if not differs(wanted, before, located.usable_cpus):
         return replace(found, status=Status.UNCHANGED)
-    if not is_forced and differs(action.expect, present, located.usable_cpus):
+    known = [action.expect, made or {}]
+    if not is_forced and not _is_known(present, known, action.expect, located.usable_cpus):
         reason = "its settings have changed since the plan was made"
         return replace(found, status=Status.STALE, error=reason)
     if reason := unfit_cpu_list(located, wanted, present):
         return replace(found, status=Status.SKIPPED, error=reason)
     return replace(found, status=Status.PLANNED, after={**before, **wanted})
+
+
+def _is_known(
+    present: Settings, known: Sequence[Settings], names: Iterable[str], cpus: float
+) -> bool:
+    """Tell whether each setting of these names is one of those that are known."""
+    return all(
+        any(not differs({name: one[name]}, present, cpus) for one in known if name in one)
+        for name in names
+    )

@@ -47,7 +47,7 @@ class Locator:
         """Find a container's cgroup, which exists while the container runs on this machine."""
         found = None
         if container.pid and cgroup.belongs_to(container.pid, container.id):
-            found = cgroup.of_process(container.pid, self._mounts)
+            found = cgroup.of_process(container.pid, self._mounts, container_id=container.id)
         every_cpu = format_cpus(range(max(1, self._engine.cpus)))
         if found is None:
             return LocatedContainer(container, None, float(self._engine.cpus), every_cpu)

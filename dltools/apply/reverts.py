@@ -17,6 +17,10 @@ class Reverts:
         """Nothing has been made yet."""
         self._made: dict[str, Settings] = {}
 
+    def made(self, container_id: str) -> Settings:
+        """Return the settings that the run has made in a container, {} if none."""
+        return self._made.get(container_id, {})
+
     def forget(self, container_id: str) -> None:
         """Forget a container that is gone."""
         self._made.pop(container_id, None)

@@ -29,6 +29,8 @@ def settings_in_force(located: LocatedContainer) -> Settings:
     if cpuset_directory := located.controller("cpuset"):
         cpu_list = cpuset_directory.cpuset()
         settings["cpuset"] = None if cpu_list in (None, located.usable_cpu_list) else cpu_list
+    if located.cgroup is None or not located.cgroup.exists:  # it has ended while it was read
+        return recorded_settings(located.container.host_config, located)
     return settings
 
 

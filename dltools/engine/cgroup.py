@@ -72,16 +72,18 @@ class Directory(NamedTuple):
 class Cgroup:
     """The cgroup of one process: the directory of each controller."""
 
-    def __init__(self, directories: Mapping[str, Path], unified: Path | None) -> None:
-        """`directories` maps version 1 controllers, `unified` is version 2's directory."""
+    def __init__(self, directories: Mapping[str, Path | None], unified: Path | None) -> None:
+        """`directories` maps version 1 controllers, those that are elsewhere to None; `unified` is
+        version 2's directory."""
         self._v1 = directories
         self.unified = unified
         self.files = HeldFiles()
 
     def directory(self, controller: str) -> Directory | None:
-        """Return a controller's directory, None if it is not mounted."""
+        """Return a controller's directory, None if it is not mounted, or elsewhere."""
         if controller in self._v1:
-            return Directory(self._v1[controller], 1)
+            path = self._v1[controller]
+            return Directory(path, 1) if path is not None else None
         return Directory(self.unified, 2) if self.unified is not None else None
 
     @property
@@ -147,22 +149,29 @@ def mounts(root: Path = ROOT) -> list[Mount]:
     return found
 
 
-def of_process(pid: int, mounted: list[Mount], root: Path = ROOT) -> Cgroup | None:
-    """Return the cgroup of a process, None if the process or every mount is invisible."""
-    v1: dict[str, Path] = {}
+def of_process(
+    pid: int, mounted: list[Mount], root: Path = ROOT, *, container_id: str = ""
+) -> Cgroup | None:
+    """Return the cgroup of a process, None if the process or every mount is invisible.
+
+    Of a container's process only what holds the container's id: the kernel moves a process that
+    ends to the root, one controller of version 1 after the other.
+    """
+    v1: dict[str, Path | None] = {}
     unified: Path | None = None
     for line in read_text(f"{root}/proc/{pid}/cgroup").splitlines():
         number, controllers, path = [*line.split(":", 2), "", ""][:3]
+        is_inside = container_id in path
         names = frozenset(filter(None, controllers.split(",")))
         for mount in mounted:
             directory = mount.below(path) if mount.shows(number, names) else None
             if directory is None:
                 continue
             if names:
-                v1 = {**dict.fromkeys(names, directory), **v1}
-            elif unified is None:
+                v1 = {**dict.fromkeys(names, directory if is_inside else None), **v1}
+            elif unified is None and is_inside:
                 unified = directory
-    return Cgroup(v1, unified) if v1 or unified else None
+    return Cgroup(v1, unified) if any(v1.values()) or unified else None
 
 
 def belongs_to(pid: int | str, container_id: str, root: Path = ROOT) -> bool:

@@ -164,8 +164,9 @@ class Inventory:
         if old is not None and old.cgroup is not None:
             old.cgroup.files.close()
         known = old or self._stopped.pop(container.id, None)
-        is_here = bool(container.pid) and cgroup.belongs_to(container.pid, container.id)
-        group = cgroup.of_process(container.pid, self._mounts) if is_here else None
+        pid, id_ = container.pid, container.id
+        is_here = bool(pid) and cgroup.belongs_to(pid, id_)
+        group = cgroup.of_process(pid, self._mounts, container_id=id_) if is_here else None
         watched = Watched(container, group, _gap(container, is_here, group))
         if known is not None:
             watched.sources = known.sources

@@ -12,16 +12,19 @@ from helpers.located_containers import located
 
 from dltools.apply.comparison import compare
 from dltools.apply.located import LocatedContainer
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Result, Status
 
 PLANNED_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 HALF = {"NanoCpus": 500_000_000}
 
 
-def compared(there: LocatedContainer, wanted: dict[str, Any], **expect: Any) -> Result:
+def compared(
+    there: LocatedContainer, wanted: dict[str, Any], made: Settings | None = None, **expect: Any
+) -> Result:
     one = action(wanted, expect=expect)
     found = Result(one.id, Status.SKIPPED, one.container_id, one.container_name)
-    return compare(one, found, there, PLANNED_AT)
+    return compare(one, found, there, PLANNED_AT, made=made)
 
 
 def altered(there: LocatedContainer, **changes: Any) -> LocatedContainer:
@@ -74,6 +77,23 @@ def test_other_settings_than_the_plan_expects_are_stale(expect: dict[str, Any]) 
     result = compared(located(**HALF), {"cpus": 1.5}, **expect)
     assert result.status is Status.STALE
     assert result.error == "its settings have changed since the plan was made"
+
+
+@pytest.mark.parametrize(
+    ("made", "expect", "status"),
+    [
+        ({"cpus": 0.5}, {"cpus": 2.0}, Status.PLANNED),
+        ({"cpus": 0.5}, {"cpus": 2.0, "cpu_weight": 1024}, Status.PLANNED),
+        ({"cpus": 0.5}, {"cpus": 2.0, "cpu_weight": 512}, Status.STALE),
+        ({"cpus": 1.0}, {"cpus": 2.0}, Status.STALE),
+        ({"cpu_weight": 1024}, {"cpus": 2.0}, Status.STALE),
+    ],
+)
+def test_settings_that_this_run_has_made_are_known(
+    made: Settings, expect: dict[str, Any], status: Status
+) -> None:
+    """The plan's sample was taken before they were in force."""
+    assert compared(located(**HALF), {"cpus": 1.5}, made, **expect).status is status
 
 
 def test_a_value_out_of_bounds_fails() -> None:

@@ -34,7 +34,7 @@ def test_a_container_of_this_machine_has_its_cgroup(
 ) -> None:
     its_own = Cgroup({"cpu": tmp_path, "cpuset": tmp_path}, None)
     monkeypatch.setattr(cgroup, "belongs_to", lambda pid, key: (pid, key) == (7, ID))
-    monkeypatch.setattr(cgroup, "of_process", lambda *_: its_own)
+    monkeypatch.setattr(cgroup, "of_process", lambda *_, **__: its_own)
     fake_engine.pid = 7
     found = Locator(engine).find(ID)
     assert found.cgroup is its_own

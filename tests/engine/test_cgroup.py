@@ -27,6 +27,22 @@ def test_a_process_that_is_gone_has_no_cgroup(machine: Machine) -> None:
     assert cgroup.of_process(1 << 22, cgroup.mounts(machine.root), machine.root) is None
 
 
+def test_a_container_that_ends_is_not_taken_for_the_root(tmp_path: Path) -> None:
+    """Seen in Docker 20.10: /proc/PID/cgroup while a container is killed."""
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mountinfo").write_text(
+        "31 25 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+        "32 25 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+        "33 25 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup rw\n"
+    )
+    (tmp_path / "proc/7").mkdir()
+    (tmp_path / "proc/7/cgroup").write_text("4:memory:/docker/c1\n1:cpu:/\n0::/docker/c1\n")
+    found = cgroup.of_process(7, cgroup.mounts(tmp_path), tmp_path, container_id="c1")
+    assert found is not None
+    assert found.directory("cpu") is None
+    assert found.directory("memory") == (tmp_path / "sys/fs/cgroup/memory/docker/c1", 1)
+
+
 def test_mount_whose_root_is_a_cgroup_shows_only_what_is_below(tmp_path: Path) -> None:
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/mountinfo").write_text(

@@ -92,7 +92,7 @@ class Pipe:
 
     def has_sampled(self) -> bool:
         """Tell whether there are observations."""
-        return self._observed.stat().st_size > 0
+        return self._observed.exists() and self._observed.stat().st_size > 0
 
     def kill(self) -> None:
         """Kill what still runs."""

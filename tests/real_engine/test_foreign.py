@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from helpers.containers import Containers, plan_for
 from helpers.tools import Tools, complaint, records
+
+from dltools.apply.located import Locator
+from dltools.apply.settings import settings_in_force
+from dltools.engine.containers import GoneError
+from dltools.plan.realisation.settings import Settings
 
 
 def outcomes(output: bytes) -> list[tuple[str, Any]]:
@@ -45,6 +52,21 @@ def test_a_restart_of_the_container_is_nobody_s_change(tool: Tools, run: Contain
     assert outcomes(tool("dl-apply", input=plan_for(job, {"cpus": 0.5})).stdout) == [
         ("applied", 0.5)
     ]
+
+
+def test_a_container_that_is_killed_is_not_taken_for_changed(run: Containers) -> None:
+    """While it ends, the kernel shows its process in the root, controller by controller."""
+    seen: list[Settings] = []
+    for name in "abcd":
+        job = run(name=name, nano_cpus=1_500_000_000, cpu_shares=700)
+        locator, killer = Locator(job.engine), threading.Thread(target=job.remove)
+        killer.start()
+        with suppress(GoneError):
+            while True:
+                seen.append(settings_in_force(locator.find(job.id)))
+        killer.join()
+    expected = {"cpus": 1.5, "cpu_weight": 700.0, "cpuset": None}
+    assert [one for one in seen if one != expected] == []
 
 
 def test_options_bound_what_a_plan_may_change(tool: Tools, run: Containers) -> None:
