@@ -13,6 +13,8 @@ from helpers.containers import build_image, eventually
 from helpers.daemon import Daemon
 from helpers.load import STAGES, Churn, Pipe, Size, seconds_of
 
+from dltools.apply.reasons import FOREIGN
+
 MOST_GROWTH_MIB = 32
 """What a process may hold more in the last third than in the middle one."""
 
@@ -114,6 +116,7 @@ class Load:
         said = ", ".join(f"{number} {status}" for status, number in sorted(count.items()))
         self.figures.append(f"results: {said}; {entries} entries in the journal")
         self.broken += [f"an action failed: {one}" for one in results if one["status"] == "failed"]
+        self.broken += [f"nobody else has: {one}" for one in results if one["error"] == FOREIGN]
 
     def _judge_observations(self, begun: float, ended: float) -> None:
         rows = self._pipe.rows()
