@@ -16,6 +16,7 @@
 # make fuzz        try every parser with hostile input, ten minutes each: SECONDS=600 PARSERS="log plan"
 # make papers      run the papers' experiments over twenty seeds: samples/papers/results.md
 # make test-v2     run the pipe in an emulated machine with cgroup v2; needs root, takes 10 minutes
+# make test-units  run the systemd units in an emulated machine; needs root, takes 15 minutes
 
 PYTHON ?= python3
 VENV := .venv
@@ -28,7 +29,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: fuzz demo check test test-cluster faults test-v2 lint bench bench-contention live live-full live-cluster papers \
+.PHONY: fuzz demo check test test-cluster faults test-v2 test-units lint bench bench-contention live live-full live-cluster papers \
   load trust structure docs clean
 
 $(VENV)/bin/python:
@@ -76,6 +77,9 @@ faults: $(VENV)/.test
 
 test-v2:
 	@tests/emulated/pipe-v2.sh
+
+test-units:
+	@tests/emulated/units-v2.sh
 
 lint: $(VENV)/.lint
 	@$(BIN)/ruff check

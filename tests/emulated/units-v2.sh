@@ -7,5 +7,5 @@ set -euo pipefail
 cd "$(dirname "$0")"
 work=${1:-${TMPDIR:-/tmp}/dltools-v2}
 ./install-site.sh "$work/site"
-./boot-v2.sh -w "$work/machine" -o "$work/units-$$" -t 2400 \
+./boot-v2.sh -w "$work/machine" -o "$work/units-$$" -t 3600 \
     payload-units.sh ../../samples/systemd ../../dltools "$work/site"
