@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from dltools.plan.field_values import field_values
 from dltools.plan.policy.pace import Mark, Pace, Role
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import Mode
@@ -13,7 +14,9 @@ from dltools.plan.realisation.mode import Mode
 
 def save_pace(pace: Pace) -> dict[str, Any]:
     """Return a pace as JSON values."""
-    return dataclasses.asdict(pace)
+    marks = ("newest", "begin", "used")
+    found = field_values(pace)
+    return found | {name: found[name] and field_values(found[name]) for name in marks}
 
 
 def load_pace(saved: Mapping[str, Any]) -> Pace:

@@ -6,7 +6,6 @@ contention is there only where the mode follows from it.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from dltools.errors import DataError
 from dltools.notation.json_numbers import from_json_number, to_json_number
 from dltools.observations.points import Point
 from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
+from dltools.plan.field_values import field_values
 from dltools.plan.host_history import HostHistory
 from dltools.plan.measured_state import (
     load_contention,
@@ -93,12 +93,12 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
         "cpuset": history.cpuset,
         "sampled_at": history.sampled_at,
         "containers": {key: _save_container(c) for key, c in sorted(history.containers.items())},
-        "timer": _fields(history.timer),
-        "allocations": {key: _fields(one) for key, one in sorted(history.allocations.items())},
+        "timer": field_values(history.timer),
+        "allocations": {key: field_values(one) for key, one in sorted(history.allocations.items())},
         "actions": [_save_action(action) for action in history.actions],
         "gain": history.gain,
         "queue": save_queue(history.queue),
-        "layout": _fields(host.layout),
+        "layout": field_values(host.layout),
         "remainder": _save_remainder(host.remainder),
     }
     if history.contention != Contention():
@@ -128,7 +128,7 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
 
 
 def _save_action(action: JobAction) -> dict[str, Any]:
-    return _fields(action) | {"met": action.met and _fields(action.met)}
+    return field_values(action) | {"met": action.met and field_values(action.met)}
 
 
 def _load_action(saved: Mapping[str, Any]) -> JobAction:
@@ -148,7 +148,7 @@ def _load_timer(saved: Mapping[str, Any]) -> RoundTimer:
 def save_queue(queue: Queue) -> dict[str, Any]:
     """Return a queue as JSON values."""
     positions = sorted(queue.positions.items())
-    return {"positions": {key: _fields(one) for key, one in positions}, "due": queue.due}
+    return {"positions": {key: field_values(one) for key, one in positions}, "due": queue.due}
 
 
 def load_queue(saved: Mapping[str, Any]) -> Queue:
@@ -166,7 +166,7 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
         **{name: getattr(history, name) for name in (*_CONTAINER_FIELDS, *_OPENMP)},
         **pace,
         "reports": history.reports,
-        "epoch_cost": history.epoch_cost and _fields(history.epoch_cost),
+        "epoch_cost": history.epoch_cost and field_values(history.epoch_cost),
         "labels": dict(history.labels),
         "samples": {
             "times": [time for time, _ in history.samples],
@@ -206,7 +206,7 @@ def _save_series(series: Series) -> dict[str, Any]:
         "peak": series.peak,
     }
     if series.learning is not None:
-        saved["learning"] = _fields(series.learning)
+        saved["learning"] = field_values(series.learning)
         saved["fitted"] = series.fitted
         saved["curve"] = series.curve and series.curve.to_json()
     return saved
@@ -264,11 +264,6 @@ def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
         )
     ]
     return Remainder(saved["time"], _real(saved["size"]), rows, points)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """Return a dataclass's fields by name."""
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
 def _null_if_infinite(value: Any) -> Any:
