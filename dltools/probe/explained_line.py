@@ -9,8 +9,9 @@ from typing import BinaryIO
 from dltools.inputs import LONGEST_LINE
 from dltools.observations.metric_names import is_metric, normal_name
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointReader
+from dltools.probe.progress.base import Claim
 from dltools.probe.progress.candidates import candidates
-from dltools.probe.progress.detect import Claim
+from dltools.probe.progress.kinds import Kind
 from dltools.probe.progress.log_lines import LogLine
 from dltools.probe.progress.name_words import Sort, sort
 from dltools.probe.progress.tokens import Token, tokens
@@ -80,9 +81,9 @@ class _Watched(Automatic):
 
     newest = Claim([])
 
-    def claim(self, line: str) -> Claim:
-        """Return the points of one line, and how sure they are."""
-        self.newest = super().claim(line)
+    def claim_of(self, line: str, kind: Kind) -> Claim:
+        """Return the points of a line, and how sure they are."""
+        self.newest = super().claim_of(line, kind)
         return self.newest
 
 

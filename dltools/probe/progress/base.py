@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -24,6 +25,24 @@ class Point(NamedTuple):
     source: str
     original: str
     elapsed_s: float | None = None
+
+
+class Claim(NamedTuple):
+    """The points of one line, and who found them.
+
+    `is_sure` says that the line stands for itself: a family's, or one with a counter and a metric
+    with a fraction. `rivals` is how many lines a family has that found none in this one: the
+    generic reader's points are doubtful beside such a family. `has_fraction` says that the generic
+    reader found a number of a metric that is printed with one, be it `.00`.
+    """
+
+    points: list[Point]
+    is_sure: bool = True
+    rivals: int = 0
+    has_fraction: bool = False
+
+
+NOTHING = Claim([])
 
 
 class Extractor(Protocol):
@@ -116,27 +135,33 @@ def report(
     """
     found: dict[str, Point] = {}
     for original, text in pairs:
-        metric = normal_name(original)
-        if not is_metric(metric):
+        metric = _metric(original, phase)
+        if not metric or metric in found:
             continue
-        if phase and not metric.startswith(("train_", "val_", "eval_", "test_")):
-            metric = f"{phase}_{metric}"
-        if metric in found:
-            continue
-        value = _value(text)
-        if value is not None:
-            found[metric] = Point(metric, value, step, epoch, source, original, elapsed_s)
+        try:
+            value = float(text)
+        except ValueError:
+            if (exact := _with_thousands(str(text))) is None:
+                continue
+            value = exact
+        found[metric] = Point(metric, value, step, epoch, source, original, elapsed_s)
     return list(found.values())
 
 
-def _value(text: str | float) -> float | None:
-    """Return a number, also with thousands separators; None for any other text."""
+@functools.lru_cache(maxsize=4096)
+def _metric(original: str, phase: str) -> str:
+    """Return the normal name of a metric printed in a phase, "" if it is none."""
+    metric = normal_name(original)
+    if not is_metric(metric):
+        return ""
+    if phase and not metric.startswith(("train_", "val_", "eval_", "test_")):
+        return f"{phase}_{metric}"
+    return metric
+
+
+def _with_thousands(text: str) -> float | None:
     try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return number(str(text))
+        return number(text)
     except ValueError:
         return None
 

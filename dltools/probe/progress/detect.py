@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
-from typing import NamedTuple
 
-from dltools.probe.progress.base import Family, Point
+from dltools.probe.progress.base import NOTHING, Claim, Family, Point
 from dltools.probe.progress.drawn import BarFamily
-from dltools.probe.progress.name_words import may_be_named
+from dltools.probe.progress.kinds import Kind, Kinds, Question
 from dltools.probe.progress.named import Named
 
 FAMILIES: tuple[str, ...] = (
@@ -22,9 +22,6 @@ FAMILIES: tuple[str, ...] = (
 MANY = 20
 """Lines with points after which the families seen so far are kept, and no other is tried."""
 
-_WHOLE = ("mlperf", "mm", "nvidia", "jsonlines")
-"""Families whose lines may hold JSON: a cut object cannot be read."""
-
 _ALWAYS = ("mlperf", "serving")
 """Families that are kept in any log: their lines may begin late."""
 
@@ -36,25 +33,8 @@ _LOST = 200
 """Lines without a point after which all families are tried again, and the generic reader too."""
 
 
-_LONGEST_KEY, _MOST_KEYS = 600, 4_096
-"""Characters of a line that is remembered by what it is without its digits, and how many are."""
-
-
-class Claim(NamedTuple):
-    """The points of one line, and who found them.
-
-    `rivals` is how many lines a family has that found none in this one: the generic reader's points
-    are doubtful beside such a family. `is_sure` says that the line stands for itself,
-    `has_fraction` that a number of a metric is printed with one, be it `.00`.
-    """
-
-    points: list[Point]
-    is_sure: bool = True
-    rivals: int = 0
-    has_fraction: bool = False
-
-
-NOTHING = Claim([])
+_CERTAIN = partial(tuple.__new__, Claim)
+"""Makes a claim of its fields in C."""
 
 
 class Automatic:
@@ -70,7 +50,7 @@ class Automatic:
     def __init__(self) -> None:
         """No family is known yet."""
         self._families = [_make(name) for name in FAMILIES]
-        self._of_all = self._asked = _Asked(self._families)
+        self.kinds = Kinds(self._families)
         self._named = Named()
         self._kept: list[Family] = []
         self._reads_names = True
@@ -84,20 +64,22 @@ class Automatic:
 
     def claim(self, line: str) -> Claim:
         """Return the points of one line, and how sure they are."""
-        asked = self._asked.of(line)
-        found = self._of_families(line, asked.questions) if asked.questions else []
-        if not found and asked.may_be_named and self._reads_names:
-            reading = self._named.read(line[:LONGEST_TEXT])
-            if reading.points:
-                rivals = max(0, self._claimed - self._votes.get("", 0))
+        return self.claim_of(line, self.kinds.of(line))
+
+    def claim_of(self, line: str, kind: Kind) -> Claim:
+        """Return the points of a line of a kind."""
+        ask = self._of_kept if self._kept else self._of_all
+        if kind.questions and (found := ask(line, kind.questions)):
+            if found[0].source == "latency" and kind.may_be_named and self._reads_names:
+                read = self._named.read(line[:LONGEST_TEXT], kind.key)
+                found = [*read.points, *found] if read.is_sure else found
+            return _CERTAIN((found, True, 0, False))
+        if kind.may_be_named and self._reads_names:
+            claim = self._named.read(line[:LONGEST_TEXT], kind.key)
+            if claim.points:
+                rivals = self._claimed - self._votes.get("", 0)
                 self._vote("")
-                is_sure = reading.is_sure and not rivals
-                return Claim(reading.points, is_sure, rivals, reading.has_fraction)
-        if found:
-            if found[0].source == "latency" and self._reads_names:
-                reading = self._named.read(line[:LONGEST_TEXT])
-                found = [*reading.points, *found] if reading.is_sure else found
-            return Claim(found)
+                return claim if rivals <= 0 else claim._replace(is_sure=False, rivals=rivals)
         self._idle += 1
         if self._idle > _LOST and (self._kept or not self._reads_names):
             self._start_again()
@@ -106,7 +88,7 @@ class Automatic:
     def bar_family(self, line: str) -> BarFamily | None:
         """Return the family that is asked first for a line of a log whose families are known, None
         if its bars cannot be read together."""
-        questions = self._asked.of(line).questions
+        questions = self.kinds.of(line).questions
         family = questions[0].family if self._kept and questions else None
         return family if isinstance(family, BarFamily) else None
 
@@ -116,14 +98,26 @@ class Automatic:
         self._votes[family] = self._votes.get(family, 0) + lines - 1
         self._vote(family)
 
-    def _of_families(self, line: str, questions: Sequence[_Question]) -> list[Point]:
+    def _of_kept(self, line: str, questions: Sequence[Question]) -> list[Point]:
+        """Return the points that the first of the families finds that are kept."""
+        for points_of, needs_all, _, is_partial, _, _ in questions:
+            if found := points_of(line if needs_all else line[:LONGEST_TEXT]):
+                self._idle = 0
+                if not is_partial:
+                    self._claimed += 1
+                if self._reads_names and self._claimed >= MANY:
+                    self._reads_names = self._claimed <= self._votes.get("", 0)
+                return found
+        return []
+
+    def _of_all(self, line: str, questions: Sequence[Question]) -> list[Point]:
+        """Return the points that the first family finds; all see the line, until some are kept."""
         found: list[Point] = []
-        text = line[:LONGEST_TEXT]
-        for points_of, needs_all, name, partial, _, _ in questions:
-            points = points_of(line if needs_all else text)
+        for points_of, needs_all, name, is_partial, _, _ in questions:
+            points = points_of(line if needs_all else line[:LONGEST_TEXT])
             if points and not found:
                 found = points
-                if not partial:
+                if not is_partial:
                     self._claimed += 1
                 self._vote(name)
                 if self._kept:
@@ -136,69 +130,14 @@ class Automatic:
         self._votes[name] = self._votes.get(name, 0) + 1
         if not self._kept and sum(self._votes.values()) >= MANY:
             self._kept = [f for f in self._families if f.name in (*self._votes, *_ALWAYS)]
-            self._asked = _Asked(self._kept)
+            self.kinds.ask(self._kept)
         if self._claimed >= MANY and self._claimed > self._votes.get("", 0):
             self._reads_names = False
 
     def _start_again(self) -> None:
         self._kept, self._votes, self._idle = [], {}, 0
-        self._asked = self._of_all
+        self.kinds.ask(self._families)
         self._claimed, self._reads_names = min(self._claimed, 2), True
-
-
-class _Question(NamedTuple):
-    """What is asked for a line: a family's method, and whether it needs the whole line."""
-
-    points_of: Callable[[str], list[Point]]
-    needs_all: bool
-    name: str
-    partial: bool
-    needs: tuple[str, ...]
-    family: Family
-
-
-class _ForLine(NamedTuple):
-    """What is asked for lines of one kind, and whether the generic reader may find something."""
-
-    questions: tuple[_Question, ...]
-    may_be_named: bool
-
-
-class _Asked:
-    """Which of some families are asked for a line."""
-
-    def __init__(self, families: Sequence[Family]) -> None:
-        """No line is known yet."""
-        questions = tuple(
-            _Question(one.points, one.name in _WHOLE, one.name, one.partial, one.needs, one)
-            for one in families
-        )
-        self._everything = _ForLine(questions, may_be_named=True)
-        self._known: dict[bytes, _ForLine] = {}
-
-    def of(self, line: str) -> _ForLine:
-        """Return what is asked for a line."""
-        if len(line) > _LONGEST_KEY:
-            return self._everything
-        key = line.encode("utf-8", "surrogatepass").translate(_ZEROS)
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= _MOST_KEYS:
-                self._known.clear()
-            found = self._known[key] = self._worth_asking(key)
-        return found
-
-    def _worth_asking(self, key: bytes) -> _ForLine:
-        lower = key.decode("utf-8", "surrogatepass").lower()
-        questions = tuple(
-            one
-            for one in self._everything.questions
-            if not one.needs or any(need in lower for need in one.needs)
-        )
-        return _ForLine(questions, may_be_named(lower))
-
-
-_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def _make(name: str) -> Family:

@@ -14,8 +14,7 @@ from operator import itemgetter
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from dltools.probe.progress.base import Point
-from dltools.probe.progress.log_lines import LogLine
-from dltools.probe.progress.peel import peel
+from dltools.probe.progress.peel import prefix_of
 from dltools.probe.progress.ranks import rank_inside
 from dltools.probe.progress.stamps import may_have_stamp
 
@@ -222,6 +221,4 @@ class Bars:
 
 def _is_bare(drawing: str) -> bool:
     """Tell whether a drawing has neither a prefix, a time stamp nor a rank before the bar."""
-    (peeled,) = peel(LogLine(drawing, is_redrawn=True))
-    is_whole = peeled == (drawing, True, "", "", True)
-    return is_whole and not may_have_stamp(drawing) and not rank_inside(drawing)
+    return not (prefix_of(drawing) or may_have_stamp(drawing) or rank_inside(drawing))

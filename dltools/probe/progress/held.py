@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from dltools.probe.progress.base import Point
-from dltools.probe.progress.detect import Claim
+from dltools.probe.progress.base import Claim, Point
 
 M = TypeVar("M")
 """What the reader of a log notes of a line: its time."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import partial
+from itertools import repeat
 from typing import NamedTuple
 
 from dltools.probe.progress.entries import JSON, entries_of, may_be_entry
@@ -130,11 +133,16 @@ class LogLines:
     def _cut(self, data: bytes) -> list[LogLine | Redrawn]:
         found: list[LogLine | Redrawn] = []
         *whole, last = _clean(data.decode("utf-8", "replace")).split("\n")
+        may_be_entries = any(word in data for word in _OF_ENTRIES)
+        may_be_binary = len(data.translate(None, _CONTROL_CHARACTERS)) != len(data)
+        if not (self._is_begun or b"\r" in data or may_be_entries or may_be_binary):
+            found += _plain_lines(whole)
+            whole = []
         for line in whole:
-            if self._is_begun or "\r" in line or may_be_entry(line):
+            if self._is_begun or "\r" in line or (may_be_entries and may_be_entry(line)):
                 self._add(line, found, is_whole=True)
                 self._begin()
-            elif line and not line.isspace() and not _is_binary(line):
+            elif line and not line.isspace() and not (may_be_binary and _is_binary(line)):
                 found.append(LogLine(line[:LONGEST_LINE], is_redrawn=False))
         if last:
             self._add(last, found, is_whole=False)
@@ -217,6 +225,19 @@ _ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf")
 def _plain(data: bytes) -> bool:
     """Tell whether this is one line that needs no cleaning, as most lines are."""
     return data.find(b"\n") == len(data) - 1 < LONGEST_LINE and not _ODD.search(data)
+
+
+_CONTROL_CHARACTERS = bytes((*range(1, 7), *range(14, 27), *range(28, 32)))
+_OF_ENTRIES = (b" stdout ", b" stderr ", JSON.encode())
+"""What the entries of an engine's file have."""
+
+
+def _plain_lines(lines: list[str]) -> Iterator[LogLine]:
+    """Return lines, those that are not blank, each as a `LogLine`; made in C, which saves a tenth
+    of the time that a usual line takes."""
+    shown = [line[:LONGEST_LINE] for line in lines if line and not line.isspace()]
+    rest = (repeat(False), repeat(""), repeat(""), repeat(True))
+    return map(partial(tuple.__new__, LogLine), zip(shown, *rest, strict=False))
 
 
 def _clean(text: str) -> str:

@@ -11,22 +11,20 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dltools.observations.metric_names import normal_name
-from dltools.probe.progress.base import Point, Regex, number
+from dltools.probe.progress.base import NOTHING, Claim, Point, Regex, number
 from dltools.probe.progress.candidates import Candidate, candidates
 from dltools.probe.progress.counters import Count, count, place
 from dltools.probe.progress.name_words import COUNTERS, HINTS, Sort, sort
 from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
 from dltools.probe.progress.shapes import (
-    Match,
     Site,
     Span,
     are_short,
-    fixed_runs,
     numbered_shape,
-    pattern,
     runs_of,
     shape,
     sites,
+    spans,
 )
 from dltools.probe.progress.tokens import Token, losses_of_phases, named_behind, tokens
 
@@ -39,20 +37,8 @@ _CODE = Regex(
 
 _LONGEST_HEADING = 100
 
-MOST_SHAPES = 512
-"""Shapes of lines that are remembered."""
-
-
-class Reading(NamedTuple):
-    """What the generic reader found in a line.
-
-    `is_sure` says that it stands for itself: a counter, and a metric with a fraction, which
-    `has_fraction` says alone.
-    """
-
-    points: list[Point]
-    is_sure: bool = False
-    has_fraction: bool = False
+MOST_SHAPES, MOST_KINDS = 512, 4_096
+"""Shapes and kinds of lines that are remembered."""
 
 
 class Understood(NamedTuple):
@@ -64,7 +50,6 @@ class Understood(NamedTuple):
     """
 
     metrics: tuple[tuple[str, str], ...]
-    totals: tuple[Site | None, ...]
     has_totals: bool
     numbers: tuple[Site | None, ...]
     scale: int
@@ -72,24 +57,19 @@ class Understood(NamedTuple):
     is_plain: bool
 
     def texts(self, runs: list[str]) -> list[str | None]:
-        """Return the step, the epoch and the metrics as printed, from the digits of a line."""
+        """Return the step, the epoch, the metrics and their totals as printed, from the digits of a
+        line."""
         return [None if site is None else site.text(runs) for site in self.numbers]
 
 
-class _Quick(NamedTuple):
-    """A pattern of a shape, what the shape means, and which number each group is."""
+class _Laid(NamedTuple):
+    """What lines of a kind mean, and where their numbers stand."""
 
-    match: Match
     known: Understood
-    order: tuple[int | None, ...]
+    spans: tuple[Span | None, ...]
 
 
-_NOTHING = Understood((), (), False, (), 1, has_fraction=False, is_plain=False)
-_OFTEN = 16
-"""Lines of a shape after which it gets a pattern: to compile one takes as long as many lines."""
-
-_MOST_QUICK = 4
-_EMPTY = Reading([])
+_NOTHING = Understood((), False, (), 1, has_fraction=False, is_plain=False)
 _NO_COUNT = Count(None, None)
 
 
@@ -104,25 +84,23 @@ class Named:
         self._above = _NO_COUNT
         self._epoch: float | None = None
         self._shapes: dict[str, Understood] = {}
-        self._uses: dict[str, int] = {}
-        self._quick: list[_Quick] = []
         self._numbered: set[str] = set()
+        self._laid: dict[bytes, _Laid] = {}
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
         return self.read(line).points
 
-    def read(self, line: str) -> Reading:
-        """Return the points of a line, and whether they stand for themselves."""
-        for match_line, known, order in self._quick:
-            if match := match_line(line):
-                groups = match.groups()
-                texts = [None if at is None else groups[at] for at in order]
-                return self._reading(known, texts, [])
+    def read(self, line: str, kind: bytes | None = None) -> Claim:
+        """Return the points of a line, and whether they stand for themselves; `kind` is the line
+        with zeros for its digits, None if it is not known."""
+        if kind is not None and (laid := self._laid.get(kind)) is not None:
+            texts = [None if span is None else line[span[0] : span[1]] for span in laid.spans]
+            return self._reading(laid.known, texts) if laid.known.metrics else NOTHING
         lower = line.lower()
         for hint in HINTS:
             if hint in lower:
-                return self._metrics(line, lower)
+                return self._metrics(line, lower, kind)
         if len(line) < _LONGEST_HEADING:
             for word in COUNTERS:
                 if word in lower:
@@ -131,49 +109,47 @@ class Named:
                         step, epoch = found.texts(runs_of(line))
                         self._above = _count(step, found.scale, epoch)
                     break
-        return _EMPTY
+        return NOTHING
 
-    def _metrics(self, line: str, lower: str) -> Reading:
+    def _metrics(self, line: str, lower: str, kind: bytes | None) -> Claim:
         key = shape(line)
         is_numbered = key in self._numbered
         if is_numbered:
             key = numbered_shape(line)
         known = self._shapes.get(key) if key else None
         if known is _NOTHING:
-            return _EMPTY
+            if kind is not None and not is_numbered:
+                self._lay(kind, known, line)
+            return NOTHING
         runs = runs_of(line)
         if known is None or not are_short(runs):
             known = _understand(line, lower)
             if key and (are_short(runs) or known is _NOTHING):
-                self._remember(key, known, line)
-        elif key:
-            self._use(key, known, line, is_numbered=is_numbered)
-        return self._reading(known, known.texts(runs), runs) if known.metrics else _EMPTY
+                is_numbered = self._remember(key, known, line)
+        if kind is not None and not is_numbered:
+            self._lay(kind, known, line)
+        return self._reading(known, known.texts(runs)) if known.metrics else NOTHING
 
-    def _remember(self, key: str, known: Understood, line: str) -> None:
+    def _lay(self, kind: bytes, known: Understood, line: str) -> None:
+        """Remember where the numbers stand in lines of a kind."""
+        if len(self._laid) >= MOST_KINDS:
+            self._laid.clear()
+        if (found := spans(line, known.numbers)) is not None:
+            self._laid[kind] = _Laid(known, tuple(found))
+
+    def _remember(self, key: str, known: Understood, line: str) -> bool:
+        """Remember what a shape means; tell whether digits in its names do."""
         if len(self._shapes) >= MOST_SHAPES:
             self._shapes.clear()
-            self._uses.clear()
             self._numbered.clear()
-        if any(map(str.isdigit, "".join(metric for metric, _ in known.metrics))):
+        is_numbered = any(map(str.isdigit, "".join(metric for metric, _ in known.metrics)))
+        if is_numbered:
             self._numbered.add(key)
             key = numbered_shape(line)
         self._shapes[key] = known
+        return is_numbered
 
-    def _use(self, key: str, known: Understood, line: str, *, is_numbered: bool) -> None:
-        """Count a line of a shape that is known; one that comes often gets a pattern."""
-        uses = self._uses[key] = self._uses.get(key, 0) + 1
-        if uses != _OFTEN or known.has_totals:
-            return
-        wanted = sorted((site, at) for at, site in enumerate(known.numbers) if site is not None)
-        whole = shape(line) or "" if is_numbered else key
-        fixed = fixed_runs(line) if is_numbered else None
-        if match := pattern(whole, [site for site, _ in wanted], fixed):
-            places = {at: group for group, (_, at) in enumerate(wanted)}
-            order = tuple(places.get(at) for at in range(len(known.numbers)))
-            self._quick = [*self._quick[1 - _MOST_QUICK :], _Quick(match, known, order)]
-
-    def _reading(self, known: Understood, texts: Sequence[str | None], runs: list[str]) -> Reading:
+    def _reading(self, known: Understood, texts: Sequence[str | None]) -> Claim:
         at = _count(texts[0], known.scale, texts[1])
         if at.step is None or at.epoch is None:
             at = _below(self._above, at)
@@ -184,16 +160,16 @@ class Named:
             Point(metric, float(text or "nan"), step, epoch, "named", printed)
             if text is None or "," not in text
             else Point(metric, number(text), step, epoch, "named", printed)
-            for (metric, printed), text in zip(known.metrics, texts[2:], strict=True)
+            for (metric, printed), text in zip(known.metrics, texts[2:], strict=False)
         ]
         if known.has_totals:
-            points = _shares(points, known.totals, runs)
+            points = _shares(points, texts[2 + len(points) :])
         if step is None and epoch is None:
             if self._epoch is not None:
                 points = [self._placed(point) for point in points]
             is_sure = known.is_plain and points[0].value != 0
-            return Reading(points, is_sure, known.has_fraction)
-        return Reading(points, known.has_fraction, known.has_fraction)
+            return Claim(points, is_sure, 0, known.has_fraction)
+        return Claim(points, known.has_fraction, 0, known.has_fraction)
 
     def _placed(self, point: Point) -> Point:
         """Return a point of an evaluation with the epoch of the training before it."""
@@ -205,11 +181,11 @@ def _count(step: str | None, scale: int, epoch: str | None) -> Count:
     return _NO_COUNT if step is None and epoch is None else count(step, scale, epoch)
 
 
-def _shares(points: list[Point], totals: Sequence[Site | None], runs: list[str]) -> list[Point]:
+def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
     """Return points with those that are so many of a total as a share of it."""
     found = []
     for point, total in zip(points, totals, strict=True):
-        whole = 0.0 if total is None else number(total.text(runs))
+        whole = 0.0 if total is None else number(total)
         found.append(point._replace(value=point.value / whole) if whole else point)
     return found
 
@@ -226,15 +202,13 @@ def _understand(line: str, lower: str) -> Understood:
     where = place(line, found, chosen[0].start)
     named = _names(chosen, phase_words(line, lower), has_step=where.step is not None)
     kept = [one.token for _, one in named]
-    spans = [token.value for token in kept]
     totals = [_total_span(line, token) for token in kept]
-    found_sites = sites(line, [where.step, where.epoch, *spans, *totals])
-    count_of = 2 + len(spans)
+    values = [token.value for token in kept]
+    has_totals = any(totals)
     return Understood(
         tuple((metric, one.name.replace(" ", "_")) for metric, one in named),
-        tuple(found_sites[count_of:]),
-        any(totals),
-        tuple(found_sites[:count_of]),
+        has_totals,
+        tuple(sites(line, [where.step, where.epoch, *values, *(totals if has_totals else ())])),
         where.scale,
         any("." in token.text or token.text[-1:] in "nNfFyY" for token in kept),
         _is_plain(line, chosen[0]),

@@ -8,22 +8,25 @@ Docker's time stamps (`2026-01-31T12:00:00Z ...`), journald, kubectl (`[pod/job/
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from dltools.probe.progress.base import Regex
 from dltools.probe.progress.log_lines import LogLine
 
-Peeled = LogLine
-"""A program's own line; its `stamp` and `rank` are what was before it."""
+Span = tuple[int, int]
+"""Where something begins and ends in a line."""
 
 _MOST = 4
 """Prefixes that are peeled from one line."""
 
 _ISO = Regex(
-    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d))[ \t]"
+    r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d))[ \t]"
     r"(?:std(?:out|err) [FP] ?|[\w.-]{1,80} [\w@./-]{1,80}\[\d{1,9}\]: )?"
 )
 _JOURNAL = Regex(
-    r"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) [\w.-]{1,80} "
+    r"(?P<stamp>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) [\w.-]{1,80} "
     r"[\w@./-]{1,80}\[\d{1,9}\]: ?"
 )
 _POD = Regex(r"\[pod/[\w./-]{1,200}\] ?")
@@ -34,66 +37,75 @@ _RANK = Regex(
     r":?[ \t]?|(?P<r3>[Rr]ank ?\d{1,5}):[ \t]"
 )
 _RAY = Regex(r"\((?P<r>[\w./ =,:()-]{0,80}?\bpid=\d{1,9}(?:, ?ip=[\d.]{1,40})?)\)[ \t]?")
-_TASK = Regex(r"\s{0,4}(?P<r>\d{1,5}):[ ](?=[^\d\s.+-])")
-
-
-def may_have_prefix(text: str) -> bool:
-    """Tell whether a prefix may begin a line: a quick look at some characters."""
-    head = text[:1]
-    if head.isalpha():
-        return "|" in text[:_LONGEST_NAME] or head in "rR" or text[3:4] == " " == text[6:7]
-    if head == "[":
-        return text[1:2] in _RANK_HEADS
-    if head == " " or head.isdigit():
-        return text[4:5] == "-" or ": " in text[:8]
-    return head in "({"
-
-
-def peel(line: LogLine) -> list[LogLine]:
-    """Return a line without what others put before it; a wrapped line may hold several drawings."""
-    text = line.text
-    if text[:1] == "{":
-        return _of_journal(line) if '"MESSAGE"' in text else [line]
-    return [_bare(text, is_redrawn=line.is_redrawn, stamp=line.stamp)]
-
-
-_LONGEST_NAME = 100
-_RANK_HEADS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_")
-
-
-def _bare(text: str, *, is_redrawn: bool, stamp: str = "") -> LogLine:
-    rank, is_certain = "", True
-    for _ in range(_MOST):
-        head = text[:1]
-        if head == "[":
-            if match := _RANK.match(text):
-                rank = match["mpi"] or match["r1"] or match["r2"]
-            else:
-                match = _POD.match(text)
-        elif head == "(":
-            if (match := _RAY.match(text)) is not None:
-                rank = match["r"]
-        elif head in _DIGITS or head == " ":
-            if match := _ISO.match(text):
-                stamp = stamp or match[1]
-            elif match := _TASK.match(text):
-                rank, is_certain = match["r"], bool(rank)
-        elif head == "r" or head == "R":
-            if match := _RANK.match(text):
-                rank = match["r3"]
-            else:
-                match = _COMPOSE.match(text)
-        elif match := _JOURNAL.match(text):
-            stamp = stamp or match[1]
-        else:
-            match = _COMPOSE.match(text)
-        if match is None:
-            break
-        text = text[match.end() :]
-    return LogLine(text, is_redrawn, stamp, rank, is_certain)
+_TASK = Regex(r"\s{0,4}(?P<task>\d{1,5}):[ ](?=[^\d\s.+-])")
 
 
 _DIGITS = frozenset("0123456789")
+
+
+class Prefix(NamedTuple):
+    """What stands before a program's own line: where it ends, and where in it the time stamp and
+    the rank are. `is_journal` says that the line is a record of journald's JSON instead."""
+
+    end: int = 0
+    stamp: Span | None = None
+    rank: Span | None = None
+    is_certain: bool = True
+    is_journal: bool = False
+
+
+_JOURNALD = Prefix(is_journal=True)
+
+
+def prefix_of(text: str) -> Prefix | None:
+    """Return what stands before a program's own line, None for nothing. It does not depend on the
+    digits in the line."""
+    head = text[:1]
+    if head == "{":
+        return _JOURNALD if '"MESSAGE"' in text else None
+    if not (head.isalnum() or head in "[(" or (head == " " and ": " in text[:8])):
+        return None
+    found = Prefix()
+    for _ in range(_MOST):
+        match = _match(text, found.end)
+        if match is None:
+            break
+        found = found._replace(end=match.end())
+        group = match.lastgroup
+        if group == "stamp":
+            found = found._replace(stamp=found.stamp or match.span(group))
+        elif group is not None:
+            is_certain = found.is_certain if group != "task" else found.rank is not None
+            found = found._replace(rank=match.span(group), is_certain=is_certain)
+    return found if found.end else None
+
+
+def _match(text: str, at: int) -> re.Match[str] | None:
+    """Return the prefix that begins at a place."""
+    head = text[at : at + 1]
+    if head == "[":
+        forms: tuple[Regex, ...] = (_RANK, _POD)
+    elif head == "(":
+        forms = (_RAY,)
+    elif head in _DIGITS or head == " ":
+        forms = (_ISO, _TASK)
+    else:
+        forms = (_RANK, _COMPOSE) if head in ("r", "R") else (_JOURNAL, _COMPOSE)
+    found: Iterator[re.Match[str] | None] = (form.match(text, at) for form in forms)
+    return next(filter(None, found), None)
+
+
+def peel(line: LogLine, prefix: Prefix) -> list[LogLine]:
+    """Return a program's own line, without the prefix that it has, whose time stamp and rank it
+    gets; a wrapped line may hold several drawings."""
+    if prefix.is_journal:
+        return _of_journal(line)
+    text, stamp, rank = line.text, line.stamp, ""
+    if prefix.stamp and not stamp:
+        stamp = text[slice(*prefix.stamp)]
+    if prefix.rank:
+        rank = text[slice(*prefix.rank)]
+    return [LogLine(text[prefix.end :], line.is_redrawn, stamp, rank, prefix.is_certain)]
 
 
 def _of_journal(line: LogLine) -> list[LogLine]:
@@ -112,5 +124,7 @@ def _of_journal(line: LogLine) -> list[LogLine]:
     for drawing in text.replace("\n", "\r").split("\r"):
         if drawing and not drawing.isspace():
             is_redrawn = line.is_redrawn or text[:1] == "\r" or bool(found)
-            found.append(_bare(drawing, is_redrawn=is_redrawn, stamp=str(stamp)))
+            one = LogLine(drawing, is_redrawn, str(stamp))
+            prefix = prefix_of(drawing)
+            found += [one] if prefix is None or prefix.is_journal else peel(one, prefix)
     return found

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Generic, NamedTuple
 
-from dltools.probe.progress.base import Extractor, Point
-from dltools.probe.progress.detect import NOTHING, Automatic, Claim
+from dltools.probe.progress.base import NOTHING, Claim, Extractor, Point
+from dltools.probe.progress.detect import Automatic
 from dltools.probe.progress.drawn import Bars, Drawings
 from dltools.probe.progress.held import Held, M, Marked
+from dltools.probe.progress.kinds import Kind, Kinds
 from dltools.probe.progress.log_lines import LONGEST_LINE, LogLine, LogLines, Redrawn
-from dltools.probe.progress.peel import may_have_prefix, peel
+from dltools.probe.progress.peel import peel
 from dltools.probe.progress.ranks import Ranks
 from dltools.probe.progress.repeats import Repeats
 
@@ -54,6 +55,7 @@ class PointReader(Generic[M]):
         self._note_drawn = note_drawn
         self._bars = Bars(self._finder.bar_family) if self._finder and note_drawn else None
         self._claim = _claims_of(extractor)
+        self._kind = (self._finder.kinds if self._finder else Kinds()).of
         self._note = note
         self._lines = LogLines()
         self._held: Held[M] = Held()
@@ -135,22 +137,22 @@ class PointReader(Generic[M]):
 
     def _line(self, line: LogLine, found: list[Marked[M]]) -> list[Point]:
         """Read a line; return the points in it, repeated ones too, [] where it had a prefix."""
-        if not may_have_prefix(line[0]):
-            return self._read(line, found)
-        peeled = peel(line)
-        claimed: list[Point] = []
-        for one in peeled:
-            claimed = self._read(one, found)
-        return claimed if len(peeled) == 1 and peeled[0] == line else []
+        kind = self._kind(line[0])
+        if kind.prefix is None:
+            return self._read(line, kind, found)
+        for one in peel(line, kind.prefix):
+            self._read(one, self._kind(one.text), found)
+        return []
 
-    def _read(self, line: LogLine, found: list[Marked[M]]) -> list[Point]:
+    def _read(self, line: LogLine, kind: Kind, found: list[Marked[M]]) -> list[Point]:
         try:
-            claim = self._claim(line[0])
+            claim = self._claim(line[0], kind)
         except (ValueError, OverflowError):  # a "number" of thousands of digits
             claim = NOTHING
         points = claim[0]
         if points:
-            points = self._ranks.followed(line, points)
+            if kind.may_have_rank or line[3]:
+                points = self._ranks.followed(line, points)
             points = self._repeats.new(points, is_redrawn=line[1])
         mark: Any = self._note(line, points) if self._note else None
         if points:
@@ -158,8 +160,8 @@ class PointReader(Generic[M]):
         return claim[0]
 
 
-def _claims_of(extractor: Extractor) -> Callable[[str], Claim]:
+def _claims_of(extractor: Extractor) -> Callable[[str, Kind], Claim]:
     """Return what claims the lines of a log."""
     if isinstance(extractor, Automatic):
-        return extractor.claim
-    return lambda text: Claim(extractor.points(text))
+        return extractor.claim_of
+    return lambda text, _: Claim(extractor.points(text))

@@ -91,8 +91,5 @@ class Ranks:
 def rank_inside(text: str) -> str:
     """Return the number that looks like a rank inside of a line, "" for none."""
     head = text[:_LOOKED_AT]
-    for hint in _HINTS:
-        if hint in head:
-            match = _INSIDE.search(head)
-            return (match["named"] or match["of"]) if match else ""
-    return ""
+    match = _INSIDE.search(head) if any(hint in head for hint in _HINTS) else None
+    return (match["named"] or match["of"]) if match else ""

@@ -28,13 +28,23 @@ class Repeats:
     def __init__(self) -> None:
         """No point has come yet."""
         self._last: dict[str, _Seen] = {}
-        self._stale: dict[str, int | None] = {}  # the step that shows an old value, None: none yet
+        self._stale: dict[str, int] = {}  # the step that shows an old value
 
     def new(self, points: list[Point], *, is_redrawn: bool) -> list[Point]:
         """Return the points of a line that were not there before, and remember them."""
         found = []
+        are_stale = is_redrawn or bool(self._stale)
         for point in points:
-            metric, value, step, epoch = point[:4]
+            metric, value, step, epoch, _, _, _ = point
+            last = self._last.get(metric)
+            if step is None and epoch is None:
+                if last is None or last[2] != value:
+                    found.append(point)
+                continue
+            if last and step and last[0] != step and 0 < step < _MOST and not are_stale:
+                self._last[metric] = (step, epoch, value)
+                found.append(point)
+                continue
             if step is not None and not -_MOST <= step < _MOST:
                 step, point = None, point._replace(step=None)
             if self._is_new(metric, (step, epoch, value), is_redrawn=is_redrawn):
@@ -73,7 +83,7 @@ class Repeats:
             if at < like_before:
                 at = like_before
                 self._last[metric] = (steps[at - 1], epoch, values[at - 1])
-                self._stale[metric] = None
+                self._stale.pop(metric, None)
             is_known = False
         if not old:
             return values
@@ -87,9 +97,8 @@ class Repeats:
         step, epoch, value = now
         last = self._last.get(metric)
         if last is None or step is None:
-            if step is not None or epoch is not None:
-                self._last[metric] = now
-            return last is None or epoch is not None or last[2] != value
+            self._last[metric] = now
+            return True
         before = last[2]
         is_same = before == value or (before != before and value != value)
         if last[0] == step and (is_same or is_redrawn) and (is_redrawn or last[1] == epoch):
@@ -99,7 +108,7 @@ class Repeats:
             self._stale[metric] = step
             return False
         if not is_same:
-            self._stale[metric] = None
+            self._stale.pop(metric, None)
         self._last[metric] = now
         return True
 

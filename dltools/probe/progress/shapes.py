@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _DIGITS = re.compile(r"\d+")
 _NO_NAMES = re.compile(r"(?<![\w@/])(?<!@\d\.)\d+")
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})++(?![\d,])|:\d\d,\d{1,9}(?![\d,])")
 _DECIMAL = re.compile(r"\d,\d")
-_RUN = r"\d{1,15}+"
 _LONGEST = 600
 """Characters of a line whose shape is remembered."""
 
@@ -60,16 +59,6 @@ def numbered_shape(line: str) -> str:
     return _NO_NAMES.sub("0", line)
 
 
-def fixed_runs(line: str) -> dict[int, str]:
-    """Return the runs of digits of a line that are in names, by their index."""
-    free = {match.start() for match in _NO_NAMES.finditer(line)}
-    return {
-        index: match[0]
-        for index, match in enumerate(_DIGITS.finditer(line))
-        if match.start() not in free
-    }
-
-
 def runs_of(line: str) -> list[str]:
     """Return the runs of digits in a line."""
     return _DIGITS.findall(line)
@@ -100,36 +89,17 @@ def sites(line: str, spans: list[Span | None]) -> list[Site | None]:
     return found
 
 
-Match = Callable[[str], re.Match[str] | None]
-
-
-def pattern(
-    key: str, wanted: Sequence[Site], fixed: Mapping[int, str] | None = None
-) -> Match | None:
-    """Return what matches whole lines of a shape and captures the numbers at sites, which are in
-    order, `fixed` being the runs of digits in names; None for a shape that no pattern can tell."""
-    fixed = fixed or {}
-    if key.endswith(","):  # thousands
-        return None
-    texts = key.split("0")
-    parts: list[str] = []
-    run, text = 0, texts[0]
-    for site in wanted:
-        before, *after = site.between
-        if site.first < run or not after:
+def spans(line: str, of: Sequence[Site | None]) -> list[Span | None] | None:
+    """Return where the numbers at sites stand in a line, None if one of them is nan or inf."""
+    runs = [match.span() for match in _DIGITS.finditer(line)]
+    found: list[Span | None] = []
+    for site in of:
+        if site is None:
+            found.append(None)
+            continue
+        first, between = site
+        last = first + len(between) - 2
+        if last < first:
             return None
-        while run < site.first:
-            parts += (re.escape(text), fixed.get(run, _RUN))
-            run += 1
-            text = texts[run]
-        parts += (re.escape(text.removesuffix(before)), "(", re.escape(before))
-        for part in after:
-            parts += (_RUN, re.escape(part))
-            run += 1
-        parts.append(")")
-        text = texts[run].removeprefix(after[-1])
-    while run < len(texts) - 1:
-        parts += (re.escape(text), fixed.get(run, _RUN))
-        run += 1
-        text = texts[run]
-    return re.compile("".join((*parts, re.escape(text)))).fullmatch
+        found.append((runs[first][0] - len(between[0]), runs[last][1] + len(between[-1])))
+    return found

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from dltools.observations.metric_names import evaluation_order, objective
 from dltools.probe.progress import Automatic, Point, PointReader
-from dltools.probe.progress.named import Named
 
 HERE = Path(__file__).parent
 FORMS = tomllib.loads((HERE / "unseen_forms.toml").read_text())
@@ -62,13 +62,27 @@ def test_names_with_digits_are_told_apart() -> None:
     assert found["q2_loss"] == [float(f"0.{epoch}2") for epoch in range(1, 40)]
 
 
-def test_lines_with_digits_in_names_get_patterns_of_their_own() -> None:
-    log = Named()
+def test_lines_with_digits_in_names_are_remembered_apart() -> None:
+    log = Automatic()
     for step in range(60):
         for head in (1, 2):
             (point,) = log.points(f"step {step} head{head}_loss: 0.{head}{step:02}5")
             assert point[:3] == (f"head{head}_loss", float(f"0.{head}{step:02}5"), step)
-    assert len(log._quick) == 2
+
+
+@pytest.mark.parametrize("line", [
+    "step {0} | loss {1:.4f} | norm {2:.2f} | lr {1:.2e}",
+    "step {0} loss {1} accuracy {2}",
+    "[{0}/9000] train_loss={1:.5g}, val_loss={2:.6g}, tokens={0:,}",
+    "Step {0:,}: Accuracy: {0}/9000 ({2:.0f}%)",
+    "{0}: loss {1:.2f} q1_loss {2:.3f}",
+])  # fmt: skip
+def test_a_line_is_read_as_if_it_came_alone(line: str) -> None:
+    random, log = Random(7), Automatic()
+    for _ in range(200):
+        step = random.randrange(10 ** random.randint(1, 4))
+        text = line.format(step, 10 ** random.uniform(-6, 3), random.random() * 100)
+        assert log.points(text) == Automatic().points(text)
 
 
 @pytest.mark.parametrize(

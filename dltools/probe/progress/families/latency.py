@@ -53,14 +53,9 @@ class Log:
     name: ClassVar[str] = "latency"
     partial: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = (
-        "latency",
-        "time",
-        "duration",
-        "[gin]",
-        "ed in ",
-        "took ",
-        "rt=",
-    )
+        "latency", "response", "request", "inference", "predict", "service", "serving", "duration",
+        "[gin]", "ed in ", "took ", "rt=",
+    )  # fmt: skip
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -49,7 +49,7 @@ class Log:
 
     name: ClassVar[str] = "serving"
     partial: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("hroughput", "time", "tg =", " latency: ")
+    needs: ClassVar[tuple[str, ...]] = ("hroughput", "time =", "total_time", "tg =", " latency: ")
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -42,6 +42,7 @@ class Log:
 
     def __init__(self) -> None:
         """No row of names has come yet."""
+        self._newest = ""  # row of names, as printed
         self._names: list[str] = []
         self._sorts: list[Sort] = []
         self._of_phases: list[str] = []
@@ -59,6 +60,8 @@ class Log:
         head = line.lstrip(" \t|\u2502\u2503")[:1]
         if self._names and (head.isdigit() or head == "-"):
             return self._row(line)
+        if line == self._newest:
+            return []
         if head.isalpha() and ":" not in line and len(line) < _LONGEST_HEADER:
             if self._of_phases and (match := _PHASE.match(line)):
                 return self._row_of(match[1], _BLANKS.split(line[match.end() :].strip()))
@@ -86,6 +89,7 @@ class Log:
         counters = sum(what in (Sort.EPOCH, Sort.STEP) for what in sorts)
         metrics = sum(what >= Sort.WEAK for what in sorts)
         if metrics and counters:
+            self._newest = line
             self._names = [name.replace("main/", "") for name in names]  # a model in Chainer
             self._sorts = list(map(sort, self._names))
             places = {name: at for at, name in enumerate(self._names)}
@@ -100,16 +104,18 @@ class Log:
             return []
         pairs, epoch, step = [], None, None
         for name, what, text in zip(self._names, self._sorts, cells, strict=False):
-            if what is Sort.OTHER or not _NUMBER.fullmatch(text):
-                if what in (Sort.EPOCH, Sort.STEP):
-                    return []
+            if what is Sort.OTHER:
                 continue
-            if what is Sort.EPOCH:
+            is_number = _NUMBER.fullmatch(text)
+            if what > Sort.STEP:
+                if is_number and "/" not in text:
+                    pairs.append((name, text.rstrip("%")))
+            elif not is_number:
+                return []
+            elif what is Sort.EPOCH:
                 epoch = float(text.partition("/")[0].replace(",", "").rstrip("%"))
-            elif what is Sort.STEP:
+            else:
                 step = whole(text.partition("/")[0].partition(".")[0].lstrip("+-"))
-            elif "/" not in text:
-                pairs.append((name, text.rstrip("%")))
         if not pairs or (len(cells) < len(self._names) and len(pairs) < 2):
             return []
         return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=self._time(cells))
