@@ -45,6 +45,7 @@ _RATIO = Regex(
 _OPENING = Regex(r"\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]")
 _FIRST = Regex(r"\s{0,9}(?:\[(\d{1,15})\]|(\d{1,15}))(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)")
 _JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,-]{0,4}$")
+_COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
 _OPENS = Regex(r"\s{0,4}\[\s{0,9}\d")
 _PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
 _PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
@@ -101,6 +102,9 @@ def _bare(
         at = 0
         if match := _BRACKETS.search(line):
             return match.span(2), match.span(1)
+    is_column = len(found) == 1 and not found[0].delimiter and "." in found[0].text
+    if is_column and (match := _COLUMN.match(line, found[0].end)):  # `train_loss 0.52 300`
+        return match.span(1), None
     if "/" not in line:
         return _leading(line, metrics), None
     for match in _RATIO.finditer(line, at, at + _SPAN):

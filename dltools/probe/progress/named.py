@@ -26,7 +26,7 @@ from dltools.probe.progress.shapes import (
     sites,
     spans,
 )
-from dltools.probe.progress.tokens import Token, losses_of_phases, named_behind, tokens
+from dltools.probe.progress.tokens import Token, boxed, losses_of_phases, named_behind, tokens
 
 _CODE = Regex(
     r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
@@ -194,7 +194,7 @@ def _understand(line: str, lower: str) -> Understood:
     """Return what lines of the shape of a line mean."""
     found = tokens(line)
     chosen = [one for one in candidates(line, found) if not one.why_not]
-    if not chosen and (others := named_behind(line) or losses_of_phases(found)):
+    if not chosen and (others := boxed(line) or named_behind(line) or losses_of_phases(found)):
         found = sorted([*found, *others], key=lambda token: token.start)
         chosen = [one for one in candidates(line, others) if not one.why_not]
     if not chosen or _CODE.search(line):

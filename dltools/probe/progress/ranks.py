@@ -46,7 +46,8 @@ class Ranks:
         """Return the points of a line that are of the rank that is followed."""
         if line.rank:
             if line.is_certain:
-                return [point for point in points if self._is_followed(line.rank, point.metric)]
+                known = [point for point in points if not _is_of_no_loss(point)]
+                return [point for point in known if self._is_followed(line.rank, point.metric)]
             return [
                 point
                 for point in points
@@ -86,6 +87,11 @@ class Ranks:
             if self._are_inside:
                 self._followed.setdefault(metric, before[0])
         return not self._are_inside or self._is_followed(rank, metric)
+
+
+def _is_of_no_loss(point: Point) -> bool:
+    """Tell whether a point is what a stage of a pipeline prints that computes no loss."""
+    return point.value == -1 and "loss" in point.metric
 
 
 def rank_inside(text: str) -> str:

@@ -82,6 +82,23 @@ def named_behind(line: str) -> list[Token]:
     ]
 
 
+_BOXED = Regex(
+    r"[\u2502\u2503]\s{0,40}([A-Za-z][\w@/.%-]{0,40}(?: [\w@/.%()-]{1,40}){0,3})"
+    rf"\s{{0,40}}[\u2502\u2503]\s{{0,40}}({_NUMBER})\s?(%)?\s{{0,40}}(?=[\u2502\u2503])",
+    re.IGNORECASE,
+)
+
+
+def boxed(line: str) -> list[Token]:
+    """Return the names with a number in the cell behind them, of a row of a table in a box."""
+    if line.lstrip()[:1] not in ("\u2502", "\u2503"):
+        return []
+    return [
+        Token(m[1], "|", m[2], "", "", m[3] is not None, m.start(1), m.end(), m.span(2))
+        for m in _BOXED.finditer(line)
+    ]
+
+
 _PHASES = {"train": "train_loss", "val": "val_loss", "valid": "val_loss", "test": "test_loss"}
 
 

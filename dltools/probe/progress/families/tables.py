@@ -16,6 +16,11 @@ from dltools.probe.progress.name_words import Sort, sort
 
 _BARS = Regex(r"\s*[|\u2502\u2503]\s*")
 _BLANKS = Regex(r"\s{2,}|\t")
+_TWO_WORDS = Regex(
+    r"(?<!\S)(train(?:ing)?|val(?:id(?:ation)?)?|test|eval) (?=[A-Za-z])", re.IGNORECASE
+)
+"""What begins a name of two words, where names stand between single blanks."""
+
 _NUMBER = Regex(
     r"[-+]?(?:\d++(?:,\d{3})*(?:\.\d*)?(?:[eE][-+]?\d++)?|\.\d++|nan|inf)(?:/\d++|%)?", 2
 )
@@ -79,7 +84,7 @@ class Log:
         return report(self.name, pairs, phase=normal_name(phase.removesuffix("set")))
 
     def _header(self, line: str) -> None:
-        names = _cells(line)
+        names = _cells(line if _BLANKS.search(line.strip()) else _TWO_WORDS.sub(r"\1_", line))
         if not 2 <= len(names) <= _MOST_COLUMNS or any(map(_NUMBER.fullmatch, names)):
             return
         if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
