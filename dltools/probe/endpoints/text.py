@@ -60,7 +60,10 @@ def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
                 continue
             found += [s for family in families for s in family.samples]
     for sample in found:
-        yield sample.name, sample.labels, float(sample.value)
+        try:
+            yield sample.name, sample.labels, float(sample.value)
+        except OverflowError:  # a whole number of hundreds of digits
+            continue
 
 
 def change(before: Scrape, after: Scrape, name: str) -> float | None:

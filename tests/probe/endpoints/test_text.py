@@ -15,6 +15,11 @@ def test_broken_lines_harm_no_others() -> None:
     assert parse(text).values["nv_inference_request_success"] == 2
 
 
+def test_a_number_of_hundreds_of_digits_is_left_out() -> None:
+    """Found by fuzzing: it stopped the probe."""
+    assert parse(f"a {'9' * 400}\nb 1\n").values == {"b": 1.0}
+
+
 def test_a_label_may_hold_a_dict() -> None:
     text = "tgi_x{method=\"{'method': 'prefill'}\"} 3\n"
     assert parse(text).values == {"tgi_x": 3.0}
