@@ -8,9 +8,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from dltools.engine.containers import Container, Engine, GoneError, engine_time
+from dltools.engine.containers import Engine, GoneError, engine_time
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import has_labels
 from dltools.observations.table import Row
@@ -62,14 +62,14 @@ def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
     }
 
 
-def _exit_row(engine: Engine, container: Container) -> Row:
+def _exit_row(engine: Engine, run: Run) -> Row:
     """Return the row of an exit that no event has told: the engine was away. Where the engine does
     not know more, the time is now."""
     found: Row = {"time": datetime.now(UTC), "host": engine.host, "kind": "event",
-                  "container_id": container.id, "container_name": container.name,
+                  "container_id": run.id, "container_name": run.name,
                   "event": "exit", "exit_code": None}  # fmt: skip
     try:
-        now = engine.inspect(container.id)
+        now = engine.inspect(run.id)
     except GoneError:
         return found
     state = now.raw.get("State", {})
@@ -96,6 +96,14 @@ def await_change(changed: threading.Event, seconds: float) -> bool:
     return True
 
 
+class Run(NamedTuple):
+    """A run of a container: its id, its name, and when it began."""
+
+    id: str
+    name: str
+    started: datetime | None
+
+
 class EventStream:
     """The events of the containers of one engine that the user selected."""
 
@@ -116,6 +124,7 @@ class EventStream:
         self._kept: list[Row] = []
         self._seen: deque[_Key] = deque(maxlen=_REMEMBERED)
         self._told: set[str] = set()  # ids whose exit was told before its event came
+        self._begun: dict[str, Run] = {}  # by events, and not yet ended
         self._known_until = 0.0  # by the engine's clock, in seconds since the epoch
         self._thread: threading.Thread | None = None
         self._changed = changed or threading.Event()
@@ -133,7 +142,7 @@ class EventStream:
 
     def follow(self, since: float) -> None:
         """Watch events from a time on (seconds since the epoch), unless they are watched."""
-        if self._thread is None or not self._thread.is_alive():
+        if self._thread is None:
             self._known_until = max(self._known_until, since)
             self._thread = threading.Thread(target=self._watch, args=(since,), daemon=True)
             self._thread.start()
@@ -146,16 +155,21 @@ class EventStream:
                 self._kept.append(item)
         self.follow(self._known_until - _OVERLAP_S)
 
-    def missed_exit(self, container: Container) -> Row | None:
-        """Return the row of a container's exit, None if its event has come since the container was
-        started. Raises as the engine does."""
-        begun = container.started.timestamp() * 1e9 if container.started else 0.0
+    def begun(self) -> list[Run]:
+        """Return the runs that have begun by their events, and have not ended."""
+        return list(self._begun.copy().values())
+
+    def missed_exit(self, run: Run) -> Row | None:
+        """Return the row of the end of a run, None if its event has come since it began. Raises as
+        the engine does."""
+        begun = run.started.timestamp() * 1e9 if run.started else 0.0
         exits = [nanos for nanos, id_, action in tuple(self._seen)
-                 if (id_, action) == (container.id, "die")]  # fmt: skip
+                 if (id_, action) == (run.id, "die")]  # fmt: skip
         if any(nanos > begun for nanos in exits):
             return None
-        row = _exit_row(self._engine, container)
-        self._told.add(container.id)
+        row = _exit_row(self._engine, run)
+        self._begun.pop(run.id, None)
+        self._told.add(run.id)
         return row
 
     def take(self) -> list[Row]:
@@ -177,12 +191,13 @@ class EventStream:
         try:
             for raw in self._engine.events(since):
                 self._note(raw)
-            self._came.put(UnavailableError("the Docker engine closed the event stream"))
+            ended: DltoolsError = UnavailableError("the Docker engine closed the event stream")
         except DltoolsError as error:
-            self._came.put(error)
+            ended = error
         except Exception as error:
-            reason = str(error)[:_LONGEST_REASON]
-            self._came.put(UnavailableError(f"lost the Docker engine: {reason}"))
+            ended = UnavailableError(f"lost the Docker engine: {str(error)[:_LONGEST_REASON]}")
+        self._thread = None  # before the end is known: whoever takes it may watch again
+        self._came.put(ended)
 
     def _note(self, raw: Mapping[str, Any]) -> None:
         id_, action = str((raw.get("Actor") or {}).get("ID")), str(raw.get("Action"))
@@ -193,6 +208,10 @@ class EventStream:
             self._known_until = max(self._known_until, nanos / 1e9)
         self._listener(action, id_)
         row = self._row(raw)
+        if row is not None and row["event"] == "start":
+            self._begun[id_] = Run(id_, row["container_name"] or "", row["time"])
+        elif row is not None and row["event"] == "exit":
+            self._begun.pop(id_, None)
         if row is not None and row["event"] in _CHANGES and id_ in self._told:
             self._told.discard(id_)
             row = row if row["event"] == "start" else None

@@ -13,7 +13,7 @@ from dltools.engine.containers import Container, Engine
 from dltools.engine.kernel_files import hold_files
 from dltools.observations.table import Row
 from dltools.probe.counters import Counters
-from dltools.probe.events import EventStream
+from dltools.probe.events import EventStream, Run
 from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.source import ProgressSource, TimedPoint
@@ -59,7 +59,7 @@ class Sampler:
         self._begun = time.time()
         self._is_followed = self._has_window = False
         self._pending: list[Row] = []  # read, and not yet in a sample
-        self._ran: dict[str, Container] = {}  # before the engine was away
+        self._ran: dict[str, Run] = {}  # before the engine was away
         self._is_back = False  # and its events have had time to come
         self._inventory = Inventory(engine, options.filters, options.pattern)
         self._counters = Counters(engine, options.state_directories)
@@ -93,8 +93,10 @@ class Sampler:
         Raises `UnavailableError` if it is still away.
         """
         self._engine.containers()
-        for watched in self._inventory.running.values():
-            self._ran.setdefault(watched.container.id, watched.container)
+        running = [watched.container for watched in self._inventory.running.values()]
+        runs = [Run(one.id, one.name, one.started) for one in running]
+        for run in (*runs, *self._events.begun()):
+            self._ran.setdefault(run.id, run)
         self._is_back = False
         self._inventory.distrust()
         for watched in self._inventory.all:
@@ -150,8 +152,9 @@ class Sampler:
         while self._ran:
             id_, before = self._ran.popitem()
             watched = self._inventory.running.get(id_)
-            has_ended = watched is None or watched.container.started != before.started
-            if has_ended and (row := self._events.missed_exit(before)):
+            if (watched is None or _has_restarted(watched.container, before)) and (
+                row := self._events.missed_exit(before)
+            ):
                 self._pending.append(row)
 
     @property
@@ -198,3 +201,10 @@ class Sampler:
             for found in points
             if not wanted or found.point.metric in wanted
         ]
+
+
+def _has_restarted(container: Container, before: Run) -> bool:
+    """Tell whether a container runs that was started after a run of it."""
+    if container.started is None or before.started is None:
+        return False
+    return container.started > before.started

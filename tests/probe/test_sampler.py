@@ -117,6 +117,9 @@ def sampled_before_the_engine_goes(engine: ScriptedEngine) -> Sampler:
     found.follow()
     found.sample()
     engine.raw_events.put(None)  # the stream ends
+    with pytest.raises(UnavailableError):
+        while True:
+            found.sample()
     return found
 
 
@@ -143,6 +146,24 @@ def test_an_exit_that_no_event_has_told_is_in_the_next_sample() -> None:
     (row,) = (row for row in rows if row.get("container_name") == "ended")
     assert row["time"] == BEGUN + timedelta(seconds=30)
     assert stays in {row.get("container_id") for row in rows}
+    engine.raw_events.put(None)
+
+
+def test_an_exit_is_not_missed_where_only_the_start_was_told() -> None:
+    """The engine went away before a sample could find the container."""
+    engine = ScriptedEngine()
+    found = sampler(engine)
+    found.follow()
+    found.sample()
+    id_ = engine.start("short")
+    engine.raw_events.put(event("start", id_, "short"))
+    assert found.wait_for_change(10)
+    engine.raw_events.put(None)
+    engine.stop(id_)
+    found.resume()
+    rows = sampled_after(found)
+    told = [row["event"] for row in rows if row.get("container_name") == "short"]
+    assert told == ["start", "exit"]
     engine.raw_events.put(None)
 
 
