@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 _WORDS = {
     "training": "train",
@@ -76,6 +77,13 @@ _WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall", "batch", "step"}
 
 _ACHIEVED = frozenset({"reward", "rewards", "rew", "return", "returns", "success", "win",
                        "winrate"})  # fmt: skip
+_WHOLE_REWARDS = frozenset({
+    *_PHASES, *_STATISTICS, *_EXTREMES, *_ACHIEVED, "critic", "cumulative", "ema", "env", "ep",
+    "episode", "episodes", "episodic", "evaluation", "final", "game", "rate", "rollout", "running",
+    "score", "scores", "total",
+})  # fmt: skip
+"""Words of a reward that is no part of another, as `rew_tracking_lin_vel` is."""
+
 _OF_PAIRS = frozenset({"chosen", "rejected", "margin", "margins", "accuracy", "accuracies"})
 _ABOUT_SCORES = frozenset({
     "actor", "avg", "average", "best", "critic", "episode", "episodic", "eval", "game", "mean",
@@ -127,7 +135,7 @@ def objective(name: str) -> str:
     return "max" if is_rising or _is_rising_rate(words) else "min"
 
 
-Rank = tuple[int, int, str]
+Rank = tuple[int, int, bool, str]
 """A sort key of metrics, the best evaluation metric first."""
 
 
@@ -138,26 +146,54 @@ def evaluation_rank(name: str) -> Rank:
     The order is: rewards, scores and rates of success, by which reinforcement learning is judged,
     those of an evaluation first; validation losses, other validation metrics, the training loss,
     other losses, other metrics, norms of gradients and spreads. Within each of these a mean comes
-    before an extreme and a whole loss before a part of one, then by name.
+    before an extreme, a whole loss or reward before a part of one and a validation before a test,
+    then by name.
     """
     lower = name.lower()
     words = lower.split("_")
     extreme = 0 if _EXTREMES.isdisjoint(words) else 2
-    part = 1 if words[-1] == "loss" and not _PLAIN.issuperset(words) else 0
-    return _group(lower, frozenset(words)), extreme + part, name
+    group = _group(lower, frozenset(words))
+    whole = _WHOLE_REWARDS if group <= 1 else _PLAIN
+    part = 1 if (words[-1] == "loss" or group <= 1) and not whole.issuperset(words) else 0
+    return group, extreme + part, lower.startswith("test_"), name
 
 
-def evaluation_order(peaks: Mapping[str, float]) -> list[str]:
+class Seen(NamedTuple):
+    """What there has been of a metric: its largest absolute value, and how many points."""
+
+    peak: float
+    points: int
+
+
+def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     """Return the names of a job's metrics, the best evaluation metric first.
 
-    `peaks` has the largest absolute value of each: a loss that has never been other than 0 comes
-    last, as some policy gradients have none to print.
+    A loss that has never been other than 0 comes last, as some policy gradients have none to print.
+    A result that came once comes after the others where one of these is a loss or better, and came
+    often: `loss` at each step, and a `val_loss` at the end.
     """
-    return sorted(peaks, key=lambda name: (_is_empty(name, peaks[name]), *evaluation_rank(name)))
+    has_series = any(
+        one.points >= OFTEN and _group_of(name) <= _LOSS and not _is_empty(name, one.peak)
+        for name, one in seen.items()
+    )
+
+    def key(name: str) -> tuple[bool, bool, int, int, bool, str]:
+        peak, points = seen[name]
+        return _is_empty(name, peak), has_series and points == 1, *evaluation_rank(name)
+
+    return sorted(seen, key=key)
+
+
+OFTEN = 3
+"""Points of a metric that make a series, beside which a result that came once says less."""
 
 
 def _is_empty(name: str, peak: float) -> bool:
     return peak == 0 and "loss" in name.lower()
+
+
+def _group_of(name: str) -> int:
+    return evaluation_rank(name)[0]
 
 
 def why_first(name: str) -> str:
@@ -175,6 +211,10 @@ _GROUPS = (
     "a metric",
     "a norm or spread",
 )
+
+
+_LOSS = 5
+"""The last group in `_GROUPS` of what a job can be judged by well."""
 
 
 def _group(lower: str, words: frozenset[str]) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 from dltools.errors import DataError
 from dltools.notation.json_numbers import from_json_number, to_json_number
+from dltools.observations.metric_names import OFTEN
 from dltools.observations.points import Point
 from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
 from dltools.plan.field_values import field_values
@@ -204,6 +205,7 @@ def _save_series(series: Series) -> dict[str, Any]:
         "values": [to_json_number(value) for value in series.values],
         "steps": series.steps,
         "peak": series.peak,
+        "count": min(series.count, OFTEN),
     }
     if series.learning is not None:
         saved["learning"] = field_values(series.learning)
@@ -218,6 +220,7 @@ def _load_series(saved: Mapping[str, Any]) -> Series:
         values=[from_json_number(value) for value in saved["values"]],
         steps=list(saved["steps"]),
         peak=float(saved["peak"]),
+        count=int(saved.get("count", OFTEN)),
     )
     if not len(series.times) == len(series.values) == len(series.steps):
         raise ValueError("a metric's columns are of unequal length")

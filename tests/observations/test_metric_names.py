@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dltools.observations.metric_names import (
+    Seen,
+    evaluation_order,
     evaluation_rank,
     is_metric,
     is_serving,
@@ -104,3 +106,24 @@ def test_rates_of_a_server_rise_and_its_queue_falls() -> None:
         objective(name) for name in ("token_rate", "request_rate", "queue_length", "error_rate")
     ]
     assert found == ["max", "max", "min", "min"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "best"),
+    [
+        ({"val_loss": Seen(22.1, 1), "train_loss": Seen(27.5, 7)}, "train_loss"),
+        ({"val_loss": Seen(22.1, 2), "train_loss": Seen(27.5, 7)}, "val_loss"),
+        ({"val_loss": Seen(22.1, 1), "train_loss": Seen(27.5, 2)}, "val_loss"),
+        ({"val_loss": Seen(22.1, 1), "train_loss": Seen(0.0, 7)}, "val_loss"),
+        ({"val_loss": Seen(22.1, 1), "grad_norm": Seen(9.5, 70)}, "val_loss"),
+        ({"val_loss": Seen(22.1, 1), "test_accuracy": Seen(0.9, 1)}, "val_loss"),
+    ],
+)
+def test_a_result_that_came_once_comes_after_a_series(seen: dict[str, Seen], best: str) -> None:
+    assert evaluation_order(seen)[0] == best
+
+
+def test_a_part_of_a_reward_comes_after_the_reward_and_a_test_after_a_validation() -> None:
+    names = ["episode_rew_lin_vel_z", "mean_reward", "episode_rew_action_rate"]
+    assert min(names, key=evaluation_rank) == "mean_reward"
+    assert min(["test_loss", "val_loss", "test_dice_loss"], key=evaluation_rank) == "val_loss"

@@ -11,6 +11,7 @@ from dltools.cli.console import make_console
 from dltools.cli.tables import FittedTable
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
+from dltools.observations.metric_names import Seen
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -111,11 +112,12 @@ class Metrics:
 
     def _orders(self) -> dict[str, list[str]]:
         """Return the metrics of each container, the one that judges it first."""
-        peaks: dict[str, dict[str, float]] = {}
+        seen: dict[str, dict[str, Seen]] = {}
         for (name, metric, _), one in self._found.items():
-            own = peaks.setdefault(name, {})
-            own[metric] = max(own.get(metric, 0.0), one.peak)
-        return {name: metric_names.evaluation_order(peaks[name]) for name in sorted(peaks)}
+            own = seen.setdefault(name, {})
+            peak, count = own.get(metric, (0.0, 0))
+            own[metric] = Seen(max(peak, one.peak), count + one.count)
+        return {name: metric_names.evaluation_order(seen[name]) for name in sorted(seen)}
 
 
 def _noise(dropped: Dropped) -> list[str]:

@@ -26,7 +26,9 @@ def candidates(job: ContainerHistory) -> list[str]:
         return [wanted]
     if len(job.metrics) == 1:
         return list(job.metrics)
-    return metric_names.evaluation_order({name: job.metrics[name].peak for name in job.metrics})
+    return metric_names.evaluation_order(
+        {name: metric_names.Seen(one.peak, one.count) for name, one in job.metrics.items()}
+    )
 
 
 def metric_of(job: ContainerHistory) -> str | None:

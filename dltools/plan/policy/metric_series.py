@@ -65,7 +65,8 @@ class LearningHistory:
 class Series:
     """Points of one metric in order of time: `times` (microseconds), `values`, `steps` (or None).
 
-    `peak` is the largest finite absolute value seen since the job started, `learning` is
+    `peak` is the largest finite absolute value seen since the job started, `count` how many points
+    there were, those included that are forgotten; `learning` is
     kept where a policy asks for curves; `curve` is its last fit (None: too few points), made when
     `fitted` points had been seen.
     """
@@ -74,6 +75,7 @@ class Series:
     values: list[float] = field(default_factory=list)
     steps: list[int | None] = field(default_factory=list)
     peak: float = 0.0
+    count: int = 0
     learning: LearningHistory | None = None
     curve: Curve | None = None
     fitted: int = 0
@@ -91,6 +93,7 @@ class Series:
         self.times.insert(at, time)
         self.values.insert(at, value)
         self.steps.insert(at, step)
+        self.count += 1
         return True
 
     def extend(
@@ -107,6 +110,7 @@ class Series:
             self.peak = max(self.peak, max(values), -min(values))
         else:
             self.peak = max(self.peak, *map(_size, values))
+        self.count += len(times)
         self.times += times
         self.values += values
         self.steps += steps

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from dltools.observations.metric_names import evaluation_order, objective
+from dltools.observations.metric_names import Seen, evaluation_order, objective
 from dltools.probe.progress import Automatic, Point, PointReader
 
 HERE = Path(__file__).parent
@@ -37,7 +37,9 @@ def test_a_form_is_read_as_a_person_reads_it(name: str) -> None:
     text = form["text"].replace("\\r", "\r").replace("\\t", "\t")
     found = series(text)
     assert {metric: [len(of), of[0], of[-1]] for metric, of in found.items()} == form["series"]
-    best = evaluation_order({metric: max(map(abs, of)) for metric, of in found.items()})[0]
+    best = evaluation_order(
+        {metric: Seen(max(map(abs, of)), len(of)) for metric, of in found.items()}
+    )[0]
     assert best == form["main"]
     assert objective(best) == form["better"]
 

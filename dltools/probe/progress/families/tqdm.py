@@ -30,7 +30,9 @@ _SAID = Regex(
     re.IGNORECASE,
 )
 _EPOCH = Regex(r"[Ee]poch\s*(?:[:=#\[(]\s*)?(\d+)")
-_PHASE = Regex(r"\b(val|valid|validat\w*|eval\w*|test\w*|sanity \w+)\b", re.IGNORECASE)
+_PHASE = Regex(
+    r"\b(val|valid|validat\w*|eval\w*|test\w*|sanity \w+)\b(?!\s?[=:]\s?[-\d.])", re.IGNORECASE
+)
 _VALUE = r"(-?\d{1,9}(?:\.\d{1,17}+)?(?:e[-+]\d{1,3}+)?)"
 _FORM = (
     r"(?:([^\r%|\[]{{1,200}}+)%\|[^!-\"$-/:-~\r]{{0,400}}+\| {{0,4}}(\d{{1,9}})/\d{{1,9}} ?"
