@@ -21,6 +21,7 @@ from dltools.probe.progress.shapes import (
     Span,
     are_short,
     numbered_shape,
+    runs_in_names,
     runs_of,
     shape,
     sites,
@@ -69,6 +70,9 @@ class _Laid(NamedTuple):
     spans: tuple[Span | None, ...]
 
 
+_Key = bytes | tuple[bytes | str, ...]
+"""A kind of lines, and the digits in names of these."""
+
 _NOTHING = Understood((), False, (), 1, has_fraction=False, is_plain=False)
 _NO_COUNT = Count(None, None)
 
@@ -85,7 +89,8 @@ class Named:
         self._epoch: float | None = None
         self._shapes: dict[str, Understood] = {}
         self._numbered: set[str] = set()
-        self._laid: dict[bytes, _Laid] = {}
+        self._laid: dict[_Key, _Laid] = {}
+        self._names: dict[bytes, list[Span]] = {}  # where digits are in names, in lines of a kind
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -94,7 +99,7 @@ class Named:
     def read(self, line: str, kind: bytes | None = None) -> Claim:
         """Return the points of a line, and whether they stand for themselves; `kind` is the line
         with zeros for its digits, None if it is not known."""
-        if kind is not None and (laid := self._laid.get(kind)) is not None:
+        if kind is not None and (laid := self._laid_of(kind, line)) is not None:
             texts = [None if span is None else line[span[0] : span[1]] for span in laid.spans]
             return self._reading(laid.known, texts) if laid.known.metrics else NOTHING
         lower = line.lower()
@@ -111,6 +116,13 @@ class Named:
                     break
         return NOTHING
 
+    def _laid_of(self, kind: bytes, line: str) -> _Laid | None:
+        """Return what is known of a kind, for the digits that are in names of a line."""
+        found = self._laid.get(kind)
+        if found is None and (names := self._names.get(kind)) is not None:
+            return self._laid.get((kind, *[line[start:end] for start, end in names]))
+        return found
+
     def _metrics(self, line: str, lower: str, kind: bytes | None) -> Claim:
         key = shape(line)
         is_numbered = key in self._numbered
@@ -118,24 +130,30 @@ class Named:
             key = numbered_shape(line)
         known = self._shapes.get(key) if key else None
         if known is _NOTHING:
-            if kind is not None and not is_numbered:
-                self._lay(kind, known, line)
+            if kind is not None:
+                self._lay(kind, known, line, is_numbered=is_numbered)
             return NOTHING
         runs = runs_of(line)
         if known is None or not are_short(runs):
             known = _understand(line, lower)
             if key and (are_short(runs) or known is _NOTHING):
                 is_numbered = self._remember(key, known, line)
-        if kind is not None and not is_numbered:
-            self._lay(kind, known, line)
+        if kind is not None:
+            self._lay(kind, known, line, is_numbered=is_numbered)
         return self._reading(known, known.texts(runs)) if known.metrics else NOTHING
 
-    def _lay(self, kind: bytes, known: Understood, line: str) -> None:
+    def _lay(self, kind: bytes, known: Understood, line: str, *, is_numbered: bool) -> None:
         """Remember where the numbers stand in lines of a kind."""
         if len(self._laid) >= MOST_KINDS:
             self._laid.clear()
-        if (found := spans(line, known.numbers)) is not None:
-            self._laid[kind] = _Laid(known, tuple(found))
+            self._names.clear()
+        if (found := spans(line, known.numbers)) is None:
+            return
+        key: _Key = kind
+        if is_numbered:
+            names = self._names[kind] = runs_in_names(line)
+            key = (kind, *[line[start:end] for start, end in names])
+        self._laid[key] = _Laid(known, tuple(found))
 
     def _remember(self, key: str, known: Understood, line: str) -> bool:
         """Remember what a shape means; tell whether digits in its names do."""

@@ -59,6 +59,12 @@ def numbered_shape(line: str) -> str:
     return _NO_NAMES.sub("0", line)
 
 
+def runs_in_names(line: str) -> list[Span]:
+    """Return where the runs of digits of a line stand that are in names."""
+    free = {match.start() for match in _NO_NAMES.finditer(line)}
+    return [m.span() for m in _DIGITS.finditer(line) if m.start() not in free]
+
+
 def runs_of(line: str) -> list[str]:
     """Return the runs of digits in a line."""
     return _DIGITS.findall(line)
