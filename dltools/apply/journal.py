@@ -16,6 +16,7 @@ from typing import Any
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DataError
+from dltools.notation.json_text import parse_json
 from dltools.plan.realisation.settings import Settings
 
 VERSION = 1
@@ -114,7 +115,7 @@ class Journal:
         if text is None:
             return None
         try:
-            data = json.loads(text)
+            data = parse_json(text)
             if data.pop("v") != VERSION:
                 raise ValueError("it has another version")
             for key in ("run", "leased_by"):

@@ -15,6 +15,7 @@ from typing import Any
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import AccessError, DataError
+from dltools.notation.json_text import parse_json
 
 _NAMED = 5
 """How many containers a message names."""
@@ -45,7 +46,7 @@ def read_note(folder: StateFolder, name: str) -> TurnNote | None:
     if text is None:
         return None
     try:
-        data: Any = json.loads(text)
+        data: Any = parse_json(text)
         if isinstance(data, list):
             engine, container_id, name = map(str, data)
             return TurnNote(engine, container_id, name)

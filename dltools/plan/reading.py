@@ -7,13 +7,12 @@ that a person has edited, so that actions are missing, added or copied, is read 
 from __future__ import annotations
 
 import itertools
-import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dltools.errors import DataError
+from dltools.notation.json_text import parse_json
 from dltools.plan import state_v2
 from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.settings import SETTINGS, Settings
@@ -75,25 +74,12 @@ def load_plans(
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
     try:
-        record = json.loads(line, parse_constant=_no_constant, parse_float=_finite)
-        if b"\\u" in line:
-            json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+        record = parse_json(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON: {str(error)[:120]}") from error
     if not isinstance(record, dict):
         raise DataError(f"{where}: not a JSON object")
     return record
-
-
-def _no_constant(word: str) -> None:
-    raise ValueError(f"{word} is not a JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text[:20]} is too large a number")
-    return number
 
 
 def _check_version(record: Mapping[str, Any], where: str) -> None:

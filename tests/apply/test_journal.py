@@ -127,6 +127,7 @@ DAMAGE = {
     "settings of a wrong type": changed(settings=["cpus"]),
     "fields of a wrong type": changed(fields=7),
     "an id of a wrong type": changed(container_id=7),
+    "a name that is no text": changed(container_name="\ud800"),
 }
 
 

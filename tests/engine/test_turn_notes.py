@@ -35,7 +35,9 @@ def test_a_note_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     assert not note.run.is_alive
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"engine":"E"}', "3", "null"])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '{"engine":"E"}', "3", "null", '["E", "c1", "\\ud800"]']
+)
 def test_a_damaged_note_is_refused_or_left_out(tmp_path: Path, text: str) -> None:
     (tmp_path / "rotation").mkdir()
     path = tmp_path / "rotation" / "x.json"

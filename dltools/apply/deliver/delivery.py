@@ -16,6 +16,7 @@ from typing import Any
 
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DataError
+from dltools.notation.json_text import parse_json
 from dltools.plan.policy.target_met import TargetMet
 
 VERSION = 1
@@ -100,7 +101,7 @@ def _name(delivery: Delivery) -> str:
 
 def _parsed(text: bytes, path: Path) -> Delivery:
     try:
-        data: Any = json.loads(text)
+        data: Any = parse_json(text)
         if data.pop("v") != VERSION:
             raise ValueError("it has another version")
         met = data["met"]

@@ -15,6 +15,7 @@ from typing import Any
 
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DataError
+from dltools.notation.json_text import parse_json
 
 VERSION = 1
 
@@ -120,7 +121,7 @@ def _name(migration: Migration) -> str:
 
 def _parsed(text: bytes, path: Path) -> Migration:
     try:
-        data: Any = json.loads(text)
+        data: Any = parse_json(text)
         if data.pop("v") != VERSION:
             raise ValueError("it has another version")
         data["step"] = Step(data["step"])

@@ -289,9 +289,10 @@ def test_a_full_disk_leaves_nothing_behind(runs: Runs, monkeypatch: pytest.Monke
     assert not list(runs.models.iterdir())
 
 
-def test_a_damaged_record_is_named(runs: Runs) -> None:
+@pytest.mark.parametrize("damage", ["", '"metric": "\\ud800'], ids=["cut off", "no text"])
+def test_a_damaged_record_is_named(runs: Runs, damage: str) -> None:
     runs.begin().apply(plan_of(ORDER))
     (record,) = (runs.home / "deliveries").iterdir()
-    record.write_text("{")
+    record.write_text(record.read_text().replace('"metric": "' if damage else "}", damage))
     with pytest.raises(DataError, match=f"^{record}: damaged record of a delivery: "):
         runs.begin()
