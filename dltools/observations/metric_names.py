@@ -59,7 +59,7 @@ _RISING_WORDS = frozenset({
     "f2",
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "jaccard", "kappa", "lambada", "mbpp",
     "mcc", "meteor", "mmlu", "mrr", "openbookqa", "pass", "pearson", "pesq", "piqa", "plddt",
-    "pck", "sdr", "sensitivity", "snr", "spearman", "specificity", "spl", "stoi", "truthfulqa",
+    "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity", "spl", "stoi", "truthfulqa",
     "win", "winogrande", "winrate", "wins",
 })  # fmt: skip
 """Words that rise, also with a number behind: `val_ap50`."""

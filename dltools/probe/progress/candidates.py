@@ -26,7 +26,10 @@ _UNIT = Regex(
     r"\s?(?:[mun\u00b5]?s|secs?|seconds|minutes|hours|[KMGT]i?B|[A-Za-z]{1,20}/s(?:ec)?)(?![\w/])"
 )
 _ONE_OF = Regex(r"\b(?:class|category|label) #?\d{1,6}:? $", re.IGNORECASE)
-_BEST = Regex(r"(?<![\w.-])best(?!\w)\s?([^|;)\]]*)", re.IGNORECASE)
+_BEST = Regex(r"(?:(?<![\w.-])best(?!\w)|\u6700[\u4f18\u4f73])\s?([^|;)\]]*)", re.IGNORECASE)
+"""What was best so far, in English or Chinese, and what is said of it."""
+
+_CELL = Regex(r"\s*(?:[|\u2502]|$)")
 
 
 class Candidate(NamedTuple):
@@ -51,11 +54,13 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
             if name != token.name:
                 what = sort(name) if what < Sort.BESIDE else max(what, sort(name))
         if what >= Sort.BESIDE:
+            if what is Sort.WEAK:
+                token = _in_a_cell(line, token, start)
             why_not = _why_not(token, name, what) or _why_not_here(line, token, start)
             result.append(Candidate(token, name, start, why_not))
             has_metric = has_metric or (not why_not and what > Sort.BESIDE)
         left = token.end
-    if has_metric and "best" in line.lower():
+    if has_metric and _BEST.search(line):
         result = _without_bests(line, found, result)
         has_metric = any(not one.why_not and sort(one.name) > Sort.BESIDE for one in result)
     if not has_metric:
@@ -70,6 +75,12 @@ def _of_trials(found: Sequence[Token]) -> Sequence[Token]:
         return found
     return [token._replace(name="trial_value") if token.name.lower() == "value" else token
             for token in found]  # fmt: skip
+
+
+def _in_a_cell(line: str, token: Token, start: int) -> Token:
+    """Return a token with a bar for its delimiter if it fills a cell: `| Dice 0.91 |`."""
+    is_cell = not token.delimiter and line[:start].rstrip()[-1:] in ("|", "\u2502")
+    return token._replace(delimiter="|") if is_cell and _CELL.match(line, token.end) else token
 
 
 def _why_not_here(line: str, token: Token, start: int) -> str:

@@ -52,7 +52,7 @@ class Held(Generic[M]):
         self._seen: dict[Shape, _Seen[M]] = {}
         self._held = 0
         self._has_points = self._has_rivals = False
-        self._sure: set[str] = set()
+        self._sure: dict[str, int | None] = {}  # the newest step of each metric that is certain
         self._series: set[tuple[str, ...]] = set()
         self._lost: dict[str, int] = {}
 
@@ -63,7 +63,7 @@ class Held(Generic[M]):
         if claim.is_sure:
             self._has_points = True
             for point in points:
-                self._sure.add(point[0])
+                self._sure[point[0]] = point[2]
             return self._released(points) + now if self._held and claim.has_fraction else now
         self._has_rivals = self._has_rivals or claim.rivals > 0
         names = tuple(point.metric for point in points)
@@ -81,7 +81,7 @@ class Held(Generic[M]):
                 return []
             seen.is_series = True
             self._series.add(names)
-            self._sure.update(names)
+            self._sure.update((point.metric, point.step) for point in points)
         now = [*seen.waiting, *now]
         self._held -= len(seen.waiting)
         seen.waiting = []
@@ -91,7 +91,7 @@ class Held(Generic[M]):
     def trust(self, metrics: Iterable[str]) -> None:
         """Take note of points of metrics that are certain."""
         self._has_points = True
-        self._sure.update(metrics)
+        self._sure.update(dict.fromkeys(metrics))
 
     def end(self) -> list[Marked[M]]:
         """Return the points that wait and count at the end of a log.
@@ -146,8 +146,13 @@ class Held(Generic[M]):
             self._held += len(points)
 
     def _is_known(self, point: Point) -> bool:
-        """Tell whether a point goes on with a series that is certain."""
-        return point.metric in self._sure and not point.value.is_integer()
+        """Tell whether a point goes on with a series that is certain; a whole number does if its
+        step is a later one."""
+        if point.metric not in self._sure:
+            return False
+        newest = self._sure[point.metric]
+        is_later = newest is not None and point.step is not None and point.step > newest
+        return is_later or not point.value.is_integer()
 
     def _is_result(self, point: Point) -> bool:
         return (

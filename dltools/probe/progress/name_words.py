@@ -49,7 +49,7 @@ _PAIRS = frozenset({
     ("success", "rate"), ("win", "rate"), ("exact", "match"), ("bits", "byte"), ("pass", "rate"),
     ("cross", "entropy"), ("log", "likelihood"), ("solve", "rate"), ("error", "rate"),
     ("grad", "norm"), ("success", "ratio"), ("hit", "rate"), ("completion", "rate"),
-    ("trial", "value"),
+    ("trial", "value"), ("avg", "r"), ("mean", "r"), ("ep", "r"), ("episode", "r"),
 })  # fmt: skip
 _SETTINGS = frozenset({
     "weight", "weights", "weighted", "coef", "coeff", "coeffs", "coefs", "coefficient", "scale",

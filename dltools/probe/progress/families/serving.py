@@ -27,7 +27,7 @@ _LLAMA = Regex(
     rf"(?<!\w)(prompt eval|eval|total) time = +{_N} ms(?: / +\d+ (?:tokens|runs))"
     rf"(?: +\( *{_N} ms per token, *{_N} tokens per second\))?"
 )
-_LLAMA_NOW = Regex(rf"print_timing: .*\bn_decoded = +\d+, tg = +{_N} t/s")
+_LLAMA_NOW = Regex(rf"print_timing: .*\bn_\w+ = +\d+, tg = +{_N} t/s")
 _SPAN = Regex(
     rf"\b(total_time|queue_time|time_per_token)(?:=|\":\s?)\"{_N}(ns|\u00b5s|\u03bcs|us|ms|s)\""
 )

@@ -147,7 +147,7 @@ def _cells(line: str) -> list[str]:
     """Return the cells of a row, by what stands between them."""
     line = line.strip()
     if "|" in line or "\u2502" in line or "\u2503" in line:
-        return list(_BARS.split(line.strip("|\u2502\u2503 \t")))
+        return [cell.strip("*`") for cell in _BARS.split(line.strip("|\u2502\u2503 \t"))]
     if "," in line:
         cells = [cell.strip() for cell in line.split(",")]
         if ", " not in line.rstrip(", ") or not any(" " in cell for cell in cells):
