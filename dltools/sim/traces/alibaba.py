@@ -31,6 +31,8 @@ def _job(row: Row) -> Job | None:
         memory = int(values["memory_mib"]) << 20
     except (ValueError, OverflowError, TypeError) as error:
         raise DataError(f"{where}: {error}") from error
+    if not all(map(math.isfinite, (begin, end, cores, arrival))):
+        raise DataError(f"{where}: a number is missing, or too large")
     if end <= begin or cores <= 0:
         return None
     threads = max(1, math.ceil(cores))

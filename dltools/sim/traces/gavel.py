@@ -45,7 +45,7 @@ def _job(line: str, number: int, known: Mapping[str, Any], where: str) -> Job:
         raise DataError(f"{where}: {error}") from error
     except (KeyError, TypeError) as error:
         raise DataError(f"{where}: no throughput of {fields[0]} on {scale} GPUs") from error
-    if not (steps > 0 and rate > 0 and scale > 0 and 0 <= arrival < math.inf):
+    if not (0 < steps < math.inf and rate > 0 and scale > 0 and 0 <= arrival < math.inf):
         raise DataError(f"{where}: steps, scale and throughput must be more than 0")
     kind = fields[2].split("/")[0] or fields[0].split()[0]
     return Job(f"{kind}-{number}", arrival, steps / rate * scale, scale, spin=0.0)

@@ -21,6 +21,15 @@ def test_another_table_is_no_pod_list() -> None:
         alibaba_jobs("name,time\na,1\n", "t")
 
 
+@pytest.mark.parametrize(
+    "pod", [f"{'15' * 200},2,0,10,100,20", "nan,2,0,10,100,20", "1,2,0,10,inf,20"]
+)
+def test_a_pod_s_numbers_are_finite(pod: str) -> None:
+    """Found by fuzzing: the first stopped dl-sim, the others made jobs without an end."""
+    with pytest.raises(DataError, match=r"^t: line 2: a number is missing, or too large$"):
+        alibaba_jobs(f"{HEAD}p,{pod}\n", "t")
+
+
 def test_hosts_of_both_node_lists() -> None:
     assert alibaba_hosts("sn,cpu_milli,memory_mib,gpu,model\na,64000,2,2,P100\n", "t") == [
         HostSpec("a", 64.0, 2 << 20)
