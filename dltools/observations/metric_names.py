@@ -19,6 +19,7 @@ _WORDS = {
 }  # fmt: skip
 _PHASES = ("train", "val", "eval", "test")
 
+_QUANTILE = re.compile(r"_p\d{2,3}(?:_|$)")
 _BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
 _MEASURES = frozenset({
@@ -259,7 +260,14 @@ def latencies(names: Iterable[str]) -> list[str]:
     `latency_seconds` is first, then the others by name: one without a quantile before `p95`.
     """
     found = (name for name in names if name.startswith("latency"))
-    return sorted(found, key=lambda name: (name != "latency_seconds", evaluation_rank(name)))
+    return sorted(
+        found,
+        key=lambda name: (
+            name != "latency_seconds",
+            bool(_QUANTILE.search(name)),
+            evaluation_rank(name),
+        ),
+    )
 
 
 def is_serving(names: Iterable[str]) -> bool:

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from dltools.observations.metric_names import Seen, evaluation_order, objective
+from dltools.observations.metric_names import Seen, evaluation_order, latencies, objective
 from dltools.probe.progress import Automatic, Point, PointReader
 
 HERE = Path(__file__).parent
@@ -105,3 +105,20 @@ def test_a_line_is_read_as_if_it_came_alone(line: str) -> None:
 )
 def test_what_stands_around_a_name_counts(line: str, expected: dict[str, float]) -> None:
     assert {point.metric: point.value for point in Automatic().points(line)} == expected
+
+
+def test_the_results_of_a_client_of_a_server_are_read() -> None:
+    found = series(
+        "Output token throughput (tok/s):         250.50\n"
+        "---------------Time to First Token----------------\n"
+        "Mean TTFT (ms):                          250.00\n"
+        "P99 TTFT (ms):                           1500.00\n"
+        "-----Time per Output Token (excl. 1st token)------\n"
+        "Mean TPOT (ms):                          31.25\n"
+    )
+    assert found == {
+        "latency_first_token_seconds": [0.25],
+        "latency_first_token_p99_seconds": [1.5],
+        "latency_token_seconds": [0.03125],
+    }
+    assert latencies(found)[0] == "latency_first_token_seconds"

@@ -1,8 +1,9 @@
 """Response times with their unit, a word for latency beside them.
 
 `latency: 12.3 ms`, `inference time: 8.2ms`, `p99 latency = 35 ms`, `request_time=0.012`,
-`"latency_ms": 12.1`, TorchServe's `PredictionTime.Milliseconds:12.3`, Gin's access lines. Values
-are in seconds: `latency_seconds`, `latency_p99_seconds`.
+`"latency_ms": 12.1`, TorchServe's `PredictionTime.Milliseconds:12.3`, Gin's access lines, and what
+servers of language models are measured by: `Mean TTFT (ms): 120.5`. Values are in seconds:
+`latency_seconds`, `latency_p99_seconds`, `latency_first_token_seconds`, `latency_token_seconds`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ _UNIT = (
 _WORD = (
     r"latency|response[ _-]?time|request[ _-]?time|inference[ _-]?time|prediction[ _-]?time"
     r"|inference[ _-]?latency|request[ _-]?duration|response[ _-]?duration|predict[ _-]?time"
-    r"|service[ _-]?time|serving[ _-]?time|e2e[ _-]?latency"
+    r"|service[ _-]?time|serving[ _-]?time|e2e[ _-]?latency|ttft|tpot"
 )
+_OF_TOKENS = {"ttft": "first_token_", "tpot": "token_"}
+"""Times to the first token, and for each token of the output."""
+
 _QUANTILE = r"(?P<{0}>p\d{{2,3}}(?:\.\d+)?|mean|avg|average|max|min|median)"
 _NAMED = Regex(
     rf"(?<![\w])(?:{_QUANTILE.format('q1')}[ _-])?(?:\w+[ _.])?(?P<word>{_WORD})"
@@ -47,6 +51,9 @@ _GIN = Regex(rf"\[GIN\].*\|\s*\d{{3}}\s*\|\s*((?:\d+h)?(?:\d+m)?{N}(?:ns|us|\u00
 _GIN_PART = Regex(r"([\d.]{1,30})(h|ms|us|\u00b5s|ns|m|s)")
 
 
+_WORTH = ("latency", "time", "duration", *_OF_TOKENS)
+
+
 class Log:
     """A serving container's log."""
 
@@ -54,14 +61,13 @@ class Log:
     partial: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = (
         "latency", "response", "request", "inference", "predict", "service", "serving", "duration",
-        "[gin]", "ed in ", "took ", "rt=",
+        "[gin]", "ed in ", "took ", "rt=", "ttft", "tpot",
     )  # fmt: skip
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
         lower = line.lower()
-        worth = "latency" in lower or "time" in lower or "duration" in lower
-        if worth and (found := self._named(line)):
+        if any(word in lower for word in _WORTH) and (found := self._named(line)):
             return found
         if "| " in line and "[GIN]" in line and (match := _GIN.search(line)):
             seconds = sum(
@@ -104,5 +110,6 @@ class Log:
 
     def _point(self, quantile: str, seconds: float, original: str) -> Point:
         part = {"mean": "", "avg": "", "average": "", "median": "p50"}.get(quantile, quantile)
-        metric = f"latency_{part}_seconds" if part else "latency_seconds"
+        part = _OF_TOKENS.get(original.lower(), "") + (f"{part}_" if part else "")
+        metric = f"latency_{part}seconds"
         return Point(metric, seconds, None, None, self.name, original)
