@@ -95,13 +95,14 @@ class _Named(io.FileIO):
 
 
 @contextmanager
-def locked(path: Path, holder: str) -> Iterator[bool]:
+def locked(path: Path, holder: str, advice: str = "try again") -> Iterator[bool]:
     """Hold an exclusive lock on a file, which is made if need be, and tell whether the last process
     that held it was killed. The file says which process holds it; `holder` is the word for such a
     process, as "dl-apply".
 
-    Raises `RetryError`, which names the process, where another one holds it. The kernel frees the
-    lock when a process dies. Raises `OutputError` where the file cannot be made.
+    Raises `RetryError`, which names the process and gives the advice, where another one holds it.
+    The kernel frees the lock when a process dies. Raises `OutputError` where the file cannot be
+    made.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +115,7 @@ def locked(path: Path, holder: str) -> Iterator[bool]:
         except BlockingIOError as error:
             other = os.pread(handle, _LONGEST_PROCESS, 0).decode(errors="replace").strip()
             raise RetryError(
-                f"another {holder} is running{other and f', {other}'} (it holds {path}); try again"
+                f"another {holder} is running{other and f', {other}'} (it holds {path}); {advice}"
             ) from error
         holder_died = os.fstat(handle).st_size > 0
         with suppress(OSError):  # a full disk: the lock is held all the same

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from dltools.contents import ARROW_FILE_MARK, ARROW_MARK, PARQUET_MARK
 from dltools.errors import ConfigError, DataError, DltoolsError
 from dltools.notation.byte_sizes import format_bytes
 
@@ -19,7 +20,7 @@ FIRST_LINE = 8 << 20
 """Most bytes of the first line of a text."""
 
 _PIECE = 1 << 20
-_BINARY = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")
+_BINARY = (PARQUET_MARK, ARROW_FILE_MARK, ARROW_MARK)
 
 
 class Readable(Protocol):

@@ -17,11 +17,11 @@ from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.original import Originals, is_foreign
 from dltools.apply.pauses import set_state
 from dltools.apply.reverts import Reverts
+from dltools.apply.rotation import Rotation
 from dltools.apply.rules import Rules
 from dltools.apply.settings import attainable_settings
 from dltools.apply.settings_update import SettingsUpdate
-from dltools.apply.turn import Turn
-from dltools.apply.turns import Rotation
+from dltools.apply.turn_order import Turn
 from dltools.apply.undo import undo
 from dltools.engine.containers import (
     Container,
@@ -64,6 +64,8 @@ class Actuator:
         self.engine = engine
         self.foreign: dict[str, str] = {}
         """Ids and names of the containers that were left alone: somebody else has changed them."""
+        self.paused_elsewhere: dict[str, str] = {}
+        """Ids and names of the containers of plans that somebody else has paused."""
         self._rules = rules or Rules()
         self.rotation = rotation
         self.deliverer = None if dry_run else deliverer
@@ -117,6 +119,7 @@ class Actuator:
         for id_ in self._originals.forget_gone():
             self._reverts.forget(id_)
             self.foreign.pop(id_, None)
+            self.paused_elsewhere.pop(id_, None)
         return results
 
     def undo(
@@ -160,6 +163,7 @@ class Actuator:
             container = self.engine.inspect(action.container_id)
             if reason := self._rules.refusal(container):
                 return replace(found, error=reason)
+            self._look_who_paused(container)
             if action.op is Op.DELIVER:
                 return self._deliver(action, container, found)
             if action.op is Op.MIGRATE:
@@ -174,6 +178,13 @@ class Actuator:
         except RefusedError as error:
             failed = replace(found, status=Status.FAILED, error=str(error))
             return reasons.ended_meanwhile(self.engine, failed)
+
+    def _look_who_paused(self, container: Container) -> None:
+        if container.state != "paused" or self.rotation.turn_of(container.id):
+            return
+        entry = self._journal.find(container.id)
+        if entry is None or entry.state is None:
+            self.paused_elsewhere[container.id] = container.name
 
     def _deliver(self, action: Action, container: Container, found: Result) -> Result:
         """Copy a container's model out of it."""

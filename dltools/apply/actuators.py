@@ -17,7 +17,7 @@ from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.deliver.deliverers import Deliverers
 from dltools.apply.migrate.migrator import Migrator
 from dltools.engine.containers import Engine
-from dltools.errors import DltoolsError, UnavailableError
+from dltools.errors import DltoolsError, RetryError, UnavailableError
 from dltools.plan.records import Action, Plan, Result, Status
 
 Connector = Callable[[], Actuator]
@@ -38,13 +38,15 @@ class Actuators:
     ) -> None:
         """Connect to all engines, by what to call them, but wait no longer than `wait_s` for any.
 
-        Raises `UnavailableError` if none answers.
+        Raises `UnavailableError` if none answers, `RetryError` if another run writes to each.
         """
         self._links = [_Link(name, connect) for name, connect in connectors.items()]
         until = time.monotonic() + wait_s
         for link in self._links:
             link.wait(until - time.monotonic())
         if not self._connected():
+            if all(link.is_held for link in self._links):
+                raise RetryError("; ".join(self.unreachable))
             raise UnavailableError("; ".join(self.unreachable))
         self.rotation = _Rotations(self._links)
         self.deliverer = Deliverers(self._each_deliverer)
@@ -62,6 +64,14 @@ class Actuators:
         found: dict[str, str] = {}
         for link in self._links:
             found |= link.actuator.foreign if link.actuator else {}
+        return found
+
+    @property
+    def paused_elsewhere(self) -> dict[str, str]:
+        """Ids and names of the containers of plans that somebody else has paused."""
+        found: dict[str, str] = {}
+        for link in self._links:
+            found |= link.actuator.paused_elsewhere if link.actuator else {}
         return found
 
     def lease(self, is_leased: bool) -> None:
@@ -177,6 +187,7 @@ class _Link:
         self.name = name
         self.host = ""
         self.fault = "no answer yet"
+        self.is_held = False  # by another run
         self.actuator: Actuator | None = None
         self.lost: Actuator | None = None  # the last one, of an engine that has gone away
         self.owing: frozenset[str] = frozenset()  # what was changed before that
@@ -240,7 +251,7 @@ class _Link:
         try:
             found = self._connect()
         except DltoolsError as error:
-            self.fault = str(error)
+            self.fault, self.is_held = str(error), isinstance(error, RetryError)
             return
         self.host = found.engine.host
         self.actuator = found

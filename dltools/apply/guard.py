@@ -8,12 +8,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dltools.apply.watchdog import BEAT, FAREWELL, address_word
+from dltools.apply.watchdog import FAREWELL, address_word, beat
 from dltools.engine.addresses import Address
 from dltools.engine.runs import ApplyRun
 
 BEAT_S = 1.0
 """How often a run should say that it is alive, at least."""
+
+STILL_S = 5.0
+"""How long a run whose containers take turns may be stopped (ours): one of them waits."""
 
 _HANGS_S = 60.0
 _ENDS_S = 10.0
@@ -37,11 +40,11 @@ class Guard:
         """Whether a watchdog has been started."""
         return self._process is not None
 
-    def watch(self) -> None:
-        """See that a watchdog runs. It is in a session of its own: what is sent to the whole pipe
-        does not reach it."""
+    def watch(self, still_s: float) -> None:
+        """See that a watchdog runs, and tell it that this run may be stopped for so long (s). It is
+        in a session of its own: what is sent to the whole pipe does not reach it."""
         if self._process is not None:
-            if self._process.poll() is None:
+            if self._process.poll() is None and self._say(beat(still_s)):
                 return
             os.close(self._pipe)
         theirs, self._pipe = os.pipe()
@@ -52,11 +55,13 @@ class Guard:
         )  # fmt: skip
         os.close(theirs)
         os.set_blocking(self._pipe, False)
+        self._say(beat(still_s))
 
-    def beat(self) -> None:
-        """Say that the run is alive, and start another watchdog if that has died."""
-        if self._process is not None and not self._say(BEAT):
-            self.watch()
+    def beat(self, still_s: float) -> None:
+        """Say that the run is alive and may be stopped for so long (s); start another watchdog if
+        that has died."""
+        if self._process is not None and not self._say(beat(still_s)):
+            self.watch(still_s)
 
     def dismiss(self) -> None:
         """Let the watchdog end: the run ends in order."""

@@ -30,13 +30,14 @@ class LockedState:
 
 
 @contextmanager
-def locked_state(home: Path) -> Iterator[LockedState]:
+def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]:
     """Lock a state directory until the block ends, and remove the files that a killed run had begun
     to write.
 
-    Raises `RetryError` where another run holds it, and `OutputError`.
+    Raises `RetryError`, which ends with the `advice`, where another run holds it, and
+    `OutputError`.
     """
-    with locked(home / "apply.lock", "dl-apply") as holder_died:
+    with locked(home / "apply.lock", "dl-apply", advice) as holder_died:
         for folder in ("journal", "rotation"):
             StateFolder(home / folder).remove_staged()
         yield LockedState(home, holder_died=holder_died)

@@ -13,6 +13,7 @@ from dltools.plan.records import Action, Op, Result, Status
 
 GONE = "the container no longer exists"
 FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"
+PAUSED_ELSEWHERE = "paused, not by dl-apply"
 
 _SETTINGS = ("cpus", "cpu_weight", "cpuset")
 _SKEW = timedelta(minutes=1)

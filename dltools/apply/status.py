@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.located import Locator
@@ -125,6 +126,22 @@ def _original(known: _Known, current: Settings | None) -> Settings:
 
 
 _OF_TURNS = ("state", "group", "turn_s")
+
+
+def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
+    """Return the names of the containers that are paused, and of whose pause no state directory
+    knows."""
+    known: set[str] = set()
+    for directory in directories:
+        known |= read_notes([directory], engine.id).keys()
+        known |= {one.container_id for one in journal_entries(engine, directory) if one.state}
+    return sorted(_listed_name(one) for one in engine.containers()
+                  if one.get("State") == "paused" and one["Id"] not in known)  # fmt: skip
+
+
+def _listed_name(listed: Mapping[str, Any]) -> str:
+    names = listed.get("Names") or [listed["Id"][:12]]
+    return str(names[0]).lstrip("/")
 
 
 def unusual_settings(engine: Engine) -> Mapping[str, Settings]:

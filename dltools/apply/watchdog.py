@@ -1,13 +1,16 @@
 """A small process that outlives a killed dl-apply, and undoes what that held under lease.
 
 Its standard input is a pipe from dl-apply. When that ends without a farewell, dl-apply has died;
-when nothing comes for too long, dl-apply hangs, and is killed first. The process ends with its
-purpose: when dl-apply has ended in order, when all is undone, or when another dl-apply has the
-lock, which undoes the same when it begins.
+when nothing comes for too long, dl-apply hangs, and is killed first. So is one that was stopped, as
+by Ctrl-Z, for longer than its last word allows: jobs must not wait for somebody who sends SIGCONT,
+and one that went on would not know what was undone. The process ends with its purpose:
+when dl-apply has ended in order, when all is undone, or when another dl-apply has the lock, which
+undoes the same when it begins.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -27,25 +30,52 @@ from dltools.errors import DltoolsError, RetryError, UnavailableError
 if TYPE_CHECKING:
     from dltools.apply.locked_state import LockedState
 
-BEAT, FAREWELL = b".", b"q"
+FAREWELL = b"q"
 
 _LOCK_TRIES, _BETWEEN_S = 40, 0.25
 _PATIENCE_S = 3600.0
 _ANSWER_S = 2.0
+_LOOK_S = 0.5
+
+
+def beat(still_s: float) -> bytes:
+    """Return the word by which a run says that it is alive, and how long it may be stopped (s)."""
+    return f"{still_s:g}\n".encode()
 
 
 def watch(pipe: int, run: ApplyRun, silence_s: float) -> bool:
     """Wait for the end of a run, and tell whether it ended in order."""
-    while select.select([pipe], [], [], silence_s)[0]:
-        said = os.read(pipe, 1 << 12)
-        if FAREWELL in said:
-            return True
-        if not said:
-            return False
+    heard, still_s, stopped_at, said = time.monotonic(), math.inf, math.inf, b""
+    while (now := time.monotonic()) - heard < silence_s and now - stopped_at < still_s:
+        if select.select([pipe], [], [], min(_LOOK_S, silence_s))[0]:
+            data = os.read(pipe, 1 << 12)
+            said += data
+            if FAREWELL in said:
+                return True
+            if not data:
+                return False
+            *words, said = said.split(b"\n")
+            still_s = float(words[-1]) if words else still_s
+            heard = time.monotonic()
+        stopped_at = min(stopped_at, time.monotonic()) if run.is_stopped else math.inf
     if run.is_alive:
         with suppress(OSError):
+            if run.is_stopped:
+                stopped_s = max(0.0, now - stopped_at)
+                _tell(run, f"dl-apply: it was stopped for {stopped_s:.0f} s, and is ended now: "
+                           "what it had paused goes on, what it held is undone")  # fmt: skip
             os.kill(run.pid, signal.SIGKILL)
     return False
+
+
+def _tell(run: ApplyRun, line: str) -> None:
+    """Write a line where the run's own messages go. Raises OSError where nobody reads them."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_NONBLOCK
+    handle = os.open(f"/proc/{run.pid}/fd/2", flags)
+    try:
+        os.write(handle, f"{line}\n".encode())
+    finally:
+        os.close(handle)
 
 
 def release(directory: Path, addresses: Sequence[Address]) -> None:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from dltools.cli.destinations import is_replaceable
+
 _ANY = (".txt",)
 """Suffixes that go with every format."""
 
@@ -54,10 +56,16 @@ def for_stdout(wanted: _Format) -> _Format:
 
 def by_name(wanted: _Format, output: str | Path | None, suffixes: Mapping[str, _Format]) -> _Format:
     """Return the format that --format asks for; for auto, the one that the name of -o ends in, or
-    auto. Raises `BadParameter` where the two contradict each other."""
+    auto where it has no ending. Raises `BadParameter` for an ending of no format, and where the two
+    contradict each other."""
     suffix = "" if output is None else Path(output).suffix.lower()
     named = suffixes.get(suffix)
     if wanted.value == "auto":
+        if output is not None and suffix and named is None and is_replaceable(Path(output)):
+            *others, last = suffixes
+            raise typer.BadParameter(
+                f"{output}: no format ends in {suffix}: use {', '.join(others)} or {last}"
+            )
         return named or wanted
     if named not in (None, wanted) and suffix not in _ANY:
         raise typer.BadParameter(f"{output}: the suffix {suffix} contradicts --format {wanted}")

@@ -60,6 +60,12 @@ def assign(policy: Policy, given: Mapping[str, object]) -> Assigned:
     )
 
 
+def warn_of_unused_quantum(mode: str, quantum_s: float | None) -> None:
+    """Say on standard error that --quantum is without effect where jobs take no turns."""
+    if quantum_s is not None and mode not in ("auto", "rotate"):
+        print_message(f"--quantum has no effect with --realize {mode}: only rotate gives turns")
+
+
 def realisation_options(
     text: str, quantum: float | None = None, queue: Mapping[str, object] | None = None
 ) -> RealisationOptions:

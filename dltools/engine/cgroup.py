@@ -18,6 +18,7 @@ from dltools.engine.kernel_files import ROOT, HeldFiles, Read, read_text
 from dltools.engine.usage import CpuUsage, MemoryUsage, Transfer
 
 _EVERY_CGROUP_HAS = "cgroup.procs"
+_THREADS = {1: "tasks", 2: "cgroup.threads"}
 
 
 class Version(Protocol):
@@ -98,6 +99,23 @@ class Cgroup:
         found = self.directory("cpu")
         text = read_text(found.path / _EVERY_CGROUP_HAS) if found else ""
         return sorted({int(line) for line in text.split() if line.isdigit()} - {0})
+
+    @property
+    def threads(self) -> list[int]:
+        """The numbers of its threads, without those that are invisible here."""
+        found = self.directory("cpu")
+        text = read_text(found.path / _THREADS[found.version]) if found else ""
+        return [int(line) for line in text.split() if line != "0"]
+
+    @property
+    def parent(self) -> str | None:
+        """The path of the cgroup among whose children its CPU weight counts, "/" for the top; None
+        where the controller is not visible."""
+        found = self.directory("cpu")
+        if found is None:
+            return None
+        *between, top = [found, *self.ancestors("cpu")]
+        return f"/{between[1].path.relative_to(top.path)}" if len(between) > 1 else "/"
 
     def ancestors(self, controller: str) -> Iterator[Directory]:
         """Yield the directories above a controller's, nearest first, the mount's own included."""

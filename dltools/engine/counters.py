@@ -34,6 +34,11 @@ def _cpu(cgroup: Cgroup) -> CpuUsage:
     return found
 
 
+def cpu_seconds(cgroup: Cgroup) -> float | None:
+    """Return the CPU seconds that a cgroup has used, None if they cannot be read."""
+    return _cpu(cgroup).seconds
+
+
 def _pressure(cgroup: Cgroup) -> dict[str, float]:
     """Return pressure in seconds; version 1 hosts keep it in the unified hierarchy too."""
     if cgroup.unified is None:

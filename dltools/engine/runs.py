@@ -26,6 +26,15 @@ class ApplyRun:
         began = process_start(self.pid)
         return began == self.began if began else _exists(self.pid)
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its process is there, and stands still until it gets SIGCONT: Ctrl-Z, SIGSTOP, a
+        debugger."""
+        if self.pid <= 0:
+            return False
+        state, began = _state_and_start(self.pid)
+        return began == self.began and state in ("T", "t")
+
     @classmethod
     def of_this_process(cls, command: str) -> ApplyRun:
         """Return the run that this process is."""
@@ -47,15 +56,23 @@ UNKNOWN_RUN = ApplyRun()
 
 
 def process_start(pid: int) -> int:
-    """Return when a process began, in clock ticks since the machine's start; 0 if it is not there.
+    """Return when a process began, in clock ticks since the machine's start; 0 if it is not
+    there."""
+    return _state_and_start(pid)[1]
+
+
+def _state_and_start(pid: int) -> tuple[str, int]:
+    """Return the kernel's letter for a process's state, and when it began; "" and 0 if it is not
+    there.
 
     Its name, which may hold anything, ends with the last bracket.
     """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        return int(text.rpartition(")")[2].split()[19])
+        words = text.rpartition(")")[2].split()
+        return words[0], int(words[19])
     except (OSError, ValueError, IndexError):
-        return 0
+        return "", 0
 
 
 def _exists(pid: int) -> bool:

@@ -33,7 +33,7 @@ def read_containers(table: pa.Table) -> ContainerRecords:
     """Return the hosts and containers of a recording whose rows are in order of time.
 
     A host of which nothing but progress is known has containers without samples. Where the columns
-    of events are missing, no exit code is known.
+    of events are missing, no exit is known.
     """
     hosts: dict[str, HostRecord] = {}
     containers: _Containers = {}
@@ -43,10 +43,10 @@ def read_containers(table: pa.Table) -> ContainerRecords:
             _add_host(hosts.setdefault(name, HostRecord(name)), samples)
             _add_samples(name, samples, containers)
             _add_points(name, samples.points, containers)
-    codes = _exit_codes(table) if "event" in table.column_names else {}
-    for key, code in codes.items():
+    exits = _exits(table) if "event" in table.column_names else {}
+    for key, (time, code) in exits.items():
         if key in containers:
-            containers[key].exit_code = code
+            containers[key].exited, containers[key].exit_code = time, code
     return ContainerRecords(list(hosts.values()), list(containers.values()))
 
 
@@ -125,13 +125,16 @@ def _add_unsampled(table: pa.Table, containers: _Containers) -> None:
         found.last_seen = time
 
 
-def _exit_codes(table: pa.Table) -> dict[_Key, int]:
-    """Return the exit codes of the containers whose last event is an exit, not another start."""
+def _exits(table: pa.Table) -> dict[_Key, tuple[float, int | None]]:
+    """Return the time and code of the exit of the containers whose last event is one, not another
+    start."""
     events = table.filter(is_one_of(table.column("kind"), (Kind.EVENT,)))
     events = events.filter(is_one_of(events.column("event"), ("start", "exit")))
-    last: dict[_Key, int | None] = {}
+    last: dict[_Key, tuple[float, int | None]] = {}
     names = (texts(events, name) for name in ("host", "container_id", "event"))
-    codes = optional_integers(events, "exit_code")
-    for host, container, event, code in zip(*names, codes, strict=True):
-        last[host, container] = code if event == "exit" else None
-    return {key: code for key, code in last.items() if code is not None}
+    whens = zip(integers(events, "time"), optional_integers(events, "exit_code"), strict=True)
+    for host, container, event, (micros, code) in zip(*names, whens, strict=True):
+        last.pop((host, container), None)
+        if event == "exit":
+            last[host, container] = micros / MICRO, code
+    return last

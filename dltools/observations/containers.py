@@ -83,8 +83,9 @@ class ContainerRecord:
     """One container of a recording.
 
     `is_sampled` is false for a container of which nothing but progress is known, as of a saved log:
-    it has no samples. `threads` is the most that were alive at one time. `exit_code` is None unless
-    its last event was an exit with a code. `series` are its progress points by metric.
+    it has no samples. `threads` is the most that were alive at one time. `exited` is NaN unless its
+    last event was an exit, `exit_code` None unless that had a code. `series` are its progress
+    points by metric.
     """
 
     host: str
@@ -99,6 +100,7 @@ class ContainerRecord:
     samples: list[ContainerSample] = field(default_factory=list)
     series: dict[str, Series] = field(default_factory=dict)
     exit_code: int | None = None
+    exited: float = math.nan
 
     def counted_samples(self) -> list[ContainerSample]:
         """Return the samples that know its CPU counter."""

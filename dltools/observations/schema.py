@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "1.3"
+VERSION = "1.4"
 """Version of the table. A minor version adds nullable columns; a major one renames columns."""
 
 VERSION_KEY = b"dltools.schema"
@@ -115,6 +115,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("turn_seconds", _F, (_C,), _GA, "s", "",
            "Length of its turn, if dl-apply makes it take turns."),
     Column("thread_count", _I, (_C,), _GA, "{thread}", "", "Threads alive in it."),
+    Column("demand_cores", _F, (_C,), _GA, "{cpu}", "",
+           "CPUs that its threads want: their time running or waiting for a CPU, by wall time."),
+    Column("cgroup_parent", _S, (_C,), _A, "", "",
+           "The cgroup among whose children its CPU weight counts."),
     Column("openmp_runtime", _S, (_C,), _A, "", "",
            "OpenMP runtimes in its processes, joined by +: libgomp, libiomp5, libomp."),
     Column("openmp_settings", _S, (_C,), _A, "", "",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dltools.contents import Content, content_of, refusal
 from dltools.errors import DataError
 from dltools.notation.json_text import parse_json
 from dltools.plan import state_v2
@@ -44,6 +45,8 @@ def load_plans(
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        if not seen and (reason := _misplaced(line)):
+            raise DataError(f"{name}: {reason}")
         seen = True
         where = f"{name}: line {number}"
         record = _parse(line, where)
@@ -70,6 +73,12 @@ def load_plans(
         raise DataError(f"{name}: plan cut off after line {number}: no end record")
     if not seen:
         raise DataError(f"{name}: empty input: no plan")
+
+
+def _misplaced(line: bytes) -> str:
+    """Return what is wrong with an input that begins with this line and holds no plans."""
+    is_plan = content_of(line) is Content.PLANS
+    return "" if is_plan else refusal(line, "put dl-plan between")
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:

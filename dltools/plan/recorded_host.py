@@ -152,8 +152,11 @@ class RecordedHost:
         target_met = False
         for number, key in enumerate(order):
             container = history.containers[key]
-            self._set_present(container, high - many + number)
             seconds = rows["cpu_seconds"][low + number : high : many]
+            demands = rows["demand_cores"][low + number : high : many]
+            states = rows["state"][low + number : high : many]
+            container.note_demand(times, demands, seconds, states)
+            self._set_present(container, high - many + number)
             if not container.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 container.note_cpu_use(times, seconds, [_known(weight) for weight in weights])
@@ -177,6 +180,7 @@ class RecordedHost:
         container.turn_s = _known(rows["turn_seconds"][row])
         container.threads = rows["thread_count"][row]
         container.cpuset = rows["cpuset"][row]
+        container.cgroup_parent = rows["cgroup_parent"][row]
         container.openmp_runtime = rows["openmp_runtime"][row]
         container.openmp_settings = rows["openmp_settings"][row]
 

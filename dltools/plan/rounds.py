@@ -29,6 +29,9 @@ _LOOK_S = 5.0
 _EXPLORING_LOOK_S = 1.0
 """How often, while one of them explores: it may start threads."""
 
+_DEMAND_LOOK_S = 2.0
+"""How often, where it is known how many CPUs jobs want: one may fall asleep, or wake."""
+
 _EXPLORING = (None, Mode.PRIORITY, Mode.ROTATE)
 """Modes, as asked for, in which new jobs may explore."""
 
@@ -116,6 +119,9 @@ class Rounds:
                  if job.explores(explore)]  # fmt: skip
         if without_progress and self.requirements.silent_jobs:
             looks.append(_LOOK_S)
+        everyone = (*state.jobs, *silent)
+        if len(everyone) > 1 and any(job.demand is not None for job in everyone):
+            looks.append(_DEMAND_LOOK_S)
         return replace(found, queue=found.queue.due_by(now, min(looks))) if looks else found
 
     @property

@@ -43,6 +43,8 @@ _CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "wei
                      "managed", "is_busy")  # fmt: skip
 _OPENMP = ("openmp_runtime", "openmp_settings")
 """Fields of containers, and columns, that earlier states of version 3 lack."""
+_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent")
+"""All columns that earlier states of version 3 lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +165,14 @@ def load_queue(saved: Mapping[str, Any]) -> Queue:
 
 def _save_container(history: ContainerHistory) -> dict[str, Any]:
     pace = {} if history.pace is None else {"pace": save_pace(history.pace)}
+    demand = {}
+    if history.demands or history.quiet_since is not None:
+        demand = {"demands": list(history.demands), "quiet_since": history.quiet_since}
     return {
         **{name: getattr(history, name) for name in (*_CONTAINER_FIELDS, *_OPENMP)},
         **pace,
+        **demand,
+        "cgroup_parent": history.cgroup_parent,
         "reports": history.reports,
         "epoch_cost": history.epoch_cost and field_values(history.epoch_cost),
         "labels": dict(history.labels),
@@ -182,6 +189,9 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     fields |= {name: saved.get(name) for name in _OPENMP}
     history = ContainerHistory(id_, **fields)
     history.epoch_cost = _load_epoch_cost(saved.get("epoch_cost"))
+    history.demands = tuple(map(float, saved.get("demands", ())))
+    history.quiet_since = saved.get("quiet_since")
+    history.cgroup_parent = saved.get("cgroup_parent")
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]
@@ -254,7 +264,7 @@ def _save_remainder(remainder: Remainder) -> dict[str, Any]:
 
 def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
     unknown = [None] * len(saved["rows"]["container_id"])
-    columns = {**dict.fromkeys(_OPENMP, unknown), **saved["rows"]}
+    columns = {**dict.fromkeys(_LATER_COLUMNS, unknown), **saved["rows"]}
     rows = {name: list(columns[name]) for name in ROW_COLUMNS}
     for name in REALS:
         rows[name] = [_real(value) for value in rows[name]]

@@ -101,7 +101,20 @@ class Counters:
         turn = self._turns.get(watched.container.id)
         if turn is not None and turn.run.is_alive:
             row["turn_seconds"] = turn.seconds
-        return row | _openmp_columns(watched, row)
+        return row | _demand_columns(watched, row) | _openmp_columns(watched, row)
+
+
+def _demand_columns(watched: Watched, row: Row) -> Row:
+    """Return the CPUs that a container wants, and the cgroup in which its weight counts. Of one
+    that is paused the demand is unknown."""
+    if watched.cgroup is None:
+        return {}
+    columns: Row = {"cgroup_parent": watched.cgroup_parent}
+    if watched.container.state != "paused":
+        columns["demand_cores"] = watched.demand.look(
+            watched.cgroup, row["cpu_seconds"], may_be_frozen=row.get("turn_seconds") is not None
+        )
+    return columns
 
 
 def _openmp_columns(watched: Watched, row: Row) -> Row:

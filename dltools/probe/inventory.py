@@ -10,6 +10,7 @@ from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine, GoneError
 from dltools.labels import unknown_labels
+from dltools.probe.demand import DemandWatch
 from dltools.probe.openmp_watch import OpenMPWatch
 from dltools.probe.progress import Extractor
 from dltools.probe.progress.source import Target
@@ -29,8 +30,10 @@ class Watched:
     container: Container
     cgroup: Cgroup | None
     gap: str | None
+    cgroup_parent: str | None = None
     sources: SourceSet = field(default_factory=SourceSet)
     openmp: OpenMPWatch = field(default_factory=OpenMPWatch)
+    demand: DemandWatch = field(default_factory=DemandWatch)
 
     @property
     def gaps(self) -> str | None:
@@ -167,7 +170,8 @@ class Inventory:
         pid, id_ = container.pid, container.id
         is_here = bool(pid) and cgroup.belongs_to(pid, id_)
         group = cgroup.of_process(pid, self._mounts, container_id=id_) if is_here else None
-        watched = Watched(container, group, _gap(container, is_here, group))
+        parent = group.parent if group else None
+        watched = Watched(container, group, _gap(container, is_here, group), parent)
         if known is not None:
             watched.sources = known.sources
         watched.sources.start(

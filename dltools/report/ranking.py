@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dltools.observations.outcomes import Summary, summarise
 from dltools.report.comparison import Runs, means, ratio
+
+_ALIKE = 0.01
+"""The part of a value by which two are called equal: no model is that exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +43,57 @@ CRITERIA = {
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What was tried: a policy with its realisation and settings, the dl-plan command that does the
-    same, and its runs."""
+    same, its runs, and a number that is less for what is simpler."""
 
     policy: str
     realize: str
     assignments: Sequence[str]
     command: str
     runs: Runs
+    complexity: int = 0
 
-    def score(self, criterion: Criterion) -> float:
-        """Return the mean of what its runs are worth."""
-        scores = [criterion.score(summarise(results)) for results in self.runs]
-        return math.fsum(scores) / len(scores)
+    def scores(self, criterion: Criterion) -> list[float]:
+        """Return what each of its runs is worth."""
+        return [criterion.score(summarise(results)) for results in self.runs]
 
 
 def ranked(trials: Sequence[Trial], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return a row per trial, the best first, with its ratio to the first trial; [] where no run
-    has what the criterion compares."""
-    scores = [trial.score(criterion) for trial in trials]
-    if all(map(math.isinf, scores)):
+    """Return a row per trial, with its ratio to the first trial; [] where no run has what the
+    criterion compares. First are those that are as good as the best, the simplest of them on top.
+    """
+    scores = [trial.scores(criterion) for trial in trials]
+    worth = [math.fsum(found) / len(found) for found in scores]
+    if all(map(math.isinf, worth)):
         return []
+    best = scores[worth.index(min(worth))]
     base = means(trials[0].runs)[criterion.field]
-    order = sorted(range(len(trials)), key=lambda place: (scores[place], place))
-    return [_row(trials[place], criterion, base) for place in order]
+
+    def place(number: int) -> tuple[float, ...]:
+        if _is_as_good(scores[number], best):
+            return (0, trials[number].complexity, worth[number], number)
+        return (1, worth[number], number)
+
+    order = sorted(range(len(trials)), key=place)
+    return [_row(trials[number], criterion, base, is_as_good=_is_as_good(scores[number], best))
+            for number in order]  # fmt: skip
 
 
-def _row(trial: Trial, criterion: Criterion, base: float | None) -> dict[str, Any]:
+def _is_as_good(scores: Sequence[float], best: Sequence[float]) -> bool:
+    """Tell whether runs are worth what the best ones are: the mean difference is below a hundredth,
+    or not above its spread over the repeats."""
+    if any(map(math.isinf, scores)):
+        return False
+    differences = [one - other for one, other in zip(scores, best, strict=True)]
+    spread = statistics.stdev(differences) if len(differences) > 1 else 0.0
+    return statistics.fmean(differences) <= max(spread, _ALIKE * abs(statistics.fmean(best)))
+
+
+def _row(
+    trial: Trial, criterion: Criterion, base: float | None, *, is_as_good: bool
+) -> dict[str, Any]:
     found = means(trial.runs)
     return {
         "policy": trial.policy, "realize": trial.realize, "set": " ".join(trial.assignments),
         **found, f"{criterion.field}_ratio": ratio(found[criterion.field], base),
-        "command": trial.command,
+        "as_good_as_best": is_as_good, "command": trial.command,
     }  # fmt: skip

@@ -26,8 +26,9 @@ class Timeline:
     `limit`: the cores that its settings allow. `use`: the cores that it used. `classes`: those that
     a policy put it into. `metric`: the one to judge it by, and `progress` its finite values.
     `has_diverged`: its last value was no number. `migrated`: when it came to another host. `ended`:
-    when it was last seen; None for a job that was there at the end. `settings`: its limits when it
-    was last seen, defaults left out.
+    when it exited, or else was last seen; None for a job that was there at the end. `paused`: the
+    seconds in which it was paused, `held_back`: in which its weight or quota let it do next to
+    nothing. `settings`: its limits when it was last seen, defaults left out.
     """
 
     limit: Series = field(default_factory=list)
@@ -38,6 +39,8 @@ class Timeline:
     has_diverged: bool = False
     migrated: list[float] = field(default_factory=list)
     ended: float | None = None
+    paused: float = 0.0
+    held_back: float = 0.0
     settings: Settings = field(default_factory=dict)
 
 
@@ -68,6 +71,8 @@ class Run:
     @property
     def end(self) -> float:
         """When the last job ended, or was last seen (s)."""
-        finished = [job.finish for job in self.jobs if job.finish is not None]
-        series = [one for line in self.timelines.values() for one in (line.use, line.progress)]
-        return max([*finished, *(points[-1].time for points in series if points)], default=0.0)
+        lines = self.timelines.values()
+        ends = [*(job.finish for job in self.jobs), *(line.ended for line in lines)]
+        series = [one for line in lines for one in (line.use, line.progress)]
+        known = [end for end in ends if end is not None]
+        return max([*known, *(points[-1].time for points in series if points)], default=0.0)

@@ -15,6 +15,9 @@ from dltools.report.run import Timeline
 Weights = Mapping[tuple[float, str], float]
 """The sum of the weights of a host's containers that are not paused, by time and host."""
 
+_LITTLE = 0.05
+"""Cores of which a job that is allowed, and uses, less is held back by its limits."""
+
 
 def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
     """Return the sum of weights at each sample of each host."""
@@ -28,7 +31,7 @@ def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
 
 def timeline(job: ObservedJob, weights: Weights, begun: float, last_sampled: float) -> Timeline:
     """Return a job's timeline in seconds since `begun`. A job that is still there at the last
-    sample of all has not ended."""
+    sample of all, and has not exited, has not ended."""
     found = Timeline(metric=job.metric)
     for container in job.containers:
         if found.limit:
@@ -40,10 +43,18 @@ def timeline(job: ObservedJob, weights: Weights, begun: float, last_sampled: flo
     found.progress = [SeriesPoint(time - begun, value) for time, value in reported
                       if math.isfinite(value)]  # fmt: skip
     found.has_diverged = bool(reported) and not math.isfinite(reported[-1].value)
-    is_gone = job.last.last_seen < last_sampled or job.last.exit_code is not None
-    if job.last.is_sampled and is_gone:
-        found.ended = job.last.last_seen - begun
+    ended = _ended(job.last, last_sampled)
+    found.ended = None if ended is None else ended - begun
     return found
+
+
+def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
+    """Return when a job's last container exited, or else was last seen; None while it is there."""
+    if not last.is_sampled:
+        return None
+    if not math.isnan(last.exited):
+        return max(last.exited, last.last_seen)
+    return last.last_seen if last.last_seen < last_sampled else None
 
 
 def settings(sample: ContainerSample) -> Settings:
@@ -71,6 +82,11 @@ def _add_cpu(found: Timeline, container: ContainerRecord, weights: Weights, begu
         cores = _allowed(sample, weights[sample.time, container.host])
         if not math.isnan(cores):
             found.limit.append(SeriesPoint(sample.time - begun, cores))
+    for use in container.cpu_uses():
+        if use.begin.is_paused:
+            found.paused += use.span_s
+        elif max(_allowed(use.begin, weights[use.begin.time, container.host]), use.cores) < _LITTLE:
+            found.held_back += use.span_s
     found.use += [SeriesPoint(use.end.time - begun, use.cores)
                   for use in container.cpu_uses() if use.span_s > 0]  # fmt: skip
 

@@ -1,23 +1,30 @@
 """A recording as a workload: each container becomes a job that another policy can run again.
 
 A training's work is what its CPU seconds were worth under the contention of the time (see
-`dltools.sim.contention`), its curve what it reported over that work. The cost of a request is its
-response time, times the cores that the container used.
+`dltools.sim.contention`), its curve what it reported over that work. Only jobs that ran at the same
+time were in each other's way: not those that were paused, and no one on a host with idle CPUs.
+There, a start shows, on one CPU before the first report, and so does how much a job sleeps. The
+cost of a request is its response time, times the cores that the container used.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dltools.errors import DataError
+from dltools.notation.times import MICRO
 from dltools.observations import metric_names
+from dltools.observations.column_lists import integers, reals, texts
 from dltools.observations.container_reader import read_containers
 from dltools.observations.containers import ContainerRecord, CpuUse, SeriesPoint
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT, Kind
+from dltools.observations.table import is_one_of
 from dltools.plan.policy.targets import parse
-from dltools.sim.contention import speed
+from dltools.sim.contention import CHANGE_OVER_S, speed
 from dltools.sim.curve import LearningCurve
 from dltools.sim.workload import HostSpec, Job, Workload, workload_of
 
@@ -28,25 +35,41 @@ _MOST_POINTS = 200
 _HELD = 0.9
 """Share of its quota from which a container's quota holds it back."""
 
+_FULL = 0.9
+"""Share of its CPUs from which a host is full: then jobs are in each other's way."""
+_ONE_CPU = 1.15
+"""Cores up to which one thread works, with what the clock of the samples errs."""
+_FEWEST_S = 5.0
+"""Seconds without others in its way that tell how much a job sleeps."""
+_AWAKE = 0.9
+"""Share of the CPUs that it could use from which a job does not sleep."""
+
+_MOST_OTHERS = 0.1
+"""Share of a host's CPUs from which the use of others than its containers matters."""
+
 _UseByTime = Mapping[float, float]
-"""Cores that all containers of a host used, by the time of the sample up to which they did."""
+"""Cores of a host that were used, by the time of the sample up to which they were."""
 
 
-def recorded_workload(table: pa.Table, name: str) -> Workload:
-    """Return the jobs and hosts of a recording. Raises `DataError` where no container has a CPU
-    counter."""
+def recorded_workload(
+    table: pa.Table, name: str, warn: Callable[[str], object] = lambda _: None
+) -> Workload:
+    """Return the jobs and hosts of a recording. Calls `warn` where a replay cannot be compared with
+    it. Raises `DataError` where no container has a CPU counter."""
     records = read_containers(table)
     cpus = {host.name: host.cpus or 1.0 for host in records.hosts}
     counted = [one.counted_samples() for one in records.containers]
     begun = min((samples[0].time for samples in counted if samples), default=0.0)
     recorded = [_Recorded(one, tuple(one.cpu_uses()), cpus.get(one.host, 1.0), begun)
               for one in records.containers]  # fmt: skip
-    used = _use_by_host(recorded)
+    used = _use_by_host(recorded, table)
     ordered = sorted(recorded, key=lambda one: (one.record.name, one.record.host,
                                                 one.record.id))  # fmt: skip
     jobs = [job for one in ordered if (job := one.job(used[one.record.host])) is not None]
     if not jobs:
         raise DataError(f"{name}: no container has CPU counters, so no job can be run again")
+    for doubt in _doubts(recorded, used):
+        warn(f"{name}: {doubt}")
     hosts = [HostSpec(host, count) for host, count in sorted(cpus.items())]
     return workload_of(_with_unique_names(jobs), hosts, name)
 
@@ -85,7 +108,8 @@ class _Recorded:
         return Job(self.record.name, self.arrival, request=request, duration=span, qoe=qoe)
 
     def _training(self, used: _UseByTime) -> Job | None:
-        works = self._works(used)
+        begun = self._begun(used)
+        works = self._works(used, begun)
         if works[-1] <= 0:
             return None
         targets = parse(self.record.labels)
@@ -95,49 +119,151 @@ class _Recorded:
         points = self._finite(metric)
         table = _curve_table(points, self.uses, works)
         return Job(
-            self.record.name, self.arrival, works[-1], self._threads(),
+            self.record.name, self.arrival, works[-1], self._threads(used),
             epochs=max(1, min(len(points) or 100, _MOST_POINTS)),
             curve=LearningCurve(metric, "points", table=table) if table else LearningCurve(),
-            first=targets.first, final=targets.final,
+            startup=math.fsum(use.seconds for use in self.uses[:begun]),
+            first=targets.first, final=targets.final, wait=self._wait(used, begun),
         )  # fmt: skip
 
     def _finite(self, metric: str) -> list[SeriesPoint]:
         points = self.record.series.get(metric, [])
         return [point for point in points if math.isfinite(point.value)]
 
-    def _threads(self) -> int:
+    def _threads(self, used: _UseByTime) -> int:
         """Return how many threads were busy: those alive, but no more than the most cores that it
         ever used, rounded up."""
         alive = self.record.threads
         most = max(use.cores for use in self.uses)
-        used = max(1, math.ceil(most - 0.1))
-        if alive > 1 and used == 1:
-            used = max(1, int(self.host_cpus))  # a limit may have held back the others
-        return min(alive, used)
+        busy = max(1, math.ceil(most - 0.1))
+        if alive > 1 and busy == 1 and not self._shows_its_speed(used):
+            busy = max(1, int(self.host_cpus))  # a limit may have held back the others
+        return min(alive, busy)
 
-    def _works(self, used: _UseByTime) -> list[float]:
-        """Return the useful work done by each sample.
+    def _shows_its_speed(self, used: _UseByTime) -> bool:
+        """Tell whether nothing held the job back for some seconds after its first report."""
+        first = self._first_report
+        free = (use.span_s for use in self.uses
+                if use.begin.time >= first and self._is_free(use, used))  # fmt: skip
+        return math.fsum(free) >= _FEWEST_S
 
-        A quota costs no more than what it holds back: then the use of the others tells how much
-        they were in the way.
-        """
-        threads, cpus = self._threads(), self.host_cpus
-        works = [0.0]
+    @property
+    def _first_report(self) -> float:
+        reports = (points[0].time for points in self.record.series.values() if points)
+        return min(reports, default=-math.inf)
+
+    def _begun(self, used: _UseByTime) -> int:
+        """Return after how many samples a job of several threads worked: before its first report,
+        and with idle CPUs beside it, it used no more than one."""
+        first = self._first_report
+        if self._threads(used) == 1 or first == -math.inf:
+            return 0
+        count = 0
         for use in self.uses:
-            held = use.end.cpu_limit < cpus and use.cores >= _HELD * use.end.cpu_limit
-            others = used.get(use.end.time, use.cores) - use.cores
-            rate = speed(use.cores, threads, cpus, without_quota=cpus - others if held else None)
-            works.append(works[-1] + rate * use.span_s)
+            has_begun = use.end.time >= first or use.cores > _ONE_CPU
+            if has_begun or not (was_paused(use) or self._is_free(use, used)):
+                break
+            count += 1
+        return count
+
+    def _is_free(self, use: CpuUse, used: _UseByTime) -> bool:
+        """Tell whether nothing held a job back: its host had idle CPUs, and no quota or pause was
+        in its way."""
+        is_held = was_paused(use) or use.cores >= _HELD * use.end.cpu_limit
+        return not is_held and used.get(use.end.time, 0.0) < _FULL * self.host_cpus
+
+    def _wait(self, used: _UseByTime, begun: int) -> float:
+        """Return the seconds that the job sleeps for each useful CPU second, as far as is seen
+        where nothing holds it back."""
+        most = min(float(self._threads(used)), self.host_cpus)
+        free = [use for use in self.uses[begun:-1] if self._is_free(use, used)]
+        span, seconds = (
+            math.fsum(getattr(use, of) for use in free) for of in ("span_s", "seconds")
+        )
+        if span < _FEWEST_S or seconds <= 0 or seconds >= _AWAKE * most * span:
+            return 0.0
+        return span / seconds - 1 / most
+
+    def _works(self, used: _UseByTime, begun: int) -> list[float]:
+        """Return the useful work done by each sample; a start is none.
+
+        A quota costs no more than what it holds back, and CPUs that were idle were free for the
+        job: the use of the others tells how much they were in the way. Of a job that was paused
+        for a part of the time, no sample tells what it had in the rest: it had its turn then.
+        """
+        threads, cpus = self._threads(used), self.host_cpus
+        works = [0.0]
+        for number, use in enumerate(self.uses):
+            others = 0.0 if was_paused(use) else used.get(use.end.time, use.cores) - use.cores
+            rate = speed(use.cores, threads, cpus, without_quota=cpus - others)
+            if use.end.turn_s > 0:
+                rate *= 1 - min(1.0, CHANGE_OVER_S / use.end.turn_s)
+            works.append(works[-1] + (rate * use.span_s if number >= begun else 0.0))
         return works
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether it was paused, or had a quota or another weight than Docker's, at some time."""
+        return any(use.end.is_paused or use.end.cpu_limit < self.host_cpus
+                   or use.end.cpu_weight != DEFAULT_CPU_WEIGHT for use in self.uses)  # fmt: skip
 
-def _use_by_host(recorded: Sequence[_Recorded]) -> dict[str, dict[float, float]]:
-    """Return the use of all containers of each host."""
+    def is_guessed(self, used: _UseByTime) -> bool:
+        """Tell whether its speed alone is a guess: limits held back its threads, and no time shows
+        what they do without."""
+        is_alone = self._shows_its_speed(used) or any(map(was_paused, self.uses))
+        return self.has_limits and not is_alone and self._threads(used) > 1
+
+
+def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> Iterator[str]:
+    """Yield why a replay cannot be compared with what was recorded, and what would make it so."""
+    by_host: dict[str, list[_Recorded]] = {}
+    for one in recorded:
+        if one.uses:
+            by_host.setdefault(one.record.host, []).append(one)
+    for host, jobs in by_host.items():
+        own: dict[float, float] = {}
+        for use in (use for one in jobs for use in one.uses):
+            own[use.end.time] = own.get(use.end.time, 0.0) + use.cores
+        others = [used[host][time] - cores for time, cores in own.items() if time in used[host]]
+        part = math.fsum(others) / max(1, len(others)) / jobs[0].host_cpus
+        if part > _MOST_OTHERS:
+            yield (f"what is no container used {part:.0%} of the CPUs of {host}, which a replay "
+                   "leaves out: record without it to compare")  # fmt: skip
+        if guessed := [one.record.name for one in jobs if one.is_guessed(used[host])]:
+            yield (f"limits held back {', '.join(guessed)} all the time: how fast they are alone "
+                   "is a guess: record under Docker alone to compare")  # fmt: skip
+
+
+def was_paused(use: CpuUse) -> bool:
+    """Tell whether a container was paused for a part of the time between two samples: it was so at
+    one of them, or its turn is shorter than the time."""
+    ends = (use.begin, use.end)
+    return any(one.is_paused or one.turn_s < use.span_s for one in ends)
+
+
+def _use_by_host(recorded: Sequence[_Recorded], table: pa.Table) -> dict[str, dict[float, float]]:
+    """Return what was used of each host, by its own counter: also by what is no container. Where it
+    has none, what all containers used."""
     found: dict[str, dict[float, float]] = {}
     for one in recorded:
         sums = found.setdefault(one.record.host, {})
         for use in one.uses:
             sums[use.end.time] = sums.get(use.end.time, 0.0) + use.cores
+    for host, counted in _host_counters(table).items():
+        for (begin, before), (end, after) in pairwise(counted):
+            if end > begin and after >= before:
+                found.setdefault(host, {})[end] = (after - before) / (end - begin)
+    return found
+
+
+def _host_counters(table: pa.Table) -> dict[str, list[tuple[float, float]]]:
+    """Return the times and CPU seconds of each host that knows them."""
+    nodes = table.filter(is_one_of(table.column("kind"), (Kind.NODE,)))
+    found: dict[str, list[tuple[float, float]]] = {}
+    names, times = texts(nodes, "host"), integers(nodes, "time")
+    for host, micros, seconds in zip(names, times, reals(nodes, "cpu_seconds"), strict=True):
+        if not math.isnan(seconds):
+            found.setdefault(host, []).append((micros / MICRO, seconds))
     return found
 
 

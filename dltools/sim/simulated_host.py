@@ -114,11 +114,29 @@ class SimulatedHost:
             job.cores = job.rate = 0.0
         wanted = [job.wanted for job in jobs]
         for turn in turns([job.limits for job in jobs]):
-            for at, cores in enumerate(allocate(wanted, turn.limits, self.spec.cpus)):
-                jobs[at].cores += turn.share * cores
-                if jobs[at].is_working:
-                    rate = self._rate(jobs[at].job, at, cores, wanted, turn.limits)
-                    jobs[at].rate += turn.share * rate
+            awake = allocate(wanted, turn.limits, self.spec.cpus)
+            duties = [self._duty(job, at, awake[at], wanted, turn.limits)
+                      for at, job in enumerate(jobs)]  # fmt: skip
+            if min(duties, default=1.0) < 1:  # others get the CPUs of those that sleep
+                sleepy = [at for at, duty in enumerate(duties) if duty < 1]
+                used = list(wanted)
+                for at in sleepy:
+                    used[at] = awake[at] * duties[at]
+                given = allocate(used, turn.limits, self.spec.cpus)
+                awake = [awake[at] if at in sleepy else given[at] for at in range(len(jobs))]
+            for at, (job, cores, duty) in enumerate(zip(jobs, awake, duties, strict=True)):
+                job.cores += turn.share * cores * duty
+                if job.is_working:
+                    rate = self._rate(job.job, at, cores, wanted, turn.limits)
+                    job.rate += turn.share * rate * duty
+
+    def _duty(
+        self, job: SimulatedJob, at: int, cores: float, wanted: list[float], limits: list[Limits]
+    ) -> float:
+        """Return the part of the time in which a job with these cores is awake."""
+        if job.job.wait == 0 or not job.is_working:
+            return 1.0
+        return 1 / (1 + job.job.wait * self._rate(job.job, at, cores, wanted, limits))
 
     def _rate(
         self, job: Job, at: int, cores: float, wanted: list[float], limits: list[Limits]

@@ -28,6 +28,7 @@ class Job:
     With `request` (CPU seconds) it serves for `duration` seconds instead of training: one request
     after the other, `think` seconds apart, to be answered in `qoe` seconds.
     `node`: the host that it starts on, "" for the one with the fewest jobs.
+    `wait`: the seconds that a training sleeps for each useful CPU second, as for data or requests.
     `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the fraction of the
     measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
     `seed` gives its curve another noise. `container` is for those who start real containers.
@@ -49,6 +50,7 @@ class Job:
     think: float = 0.0
     duration: float = 0.0
     qoe: float | None = None
+    wait: float = 0.0
     checkpoint: float = 18.0
     spin: float = 1.0
     seed: int = 0

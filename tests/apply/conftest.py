@@ -9,7 +9,7 @@ from helpers.fake_engine import FakeEngine
 
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
-from dltools.apply.turns import Rotation
+from dltools.apply.rotation import Rotation
 from dltools.engine.containers import Engine
 
 

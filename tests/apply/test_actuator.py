@@ -9,7 +9,7 @@ from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 
 from dltools.apply.actuator import Actuator, check_offline
 from dltools.apply.journal import Journal
-from dltools.apply.turns import Rotation
+from dltools.apply.rotation import Rotation
 from dltools.engine.containers import Engine
 from dltools.plan.records import Action, Op, Result, Status
 

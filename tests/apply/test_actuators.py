@@ -17,7 +17,7 @@ from helpers.tools import Tools, complaint
 from dltools.apply.actuator import Actuator
 from dltools.apply.actuators import Actuators, Connector
 from dltools.apply.journal import Journal
-from dltools.apply.turns import Rotation
+from dltools.apply.rotation import Rotation
 from dltools.engine.addresses import host_address
 from dltools.engine.connect import connect
 from dltools.engine.containers import Engine

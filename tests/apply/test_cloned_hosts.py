@@ -13,8 +13,8 @@ from dltools.apply.actuator import Actuator
 from dltools.apply.dead_leases import end_dead_leases
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.leftovers import Leftover, unpause_leftovers
+from dltools.apply.rotation import Rotation
 from dltools.apply.status import changed_containers
-from dltools.apply.turns import Rotation
 from dltools.engine.addresses import host_address
 from dltools.engine.connect import connect
 from dltools.engine.containers import Engine

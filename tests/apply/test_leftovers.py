@@ -8,8 +8,8 @@ import pytest
 from helpers.fake_engine import ID, NAME, FakeEngine
 
 from dltools.apply.leftovers import Leftover, unpause_leftovers
-from dltools.apply.turn import Turn
-from dltools.apply.turn_files import TurnFiles
+from dltools.apply.rotation import TurnNotes
+from dltools.apply.turn_order import Turn
 from dltools.engine.containers import Engine
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DataError
@@ -25,7 +25,7 @@ def directory(tmp_path: Path) -> Path:
 @pytest.fixture
 def noted(engine: Engine, directory: Path) -> Path:
     """The file of a container that takes turns."""
-    TurnFiles(directory, engine.id).write(TURN, ApplyRun())
+    TurnNotes(directory, engine.id).write(TURN, ApplyRun())
     return directory / f"{ID}.json"
 
 
@@ -59,7 +59,7 @@ def test_a_refusal_is_told_and_the_file_stays(
 def test_files_of_another_engine_are_left_alone(
     engine: Engine, fake_engine: FakeEngine, directory: Path
 ) -> None:
-    TurnFiles(directory, "OTHER").write(TURN, ApplyRun())
+    TurnNotes(directory, "OTHER").write(TURN, ApplyRun())
     fake_engine.state = "paused"
     assert list(unpause_leftovers(engine, directory)) == []
     assert fake_engine.state == "paused"

@@ -13,8 +13,8 @@ from helpers.fake_engine import FakeEngine, action, plan_of
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
 from dltools.apply.reasons import FOREIGN
+from dltools.apply.rotation import Rotation
 from dltools.apply.rules import Rules, is_own
-from dltools.apply.turns import Rotation
 from dltools.engine.containers import Engine
 from dltools.plan.records import Plan, Result, Status
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dltools.apply import turn_pauser
+from dltools.apply import rotation as rotation_module
 from dltools.apply.leftovers import Leftover, unpause_leftovers
-from dltools.apply.turn import Turn
-from dltools.apply.turns import Rotation
+from dltools.apply.rotation import Rotation
+from dltools.apply.turn_order import Turn
 from dltools.engine.containers import RefusedError
 from dltools.engine.runs import ApplyRun
 from dltools.engine.state_folder import StateFolder
@@ -22,7 +22,7 @@ from dltools.errors import UnavailableError
 class Engine:
     """Containers that run or are paused; `refusals` is how often it refuses to unpause each."""
 
-    id, host = "E", "host"
+    id, host, cpus = "E", "host", 2
 
     def __init__(self, *ids: str) -> None:
         self.states = dict.fromkeys(ids, "running")
@@ -32,7 +32,7 @@ class Engine:
         return [{"Id": key, "State": state} for key, state in self.states.items()]
 
     def inspect(self, key: str) -> Any:
-        return SimpleNamespace(state=self.states[key])
+        return SimpleNamespace(id=key, pid=0, state=self.states[key])
 
     def pause(self, key: str) -> None:
         self.states[key] = "paused"
@@ -53,7 +53,7 @@ def engine() -> Engine:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_pauser.time, "sleep", lambda _: None)
+    monkeypatch.setattr(rotation_module.time, "sleep", lambda _: None)
 
 
 class Clock:

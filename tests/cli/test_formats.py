@@ -45,6 +45,16 @@ def test_the_name_of_the_output_decides_where_nothing_was_asked_for(
     assert by_name(wanted, output, SUFFIXES) is format_
 
 
+@pytest.mark.parametrize("output", ["x.xlsx", "a.b.XLSX", "x.txt"])
+def test_an_ending_of_no_format_is_wrong_usage(output: str) -> None:
+    with pytest.raises(typer.BadParameter, match=r"no format ends in \.\w+: use \.csv or \.jsonl$"):
+        by_name(RowFormat.AUTO, output, SUFFIXES)
+
+
+def test_a_device_may_have_any_name() -> None:
+    assert by_name(RowFormat.AUTO, "/dev/fd/../null", SUFFIXES) is RowFormat.AUTO
+
+
 def test_a_contradiction_is_wrong_usage() -> None:
     with pytest.raises(typer.BadParameter, match=r"x.csv: the suffix .csv contradicts --format js"):
         by_name(RowFormat.JSONL, "x.csv", SUFFIXES)

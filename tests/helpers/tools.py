@@ -42,11 +42,11 @@ def command(name: str, *arguments: object) -> list[str]:
 
 def environment(**changes: str) -> dict[str, str]:
     """Return the environment of a tool: this process's without dltools' own variables, and with
-    buffers as users have them."""
+    buffers as users have them. Tests at the same time share an engine."""
     dropped = ("DLTOOLS_", "PYTHONUNBUFFERED")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
     path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
-    return kept | {"PYTHONPATH": path} | changes
+    return kept | {"PYTHONPATH": path, "DLTOOLS_BESIDE": "any"} | changes
 
 
 class Tools:

@@ -171,7 +171,7 @@ def test_malformed_classes_are_refused(classes: Any) -> None:
         ([HEAD, ACTION, HEAD], "plan: line 3: a new plan begins before the end of the last one"),
         ([ACTION, END], "plan: line 1: not a dltools plan"),
         ([END], "plan: line 1: not a dltools plan"),
-        ([{"kind": "result", "id": 1}], "plan: line 1: not a dltools plan"),
+        ([{"kind": "result", "id": 1}], "plan: this is what dl-apply has printed"),
         ([{}], "plan: line 1: not a dltools plan"),
         ([HEAD, ACTION, END, ACTION], "plan: line 4: not a dltools plan"),
         ([[]], "plan: line 1: not a JSON object"),
@@ -188,15 +188,24 @@ def test_a_plan_out_of_order_is_refused(records: list[Any], message: str) -> Non
 
 @pytest.mark.parametrize(
     "line",
-    [b"{", b"{]", b"\xff\n", b"\x00", b"[" * 100_000, b'{"v":' + b"9" * 5000 + b"}",
-     b"PAR1\x15\x04", b"\xff\xff\xff\xff\x00\x01"],
-    ids=["open", "crossed", "no UTF-8", "NUL", "deep", "5000 digits", "Parquet", "Arrow"],
-)  # fmt: skip
+    [b"{", b"{]", b"\xff\n", b"\x00", b"[" * 100_000, b'{"v":' + b"9" * 5000 + b"}"],
+    ids=["open", "crossed", "no UTF-8", "NUL", "deep", "5000 digits"],
+)
 @pytest.mark.parametrize("before", [[], encoded(HEAD)], ids=["first", "second"])
 def test_a_line_that_is_no_json_is_refused_by_its_number(before: list[bytes], line: bytes) -> None:
     with pytest.raises(DataError, match=f"^plan: line {len(before) + 1}: not JSON: ") as refused:
         list(load_plans([*before, line], "plan"))
     assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [(b"PAR1\x15\x04", "Parquet"), (b"\xff\xff\xff\xff\x00\x01", "Arrow"),
+     (b"time,host,kind\n", "a table of observations")],
+)  # fmt: skip
+def test_a_recording_is_no_plan_but_dl_plan_makes_one(line: bytes, what: str) -> None:
+    with pytest.raises(DataError, match=f"^plan: this is {what}: put dl-plan between$"):
+        list(load_plans([line], "plan"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from helpers.containers import Containers, Job, api
 from dltools.apply import limit_files
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
-from dltools.apply.turns import Rotation
+from dltools.apply.rotation import Rotation
 from dltools.engine import gpu
 from dltools.engine.containers import Engine
 from dltools.engine.gpu import Access

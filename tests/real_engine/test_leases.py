@@ -163,6 +163,21 @@ def test_a_dl_apply_that_hangs_is_killed(job: Job, state: Path, tool: Tools) -> 
     assert job.kernel() == before
 
 
+def test_a_stopped_dl_apply_is_taken_for_dead_when_its_lease_is_over(tool: Tools, job: Job) -> None:
+    before = job.kernel()
+    process = tool.begin("dl-apply", "--lease", "2")
+    feed(process, live(job, {"cpus": 0.4}))
+    process.send_signal(signal.SIGSTOP)
+    (held,) = records(tool("dl-apply", "--status").stdout)
+    assert (held["run"]["alive"], held["run"]["stopped"]) == (True, True)
+    assert job.kernel_cpus == pytest.approx(0.4)
+    eventually(lambda: job.kernel() == before)
+    process.send_signal(signal.SIGCONT)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    assert "it was stopped for" in complaint(stderr)
+
+
 # The whole pipe
 
 
@@ -226,6 +241,30 @@ def test_whatever_is_killed_nothing_stays_set(
     assert [job.kernel() for job in jobs] == before
     assert not is_changed(jobs)
     assert list((state / "journal").glob("*")) == []
+    assert list((state / "rotation").glob("*")) == []
+
+
+@pytest.mark.slow
+def test_no_job_waits_for_a_pipe_that_is_stopped(
+    tool: Tools, run: Containers, state: Path, tmp_path: Path
+) -> None:
+    jobs = trainings(run)
+    before = [job.kernel() for job in jobs]
+    only = " ".join(run.only)
+    line = f"dl-probe {only} -i 0.5 | dl-plan {MODES['pauses']} | dl-apply"
+    pipe = tool.begin_shell(line, tmp_path / "bin")
+    eventually(lambda: is_changed(jobs))
+    eventually(lambda: watchdogs(state))
+    os.killpg(pipe.pid, signal.SIGSTOP)
+    stopped = time.monotonic()
+    eventually(lambda: not is_changed(jobs), seconds=60)
+    assert time.monotonic() - stopped < 20
+    eventually(lambda: watchdogs(state) == [])
+    os.killpg(pipe.pid, signal.SIGCONT)
+    _, stderr = pipe.communicate(timeout=120)
+    assert b"it was stopped for" in stderr
+    assert [job.kernel() for job in jobs] == before
+    assert not is_changed(jobs)
     assert list((state / "rotation").glob("*")) == []
 
 

@@ -15,7 +15,7 @@ from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
 from dltools.apply.located import Locator
 from dltools.apply.original import Originals
-from dltools.apply.turns import Rotation
+from dltools.apply.rotation import Rotation
 from dltools.engine.containers import Engine, RefusedError
 from dltools.engine.runs import ApplyRun
 from dltools.plan.reading import load_plans

@@ -18,8 +18,21 @@ SPEAK = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; d
 
 def status(tool: Tools, *arguments: str) -> list[dict[str, Any]]:
     done = tool("dl-apply", "--status", *arguments)
-    assert (done.returncode, done.stderr) == (0, b"")
+    told = [line for line in done.stderr.splitlines() if b"paused, not by dl-apply" not in line]
+    assert (done.returncode, told) == (0, [])  # others may use the engine, too
     return records(done.stdout)
+
+
+def test_who_is_paused_by_somebody_else_is_named(run: Containers, tool: Tools) -> None:
+    job, other = run(), run(name="other")
+    api().pause(other.id)
+    tool("dl-apply", input=plan_for(job, {"cpu_weight": 300}))
+    told = tool("dl-apply", "--status").stderr.decode()
+    assert f"{other.name}: paused, not by dl-apply" in told or "more: paused" in told
+    done = tool("dl-apply", input=2 * plan_for(other, {"cpu_weight": 300}))
+    assert done.stderr.decode().count(f"{other.name}: paused, not by dl-apply") == 1
+    tool("dl-apply", "--undo")
+    api().unpause(other.id)
 
 
 def test_a_changed_container_since_when_and_by_which_run(

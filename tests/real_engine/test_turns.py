@@ -275,3 +275,45 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
     results = [json.loads(text) for text in done.stdout.splitlines()]
     assert [(r["status"], r["after"]["turn_s"]) for r in results] == [("applied", 0.5)] * 2
     assert [state(job) for job in jobs] == ["running"] * 2
+
+
+def test_the_turns_of_a_stream_end_with_it(run: Containers, tool: Tools, tmp_path: Path) -> None:
+    jobs = [run(f"({SPIN}) & while :; do echo loss: 0.5; sleep 1; done", name=name)
+            for name in ("a", "b")]  # fmt: skip
+    eventually(lambda: all(job.log() for job in jobs))
+    line = (f"dl-probe -i 1 -n 5 {' '.join(run.only)} | dl-plan --policy fair --realize rotate "
+            "--quantum 0.5 | dl-apply --restore")  # fmt: skip
+    done = tool.shell(line, tmp_path / "bin")
+    assert {json.loads(text)["status"] for text in done.stdout.splitlines()} >= {"applied"}
+    assert [state(job) for job in jobs] == ["running"] * 2
+
+
+def test_who_sleeps_gives_up_its_turn_and_gets_the_next_when_it_wakes(
+    run: Containers, tool: Tools, gate: Gate
+) -> None:
+    sleeps = run(f"until [ -e /gate/open ]; do sleep 0.5; done; {SPIN}", name="a", **gate.limits)
+    busy = run(SPIN, name="b")
+    with rotating(tool, [sleeps, busy], seconds=20.0):
+        begun = time.monotonic()
+        eventually(lambda: [state(sleeps), state(busy)], lambda states: states == ["running"] * 2)
+        assert time.monotonic() - begun < 10  # of the 20 s of its turn
+        time.sleep(2)
+        assert state(sleeps) == "running"
+        gate.open()
+        eventually(lambda: state(sleeps), lambda found: found == "paused")
+        eventually(lambda: [state(sleeps), state(busy)],
+                   lambda states: states == ["running", "paused"])  # fmt: skip
+
+
+def test_newcomers_do_not_keep_the_oldest_from_its_turn(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    oldest = jobs[0]
+    with rotating(tool, jobs) as process:
+        assert process.stdin is not None
+        for number in range(8):
+            jobs.insert(0, run(SPIN, name=f"n{number}"))
+            process.stdin.write(turns(*jobs))
+            process.stdin.flush()
+            time.sleep(0.6)
+        seen = [what for what, job in changes(jobs) if job == oldest]
+    assert seen.count("unpause") >= 2  # its turns between those of the newcomers

@@ -124,18 +124,18 @@ def test_a_job_that_exits_with_an_error_has_failed_and_not_finished(code: int) -
     found = observed(rows)
     bad, good, unknown = found.jobs
     assert (bad.finish, bad.completion, bad.exit_code) == (None, None, code)
-    assert (good.finish, good.exit_code) == (10, None)
+    assert (good.finish, good.exit_code) == (12, None)
     assert (unknown.finish, unknown.exit_code) == (10, None)
-    assert [found.timelines[job.name].ended for job in found.jobs] == [10, 10, 10]
+    assert [found.timelines[job.name].ended for job in found.jobs] == [12, 12, 10]
     summary = summarise(found.jobs)
-    assert (summary.unfinished, summary.failed, summary.mean_completion) == (1, 1, 10)
+    assert (summary.unfinished, summary.failed, summary.mean_completion) == (1, 1, 11)
 
 
 def test_an_exit_in_the_last_sample_is_an_end() -> None:
     rows = [node(t) for t in (0, 10)] + [container(t, n, t) for t in (0, 10) for n in "ab"]
     rows += [ended(10.1, "a", 0), ended(10.2, "b", 2)]
     a, b = observed(rows).jobs
-    assert (a.finish, b.finish, b.exit_code) == (10, None, 2)
+    assert (a.finish, b.finish, b.exit_code) == (pytest.approx(10.1), None, 2)
 
 
 def test_a_job_that_was_started_again_has_not_failed() -> None:
@@ -145,7 +145,7 @@ def test_a_job_that_was_started_again_has_not_failed() -> None:
         rows += [ended(11, name, 1), ended(12, name, None, event="start")]
     rows += [ended(13, "a", 0)]
     a, b = observed(rows).jobs
-    assert (a.finish, a.exit_code) == (10, None)
+    assert (a.finish, a.exit_code) == (13, None)
     assert (b.finish, b.exit_code) == (None, None)
 
 
@@ -154,7 +154,19 @@ def test_a_serving_container_that_is_stopped_has_not_failed(code: int) -> None:
     rows = [node(t) for t in (0, 10, 20)] + [container(t, "a", t) for t in (0, 10)]
     rows += [point(t, "a", "latency_seconds", 0.1) for t in (2, 4)] + [ended(12, "a", code)]
     (job,) = observed(rows).jobs
-    assert (job.finish, job.exit_code) == (10, None)
+    assert (job.finish, job.exit_code) == (12, None)
+
+
+def test_an_unfinished_job_too_shows_how_long_it_was_paused_or_held_back() -> None:
+    rows = [node(t) for t in (0, 10, 20, 30)]
+    rows += [container(t, "a", t) for t in (0, 20, 30)] + [container(10, "a", 10, state="paused")]
+    rows += [container(t, "b", 0.01 * t, cpu_weight=2.0) for t in (0, 10, 20)]
+    rows += [container(t, "idle", 0.0) for t in (0, 10, 20, 30)]
+    found = observed(rows)
+    assert [(line.paused, line.held_back) for line in found.timelines.values()] == [
+        (10, 0), (0, 20), (0, 0),
+    ]  # fmt: skip
+    assert found.jobs[0].finish is None
 
 
 def test_a_run_in_which_no_job_finished_has_no_makespan() -> None:

@@ -10,10 +10,11 @@ from dltools.observations.outcomes import JobResult, summarise
 from dltools.report.ranking import CRITERIA, Trial, ranked
 
 
-def trial(name: str, *finishes: float | None) -> Trial:
+def trial(name: str, *finishes: float | None, complexity: int = 0) -> Trial:
     """A run of a job for each finish."""
     runs = [[JobResult("a", "h", 0.0, 0.0, finish)] for finish in finishes]
-    return Trial(name, "weight", ("itval=5", "alpha=1"), f"dl-plan --policy {name}", runs)
+    command = f"dl-plan --policy {name}"
+    return Trial(name, "weight", ("itval=5", "alpha=1"), command, runs, complexity)
 
 
 def test_the_best_is_first_with_its_ratio_to_the_first_trial() -> None:
@@ -41,3 +42,24 @@ def test_less_is_better_but_of_satisfied_models(name: str, score: float) -> None
             JobResult("s", "h", 0.0, 0.0, 8.0, served=8.0, satisfied=4.0)]  # fmt: skip
     assert CRITERIA[name].score(summarise(jobs)) == score
     assert CRITERIA["time_to_target"].score(summarise(jobs)) == math.inf
+
+
+def test_of_equal_ones_the_simplest_is_first() -> None:
+    trials = [trial("noop", 12), trial("cluster", 9.96, complexity=30),
+              trial("plain", 10, complexity=20), trial("other", 10.2, complexity=10)]  # fmt: skip
+    rows = ranked(trials, CRITERIA["makespan"])
+    assert [(row["policy"], row["as_good_as_best"]) for row in rows] == [
+        ("plain", True), ("cluster", True), ("other", False), ("noop", False),
+    ]  # fmt: skip
+
+
+def test_what_differs_by_less_than_the_spread_over_the_seeds_is_equal() -> None:
+    steady = trial("steady", 9, 10, 11, complexity=20)
+    rows = ranked([trial("noop", 12, 9, 13), steady], CRITERIA["makespan"])
+    assert [(row["policy"], row["as_good_as_best"]) for row in rows] == [
+        ("noop", True), ("steady", True),
+    ]  # fmt: skip
+    rows = ranked([trial("noop", 12, 13, 14), steady], CRITERIA["makespan"])
+    assert [(row["policy"], row["as_good_as_best"]) for row in rows] == [
+        ("steady", True), ("noop", False),
+    ]  # fmt: skip

@@ -59,12 +59,13 @@ def test_a_limit_that_is_unknown_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "exit_code", "ended"), [(20.0, None, None), (10.0, None, 10.0), (20.0, 3, 20.0)]
+    ("last", "exited", "ended"),
+    [(20.0, math.nan, None), (10.0, math.nan, 10.0), (20.0, 20.0, 20.0), (10.0, 13.5, 13.5)],
 )
 def test_a_job_has_ended_that_is_gone_at_the_last_sample_or_has_exited(
-    last: float, exit_code: int | None, ended: float | None
+    last: float, exited: float, ended: float | None
 ) -> None:
     one = ContainerRecord("h", "a", "a", 0.0, last, samples=[sample(0), sample(last)],
-                          exit_code=exit_code)  # fmt: skip
+                          exited=exited)  # fmt: skip
     (job,) = observed_jobs([one])
     assert timeline(job, weight_sums([one]), 0.0, 20.0).ended == ended

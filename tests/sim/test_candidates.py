@@ -39,3 +39,8 @@ def test_a_command_says_the_same() -> None:
     assert one.command == (
         f"dl-plan --policy {one.policy} --realize {one.mode} --set {first} --set {second}"
     )
+
+
+def test_the_simplest_change_nothing_or_share_evenly_and_clusters_are_least_simple() -> None:
+    found = {one.policy: one.complexity for one in candidates() if len(one.assignments) < 2}
+    assert found["noop"] < found["fair"] < found["srtf"] < found["specon"]

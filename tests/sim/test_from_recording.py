@@ -92,3 +92,78 @@ def test_response_times_are_judged_as_dqoes_judges_them() -> None:
         ]
     (job,) = recorded_workload(to_table(rows), "t").jobs
     assert (job.request, job.duration) == (pytest.approx(0.2), 20.0)
+
+
+def recorded_at(begin: datetime, seconds: float, host_cpu: float, **job: object) -> list[Row]:
+    """The rows of a sample of a host of two CPUs, and of its one container."""
+    time = begin + timedelta(seconds=seconds)
+    return [
+        {"time": time, "host": "h", "kind": "node", "cpu_count": 2.0, "cpu_seconds": host_cpu},
+        {"time": time, "host": "h", "kind": "container", "container_id": "a",
+         "container_name": "a", "state": "running", "thread_count": 2, **job},
+    ]  # fmt: skip
+
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_pauses_are_not_taken_for_contention() -> None:
+    # Turns of 10 s on a full host: two threads, 20 CPU s in each turn, paused in between.
+    rows: list[Row] = []
+    for number in range(17):
+        turns = number // 4 * 20 + min(20, 10 * (number % 4))
+        state = "paused" if number % 4 >= 2 else "running"
+        rows += recorded_at(BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=turns, state=state)
+    (job,) = recorded_workload(to_table(rows), "t").jobs
+    assert (job.threads, job.work, job.wait) == (2, pytest.approx(80.0), 0)
+
+
+def test_turns_shorter_than_the_samples_are_not_taken_for_contention() -> None:
+    rows = [row for number in range(11)
+            for row in recorded_at(BEGIN, 10.0 * number, 20.0 * number, turn_seconds=4.0,
+                                   cpu_seconds=10.0 * number)]  # fmt: skip
+    (job,) = recorded_workload(to_table(rows), "t").jobs
+    assert job.work == pytest.approx(100.0 * (1 - 0.16 / 4))
+
+
+def test_a_start_on_one_cpu_is_a_start_and_no_contention() -> None:
+    rows: list[Row] = []
+    for number in range(11):
+        cpu = min(number, 3) * 5.0 + max(0, number - 3) * 10.0
+        rows += recorded_at(BEGIN, 5.0 * number, cpu, cpu_seconds=cpu)
+    report: Row = {"time": BEGIN + timedelta(seconds=20.0), "host": "h", "kind": "progress",
+                   "container_id": "a", "container_name": "a", "metric": "loss",
+                   "value": 1.0}  # fmt: skip
+    rows.append(report)
+    rows.sort(key=lambda row: str(row["time"]))
+    (job,) = recorded_workload(to_table(rows), "t").jobs
+    assert (job.startup, job.work) == (pytest.approx(15.0), pytest.approx(70.0))
+
+
+def test_sleep_shows_where_cpus_are_idle_but_not_where_the_host_is_full() -> None:
+    for host_cores, wait in ((0.5, 1.5), (2.0, 0.0)):
+        rows = [row for number in range(11)
+                for row in recorded_at(BEGIN, 5.0 * number, 5.0 * host_cores * number,
+                                       thread_count=1, cpu_seconds=2.0 * number)]  # fmt: skip
+        (job,) = recorded_workload(to_table(rows), "t").jobs
+        assert job.wait == pytest.approx(wait)
+
+
+def test_what_cannot_be_compared_is_said_with_what_would_make_it_so() -> None:
+    said: list[str] = []
+    rows = [row for number in range(11)
+            for row in recorded_at(BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=3.0 * number,
+                                   cpu_weight=2.0)]  # fmt: skip
+    recorded_workload(to_table(rows), "t", said.append)
+    others, limits = said
+    assert others.startswith("t: what is no container used 70% of the CPUs of h")
+    assert limits.startswith("t: limits held back a all the time")
+
+
+def test_a_recording_under_docker_alone_can_be_compared() -> None:
+    said: list[str] = []
+    rows = [row for number in range(11)
+            for row in recorded_at(BEGIN, 5.0 * number, 9.0 * number, cpu_seconds=9.0 * number,
+                                   cpu_weight=1024.0)]  # fmt: skip
+    recorded_workload(to_table(rows), "t", said.append)
+    assert said == []

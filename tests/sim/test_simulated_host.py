@@ -134,3 +134,14 @@ def test_memory_and_gpus_are_kept_for_jobs() -> None:
     assert host.has_room_for(Job("b", memory=4))
     host.release(large)
     assert host.has_room_for(large)
+
+
+def test_a_training_that_sleeps_leaves_its_cpu_to_others() -> None:
+    # Alone it sleeps half of the time; beside another on one CPU it has half while it is awake.
+    alone = host_with(Job("s", work=10.0, wait=1.0), cpus=1.0)
+    (sleeper,) = alone.jobs.values()
+    assert (sleeper.cores, sleeper.rate) == (pytest.approx(0.5), pytest.approx(0.5))
+    beside = host_with(Job("s", work=10.0, wait=1.0), Job("b", work=10.0), cpus=1.0)
+    sleeper, busy = beside.jobs.values()
+    assert sleeper.cores == pytest.approx(1 / 3)  # 2 s for a CPU second, and 1 s asleep
+    assert busy.cores == pytest.approx(2 / 3)

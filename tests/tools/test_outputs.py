@@ -230,16 +230,30 @@ def test_a_name_that_agrees_with_the_format_is_well_and_beats_a_default(
     assert looks(file) == "csv"
 
 
-@pytest.mark.parametrize("name", ["x.gz", "x", "x.csv.zst"])
-def test_an_unknown_suffix_says_nothing(
+def test_a_name_without_a_suffix_says_nothing(
+    tool: Tools, fake_engine: FakeEngine, tmp_path: Path
+) -> None:
+    env = {"DOCKER_HOST": fake_engine.url}
+    assert tool("dl-probe", "-o", tmp_path / "x", env=env).returncode == 0
+    assert looks(tmp_path / "x") == "parquet"
+
+
+@pytest.mark.parametrize("name", ["x.gz", "x.csv.zst", "x.xlsx"])
+def test_a_suffix_of_no_format_is_refused_where_no_format_is_asked_for(
     name: str, tool: Tools, fake_engine: FakeEngine, tmp_path: Path
 ) -> None:
     env = {"DOCKER_HOST": fake_engine.url}
-    assert tool("dl-probe", "-o", tmp_path / name, env=env).returncode == 0
-    assert looks(tmp_path / name) == "parquet"
-    done = tool("dl-probe", "-o", tmp_path / name, env=env | {"DLTOOLS_FORMAT": "csv"})
-    assert done.returncode == 0
-    assert looks(tmp_path / name) == "csv"
+    file = tmp_path / name
+    for done in (
+        tool("dl-probe", "-o", file, env=env),
+        tool("dl-sim", "-p", "noop", "-o", file, input=WORKLOAD),
+        tool("dl-report", "-o", file, input=JOBS),
+    ):
+        assert done.returncode == 2
+        assert b"no format ends in" in done.stderr
+        assert not file.exists()
+    assert tool("dl-probe", "-o", file, env=env | {"DLTOOLS_FORMAT": "csv"}).returncode == 0
+    assert looks(file) == "csv"
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".arrow", ".arrows", ".prom"])

@@ -81,8 +81,8 @@ def apply(
         typer.Option(
             parser=options.duration,
             metavar="TIME",
-            help="Let containers take turns this long after the input has ended; by default until "
-            "none waits for its turn.",
+            help="Let the containers of a single plan take turns this long; by default until none "
+            "waits for its turn. The turns of a stream end with it.",
         ),
     ] = None,
     host: Hosts = None,
@@ -96,6 +96,14 @@ def apply(
             "checkpoint: they begin anew elsewhere.",
         ),
     ] = False,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PID",
+            envvar="DLTOOLS_BESIDE",
+            help="Write although the dl-apply of this process, or any, writes to the same engine.",
+        ),
+    ] = None,
     deliver_dir: Annotated[
         Path | None,
         typer.Option(
@@ -140,7 +148,13 @@ def apply(
     reads them back, and prints the result. Settings that are as wanted are left alone. Models that
     have met their targets are copied into --deliver-dir.
     """
-    from dltools.cli.apply.request import Bounds, Request, choose_task, hook_command
+    from dltools.cli.apply.request import (
+        Bounds,
+        Request,
+        beside_process,
+        choose_task,
+        hook_command,
+    )  # fmt: skip
     from dltools.cli.apply.run import run_request
 
     request = Request(
@@ -152,6 +166,7 @@ def apply(
         hook_limit_s=hook_timeout,
         patience_s=patience, state_directory=state_dir, format=format_, is_verbose=verbose,
         bounds=Bounds(tuple(label or ()), tuple(name or ()), max_changes, max_age, force),
+        beside=None if beside is None else beside_process(beside),
     )  # fmt: skip
     run_request(request, context)
 

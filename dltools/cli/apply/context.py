@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from dltools.apply.guard import Guard
     from dltools.apply.locked_state import LockedState
     from dltools.apply.migrate.migrator import Migrator
+    from dltools.apply.rotation import Rotation
     from dltools.apply.rules import Rules
-    from dltools.apply.turns import Rotation
+    from dltools.apply.writer_mark import WriterMarks
     from dltools.cli.apply.holding import Holding
     from dltools.cli.apply.request import Bounds, Request
     from dltools.engine.addresses import Address
@@ -47,6 +48,7 @@ class ApplyContext:
         self._guard: Guard | None = None
         self._run = UNKNOWN_RUN
         self._ends_leases = True
+        self._marks: WriterMarks | None = None
         self.has_unpaused = False  # whether an earlier run had left containers paused
 
     def state_directories(self) -> list[Path]:
@@ -99,21 +101,22 @@ class ApplyContext:
         return Claims()
 
     @contextmanager
-    def actuator(
-        self, dry_run: bool, *, ends_leases: bool = True
-    ) -> Iterator[Actuator | Actuators]:
-        """Connect, and lock the state until the block ends: no other dl-apply writes meanwhile.
+    def actuator(self, dry_run: bool, *, is_undo: bool = False) -> Iterator[Actuator | Actuators]:
+        """Connect, lock the state and mark the engines until the block ends: no other dl-apply
+        writes meanwhile. An undo needs no mark, as it takes back nobody else's changes.
 
-        Containers that an earlier run has left paused are unpaused first, and unless told
-        otherwise, what an earlier run held under lease is undone.
+        Containers that an earlier run has left paused are unpaused first, and, but for an undo,
+        what an earlier run held under lease is undone.
         """
         from dltools.apply.actuators import Actuators
         from dltools.engine import state_directory
 
         home = state_directory.directory(self._state_directory)
-        with nullcontext() if dry_run else self._locked_state(home):
+        advice = "end it first, then undo" if is_undo else "try again"
+        with (nullcontext() if dry_run else self._locked_state(home, advice),
+              nullcontext() if dry_run or is_undo else self._marked()):  # fmt: skip
             addresses = self.addresses()
-            self._ends_leases = ends_leases
+            self._ends_leases = not is_undo
             self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
             self._guard = self._made_guard(home, addresses)
             if len(addresses) == 1:
@@ -126,14 +129,26 @@ class ApplyContext:
                 yield Actuators(connectors, migrator=self._migrator(home, dry_run=dry_run))
 
     @contextmanager
-    def _locked_state(self, home: Path) -> Iterator[None]:
-        """Lock the state, and take over what earlier versions and killed runs have left of it."""
+    def _marked(self) -> Iterator[None]:
+        """Mark the engines that answer until the block ends."""
+        from dltools.apply.writer_mark import WriterMarks
+
+        self._marks = WriterMarks(self._request.beside)
+        try:
+            yield
+        finally:
+            self._marks.free()
+
+    @contextmanager
+    def _locked_state(self, home: Path, advice: str) -> Iterator[None]:
+        """Lock the state, and take over what earlier versions and killed runs have left of it. The
+        advice is for those whom another run keeps out."""
         from dltools.apply.locked_state import locked_state
         from dltools.engine import state_directory
         from dltools.engine.state_folder import prepare
 
         prepare(home)
-        with locked_state(home) as self._state:
+        with locked_state(home, advice) as self._state:
             if earlier := state_directory.earlier(self._state_directory):
                 _move_state(earlier, home)
             yield
@@ -146,7 +161,7 @@ class ApplyContext:
     ) -> Actuator:
         from dltools.apply.actuator import Actuator
         from dltools.apply.journal import Journal
-        from dltools.apply.turns import Rotation
+        from dltools.apply.rotation import Rotation
 
         engine = self.connect(address, is_only_one=is_only_one)
         self._claims.claim(engine, address.name)
@@ -155,6 +170,8 @@ class ApplyContext:
             self._report_left_paused(engine)
         else:
             assert self._state is not None
+            if self._marks is not None:
+                self._marks.set(engine)
             self._state.settle()
             self._unpause_left_paused(engine, home / "rotation")
             if self._ends_leases:

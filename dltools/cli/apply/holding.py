@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dltools.apply.guard import BEAT_S
+from dltools.apply.guard import BEAT_S, STILL_S
 from dltools.plan.records import Op
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ class Holding:
         self._awaits_close = False
         self.is_orphaned = False
         """Whether the stream of plans has broken off."""
+        self.has_closed = False
+        """Whether a stream of plans has ended in order."""
 
     def begin(self, plan: Plan) -> None:
         """Put under lease what this plan will change, if it is one of a stream."""
@@ -36,7 +38,7 @@ class Holding:
         self._actuator.lease(self._is_leased)
         takes_turns = any(action.op is Op.ROTATE for action in plan.actions)
         if self._lease.is_possible and (takes_turns or (self._is_leased and plan.actions)):
-            self._guard.watch()
+            self._guard.watch(STILL_S if takes_turns else self._lease.length_s)
 
     def renew(self) -> None:
         """Let the lease count from now on: a plan has been applied."""
@@ -45,6 +47,7 @@ class Holding:
 
     def close(self) -> None:
         """Take note that the stream has ended in order."""
+        self.has_closed = True
         self._awaits_close = False
 
     def input_ended(self) -> bool:
@@ -55,7 +58,7 @@ class Holding:
     def beat(self) -> float | None:
         """Say that the run is alive. Return how long it may wait until it must do so again, or
         until the lease is over (s); None for any time."""
-        self._guard.beat()
+        self._guard.beat(STILL_S if self._actuator.rotation.has_turns else self._lease.length_s)
         waits = [BEAT_S] if self._guard.is_watching else []
         if (left := self._lease.seconds_left()) is not None:
             waits.append(left)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
-from dltools.apply.reasons import FOREIGN
+from dltools.apply.reasons import FOREIGN, PAUSED_ELSEWHERE
 from dltools.cli.apply.signals import FirstSignal
 from dltools.cli.exits import print_message
 from dltools.errors import DataError, DltoolsError
@@ -45,7 +45,7 @@ class PlanStream:
         self._holding = holding
         self.failed: list[Result] = []
         self.last: list[Result] = []
-        self._told: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
 
     def apply_all(self, stream: BinaryIO, name: str) -> None:
         """Apply all plans, then unpause all containers, and restore them if that is asked for,
@@ -141,11 +141,13 @@ class PlanStream:
         self.failed += [result for result in tried if result.status == "failed"]
 
     def _tell_foreign(self) -> None:
-        """Say once which containers somebody else has changed."""
-        for key, name in self._actuator.foreign.items():
-            if key not in self._told:
-                print_message(f"{name}: {FOREIGN}")
-        self._told |= self._actuator.foreign.keys()
+        """Say once which containers somebody else has changed, or has paused."""
+        for found, what in ((self._actuator.foreign, FOREIGN),
+                            (self._actuator.paused_elsewhere, PAUSED_ELSEWHERE)):  # fmt: skip
+            for key, name in found.items():
+                if (key, what) not in self._told:
+                    self._told.add((key, what))
+                    print_message(f"{name}: {what}")
 
     def _end_lease(self) -> None:
         """Undo what this run has set if no plan has come for too long."""
@@ -154,7 +156,10 @@ class PlanStream:
             self._printer.show(self._actuator.release)
 
     def _continue_turns(self) -> None:
-        """Go on with the turns until no container waits for its turn, or the time is up."""
+        """Go on with the turns of a single plan until no container waits for its turn, or the time
+        is up. Those of a stream end with it."""
+        if self._holding.has_closed:
+            return
         hold = self._request.hold_s
         ends = math.inf if hold is None else time.monotonic() + hold
         while self._rotation.has_turns:

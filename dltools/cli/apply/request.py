@@ -37,9 +37,10 @@ class Bounds:
 class Request:
     """What to do, and how.
 
-    `forces`: whether jobs without a checkpoint are moved, too.
-    `hold_s` is how long turns go on after the input has ended (s), None for as long as containers
-    wait; `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
+    `beside`: the process of another dl-apply that may write to the same engine, -1 for any, None
+    for none. `forces`: whether jobs without a checkpoint are moved, too.
+    `hold_s` is how long the turns of a single plan go on (s), None for as long as containers wait;
+    `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
     the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
     model that is delivered into `deliver_directory`, in `hook_limit_s` at most.
     """
@@ -61,6 +62,7 @@ class Request:
     format: RecordFormat
     is_verbose: bool
     bounds: Bounds = Bounds()
+    beside: int | None = None
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
@@ -88,6 +90,15 @@ def hook_command(text: str | None) -> tuple[str, ...]:
     if not words:
         raise typer.BadParameter("--deliver-hook names no command")
     return words
+
+
+def beside_process(text: str) -> int:
+    """Read the number of a process, "any" as -1. Raises `BadParameter`."""
+    if text == "any":
+        return -1
+    if not text.isascii() or not text.isdigit():
+        raise typer.BadParameter(f"{text!r} is neither the number of a process nor any")
+    return int(text)
 
 
 def choose_task(*, is_undo: bool, is_status: bool) -> Task:

@@ -60,7 +60,7 @@ def _show_status(surroundings: ApplyContext, *, is_table: bool) -> None:
 
 
 def _undo(request: Request, surroundings: ApplyContext, printer: ResultsPrinter) -> list[Result]:
-    with surroundings.actuator(request.is_dry_run, ends_leases=False) as actuator:
+    with surroundings.actuator(request.is_dry_run, is_undo=True) as actuator:
         results = printer.show(actuator.migrator.undo) if actuator.migrator else []
         results += printer.show(partial(actuator.undo, None))
         if not results and not surroundings.has_unpaused:

@@ -60,6 +60,28 @@ def show_status(
         sys.stdout.write("".join(json.dumps(_record(one)) + "\n" for one in found))
     if message := left_paused_message(engine, directories):
         print_message(message)
+    if found and (message := _paused_elsewhere_message(engine, directories, found)):
+        print_message(message)
+
+
+def _paused_elsewhere_message(
+    engine: Engine, directories: Sequence[Path], found: Sequence[ChangedContainer]
+) -> str:
+    """Say which containers somebody else has paused, and which other dl-apply writes here, "" if
+    there are none."""
+    from dltools.apply.reasons import PAUSED_ELSEWHERE
+    from dltools.apply.status import paused_elsewhere
+    from dltools.apply.writer_mark import writer_of
+    from dltools.engine.turn_notes import listed
+
+    names = paused_elsewhere(engine, directories)
+    if not names:
+        return ""
+    line = f"{listed(names)}: {PAUSED_ELSEWHERE}"
+    writer = writer_of(engine)
+    if writer is None or writer.pid in {one.run.pid for one in found}:
+        return line
+    return f"{line} of this state directory; also writes there: {writer}"
 
 
 def _migration_record(one: Migration) -> Mapping[str, Any]:
@@ -86,6 +108,7 @@ def _record(one: ChangedContainer) -> Mapping[str, Any]:
         "run": {
             "pid": run.pid,
             "alive": run.is_alive,
+            "stopped": run.is_stopped,
             "policy": run.policy,
             "command": run.command,
         },
@@ -109,7 +132,8 @@ def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
 def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
     """Say that the journal is empty. Name other journals, and containers whose settings dl-apply
     may have changed."""
-    from dltools.apply.status import journal_entries, unusual_settings
+    from dltools.apply.reasons import PAUSED_ELSEWHERE
+    from dltools.apply.status import journal_entries, paused_elsewhere, unusual_settings
     from dltools.engine.turn_notes import listed
 
     line = f"nothing to undo on {engine.host}: no entry in {directories[0] / 'journal'}"
@@ -117,7 +141,10 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
         if count := len(journal_entries(engine, directory)):
             line += f"; {count} in {directory}: use --state-dir {directory}"
     if unusual := unusual_settings(engine):
-        shown = [f"{name} ({settings_in_words(settings)})" for name, settings in unusual.items()]
+        elsewhere = {name: {"state": PAUSED_ELSEWHERE}
+                     for name in paused_elsewhere(engine, directories)}  # fmt: skip
+        shown = [f"{name} ({settings_in_words(settings | elsewhere.get(name, {}))})"
+                 for name, settings in unusual.items()]  # fmt: skip
         line += (f". Containers with other settings than the default: {listed(shown)}; "
                  "if dl-apply set them, give its state directory with --state-dir")  # fmt: skip
     return line

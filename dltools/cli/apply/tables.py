@@ -64,12 +64,13 @@ def changed_table(rows: Iterable[ChangedContainer]) -> Table:
             one.original, {"state": "gone"} if one.current is None else one.current
         )
         run, ended = one.run, "" if one.run.is_alive else " (ended)"
+        ended = " (stopped)" if run.is_stopped else ended
         table.add_row(
             one.name,
             settings_in_words(one.original) if before == "-" else before,
             now,
             f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-",
             f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",
-            style="" if one.run.is_alive else "yellow",
+            style="yellow" if ended else "",
         )
     return table

@@ -18,6 +18,7 @@ from dltools.cli.merged_recordings import Merged
 from dltools.cli.plan import settings
 from dltools.cli.plan.samples import Account, Samples, with_warnings
 from dltools.cli.plan.state_file import blaming_state, load_state, save_state
+from dltools.cli.policies import warn_of_unused_quantum
 from dltools.cli.printable_output import printable_on_terminal
 from dltools.cli.recordings import Hashed, open_recording
 from dltools.observations.assumed_shares import assume_equal_shares
@@ -42,6 +43,7 @@ _WIDE = 120
 def run_request(request: Request, context: typer.Context) -> None:
     """Print the plans that a request asks for, and save the state."""
     policy = settings.load_policy(request.policy)
+    warn_of_unused_quantum(request.mode, request.quantum_s)
     is_first_run_allowed = request.state_file == request.saved_state_file
     saved = load_state(request.state_file, may_be_missing=is_first_run_allowed)
     targets = settings.load_targets(request.targets_file)

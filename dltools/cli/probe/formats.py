@@ -46,8 +46,7 @@ def option_before_environment(
     source = context.get_parameter_source("format_")
     if output is None or source is None or source.name != "ENVIRONMENT":
         return wanted
-    named = formats.by_name(ObservationFormat.AUTO, output, suffixes())
-    return wanted if named is ObservationFormat.AUTO else named
+    return suffixes().get(Path(output).suffix.lower(), wanted)
 
 
 def _is_binary(format_: ObservationFormat) -> bool:

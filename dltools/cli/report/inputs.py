@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from dltools import inputs
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input
-from dltools.cli.report.content import Content, content_of
 from dltools.cli.report.job_tables import read_job_table, read_rows
+from dltools.contents import Content, content_of
 from dltools.errors import DataError
 from dltools.report.run import Run
 from dltools.text import writable

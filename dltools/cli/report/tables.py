@@ -58,11 +58,17 @@ def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
 
 
 def rows_by_job(runs: Sequence[Run]) -> Rows:
-    """Return a row per job of each run, with the limits that it had last where any job had some."""
+    """Return a row per job of each run, with how long it was paused or held back, and the limits
+    that it had last, where any job was or had some."""
     from dltools.report.comparison import by_job
 
     longest = max(len(one.repeats) for one in runs)
     rows = by_job({one.label: one.repeats for one in runs}, range(longest), "run")
+    timelines = {(one.label, name): line for one in runs for name, line in one.timelines.items()}
+    for key in ("paused", "held_back"):
+        if any(getattr(line, key) for line in timelines.values()):
+            rows = [row | {key: getattr(timelines.get((row["run"], row["name"])), key, None)}
+                    for row in rows]  # fmt: skip
     limits = {(one.label, name): timeline.settings
               for one in runs for name, timeline in one.timelines.items()}  # fmt: skip
     if not any(limits.values()):

@@ -89,9 +89,10 @@ def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any
         for workload in workloads
     ])  # fmt: skip
     trials = [
-        Trial(one.policy, one.mode, one.assignments, one.command, [next(found) for _ in workloads])
+        Trial(one.policy, one.mode, one.assignments, one.command, [next(found) for _ in workloads],
+              one.complexity)
         for one in tried
-    ]
+    ]  # fmt: skip
     rows = ranked(trials, CRITERIA[criterion])
     if not rows:
         raise DataError(f"--best {criterion}: no job of this workload has it")
@@ -109,4 +110,6 @@ def _print(rows: Sequence[Mapping[str, Any]], format_: RowFormat) -> None:
     is_ranking = bool(rows) and "command" in rows[0]
     console.print(runs_table(rows[:_MOST_RANKED] if is_ranking else rows))
     if is_ranking:
-        console.print(f"The best of {len(rows)}:  {rows[0]['command']}", soft_wrap=True)
+        others = sum(row["as_good_as_best"] for row in rows) - 1
+        equal = f", the simplest of {others + 1} that are equal" if others else ""
+        console.print(f"The best of {len(rows)}{equal}:  {rows[0]['command']}", soft_wrap=True)

@@ -13,6 +13,7 @@ from dltools.cli.policies import (
     parse_assignments,
     realisation_options,
     warn_of_broken_plugins,
+    warn_of_unused_quantum,
 )
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
@@ -64,6 +65,7 @@ def check_settings(
     """Raise `ConfigError` for an unknown policy, parameter or mode, and for a quantum out of range,
     before anything runs."""
     warn_of_broken_plugins()
+    warn_of_unused_quantum(mode, quantum_s)
     known: set[str] = set()
     for name in policies:
         policy = registry.get(name, allowed_plugins())

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools import inputs
+from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input
+from dltools.contents import refusal
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -36,8 +38,11 @@ def _from_file(source: Source, context: typer.Context) -> list[Workload]:
     from dltools.sim.workload_file.reading import read_workload
 
     stream, shown = open_input(source.file, context)
+    data = inputs.read_small(stream, shown)
+    if reason := refusal(data, "run its containers again with --from"):
+        raise DataError(f"{shown}: {reason}")
     try:
-        text = inputs.read_small(stream, shown).decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{shown}: not a workload file: {error}") from error
     folder = Path() if source.file == "-" else Path(source.file).parent
@@ -54,7 +59,7 @@ def _recorded(name: str, context: typer.Context) -> Workload:
     from dltools.sim.from_recording import recorded_workload
 
     recording, _ = open_recording(name, context)
-    return recorded_workload(concat(recording.tables), name)
+    return recorded_workload(concat(recording.tables), name, print_message)
 
 
 def _generated(source: Source) -> list[Workload]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from dltools.contents import ARROW_FILE_MARK, ARROW_MARK
 from dltools.observations.conforming import conform
 from dltools.observations.formats.base import Format, Reader, decoding
 from dltools.observations.formats.prefixed_stream import PrefixedStream
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 _STREAM = "Arrow stream"
 
-END_MARK = b"\xff\xff\xff\xff\0\0\0\0"
+END_MARK = ARROW_MARK + b"\0\0\0\0"
 """The last bytes of a stream whose writer has closed it."""
 
 
@@ -92,8 +93,8 @@ FORMAT = Format(
     (".arrow", ".arrows"),
     ArrowWriter,
     (
-        Reader(lambda head: head.startswith(b"\xff\xff\xff\xff"), _stream_tables, is_stream=True),
-        Reader(lambda head: head.startswith(b"ARROW1"), _file_tables),
+        Reader(lambda head: head.startswith(ARROW_MARK), _stream_tables, is_stream=True),
+        Reader(lambda head: head.startswith(ARROW_FILE_MARK), _file_tables),
     ),
     is_binary=True,
 )

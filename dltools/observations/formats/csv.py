@@ -6,6 +6,7 @@ import io
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
+from dltools.contents import CSV_MARKS
 from dltools.errors import DataError
 from dltools.inputs import read_whole
 from dltools.observations.conforming import conform
@@ -45,7 +46,7 @@ class CsvWriter(EncodingWriter):
 
 
 def _begins(head: bytes) -> bool:
-    return head.removeprefix(b"\xef\xbb\xbf").startswith((b"time,", b'"time"'))
+    return head.removeprefix(b"\xef\xbb\xbf").startswith(CSV_MARKS)
 
 
 def _tables(stream: PrefixedStream, name: str, _: Collection[str] | None) -> Iterator[pa.Table]:

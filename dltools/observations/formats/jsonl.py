@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from itertools import chain, groupby, islice, repeat
 from typing import TYPE_CHECKING, Any
 
+from dltools.contents import begins_record, refusal
 from dltools.errors import DataError
 from dltools.inputs import read_lines
 from dltools.notation.json_numbers import from_json_number, to_json_number
@@ -111,10 +112,6 @@ def _json_real(value: float) -> str:
     return repr(value) if math.isfinite(value) else json.dumps(to_json_number(value))
 
 
-def _begins(head: bytes) -> bool:
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-
-
 def _tables(stream: PrefixedStream, name: str, _: Collection[str] | None) -> Iterator[pa.Table]:
     import pyarrow as pa
 
@@ -123,6 +120,8 @@ def _tables(stream: PrefixedStream, name: str, _: Collection[str] | None) -> Ite
         line = line.removeprefix(b"\xef\xbb\xbf").strip()
         if not line:
             continue
+        if not rows and (reason := refusal(line)):
+            raise DataError(f"{name}: {reason}")
         try:
             rows.append(_row(line, name))
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -168,5 +167,5 @@ FORMAT = Format(
     "JSON Lines",
     (".jsonl",),
     lambda out: EncodingWriter(out, _encode),
-    (Reader(_begins, _tables),),
+    (Reader(begins_record, _tables),),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
+from dltools.contents import PARQUET_MARK
 from dltools.observations.conforming import conform
 from dltools.observations.formats.base import Format, Reader, decoding
 from dltools.observations.formats.prefixed_stream import PrefixedStream
@@ -107,6 +108,6 @@ FORMAT = Format(
     "Parquet",
     (".parquet",),
     ParquetWriter,
-    (Reader(lambda head: head.startswith(b"PAR1"), _tables),),
+    (Reader(lambda head: head.startswith(PARQUET_MARK), _tables),),
     is_binary=True,
 )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
+from dltools.contents import refusal
 from dltools.errors import DataError
 from dltools.observations.formats.prefixed_stream import PrefixedStream, read_exactly
 from dltools.observations.formats.registry import formats
@@ -43,6 +44,8 @@ def read(stream: BinaryIO, name: str, columns: Collection[str] | None = None) ->
             if reader.begins(head):
                 tables = reader.tables(PrefixedStream(head, stream), name, columns)
                 return Recording(reader.is_stream, tables)
+    if reason := refusal(head):
+        raise DataError(f"{name}: {reason}")
     *titles, last = (format_.title for format_ in formats().values() if format_.readers)
     raise DataError(f"{name}: not dltools observations: neither {', '.join(titles)} nor {last}")
 

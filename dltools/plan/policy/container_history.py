@@ -36,6 +36,13 @@ _BUSY, _IDLE = 0.2, 0.05
 _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
 
+_QUIET, _QUIET_S = 0.1, 4.0
+"""A container that wants fewer CPUs than this for so many seconds is idle (ours)."""
+
+_LOOKS = 3
+"""Samples whose largest demand counts (ours): the kernel counts a wait when it ends, so that one
+sample of a job that is held back may miss it."""
+
 WAITING_WEIGHT = 10.24
 """A container of this weight or less may be idle because it waits: the second level of `priority`
 is 10 in version 1 of cgroups, and the least weight of version 2 reads as 10.24."""
@@ -55,7 +62,9 @@ class ContainerHistory:
     was after the last round; `managed` whether this container has ever been given a share or a
     setting, in an earlier run too; `is_busy` whether it uses CPU, kept while it has reported
     nothing; `pace` is its progress for each CPU second, None where that is not followed; `run_id`
-    tells this run of the container from its earlier ones.
+    tells this run of the container from its earlier ones. `demands` are the CPUs that its threads
+    wanted at the last samples, `quiet_since` is since when it has wanted next to none, None while
+    it wants some; `cgroup_parent` is the cgroup among whose children its weight counts.
     """
 
     id: str
@@ -86,6 +95,9 @@ class ContainerHistory:
     is_busy: bool = False
     pace: Pace | None = None
     run_id: str = ""
+    demands: tuple[float, ...] = ()
+    quiet_since: int | None = None
+    cgroup_parent: str | None = None
 
     def __post_init__(self) -> None:
         """Note what tells this run of the container from its earlier ones."""
@@ -202,6 +214,47 @@ class ContainerHistory:
                 elif cores < _IDLE and not waits and time - last[0] >= MICRO // 2:
                     self.is_busy = False
             last = (time, used)
+
+    def note_demand(
+        self, times: Sequence[int], demands: Sequence[float], seconds: Sequence[float],
+        states: Sequence[str | None],
+    ) -> None:  # fmt: skip
+        """Note from new samples, before their counters are added, how many CPUs it wants.
+
+        NaN is unknown. Where it takes turns its demand says nothing of sleep, but one that was not
+        paused and has used no CPU sleeps.
+        """
+        last = self.samples[-1] if self.samples else None
+        before: str | None = self.state
+        for time, wanted, used, state in zip(times, demands, seconds, states, strict=True):
+            if not math.isnan(wanted):
+                self.demands = (*self.demands, wanted)[-_LOOKS:]
+            is_quiet = None if math.isnan(wanted) or self.turn_s is not None else wanted < _QUIET
+            if last is not None and time > last[0] and used >= last[1]:
+                cores = (used - last[1]) * MICRO / (time - last[0])
+                if cores >= _QUIET:
+                    is_quiet = False
+                elif self.turn_s is not None and "paused" not in (before, state):
+                    is_quiet = True
+            if is_quiet and self.quiet_since is None:
+                self.quiet_since = time
+            elif not is_quiet:
+                self.quiet_since = None
+            if not math.isnan(used):
+                last = time, used
+            before = state
+
+    @property
+    def demand(self) -> float | None:
+        """The most CPUs that its threads wanted at the last samples, None where that is unknown."""
+        return max(self.demands, default=None)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has wanted next to no CPU for a while: it sleeps, and waits for nobody."""
+        if self.quiet_since is None or not self.samples:
+            return False
+        return self.samples[-1][0] - self.quiet_since >= round(_QUIET_S * MICRO)
 
     def work_at(self, time: int) -> float:
         """Return the CPU seconds used by a time, on the straight line between samples (ours)."""

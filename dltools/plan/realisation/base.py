@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,9 +54,14 @@ class Case:
     exploring: frozenset[str] = frozenset()
 
     def share(self, job: ContainerHistory) -> float:
-        """Return a job's share; an equal one where the job is unlimited."""
+        """Return a job's share; where the job is unlimited, the mean of the others, so that nobody
+        is served better for not being understood."""
         found = self.allocations[job.id]
-        return 1 / len(self.jobs) if found.unlimited or found.share is None else found.share
+        if not found.unlimited and found.share is not None:
+            return found.share
+        known = [one.share for one in self.allocations.values()
+                 if one.share is not None and not one.unlimited]  # fmt: skip
+        return math.fsum(known) / len(known) if known else 1 / len(self.jobs)
 
     def is_unlimited(self, job: ContainerHistory) -> bool:
         """Tell whether a job is not limited, whatever its share."""

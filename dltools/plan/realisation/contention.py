@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import Mode, ModeChoice, busy_threads
 
 KEEPS, LOSES = 0.9, 0.75
 PATIENCE_S = 60.0
@@ -141,7 +141,7 @@ def _kept(jobs: Iterable[ContainerHistory], name: str) -> _Kept | None:
     if not found:
         return None
     part = sum(min(1.0, rate / pace.best) for _, pace, rate in found) / len(found)
-    threads = sorted({max(1, job.threads or 1) for job, _, _ in found})
+    threads = sorted({busy_threads(job) for job, _, _ in found})
     span = f"{threads[0]}" if len(threads) == 1 else f"{threads[0]} to {threads[-1]}"
     return _Kept(part, len(found), span)
 
@@ -155,6 +155,6 @@ def _would_show(jobs: Sequence[ContainerHistory], cpus: float) -> bool:
     share = cpus / max(1, len(jobs))
     return any(
         job.pace is not None and (due := job.pace.report_cpu_s) is not None
-        and 2 * due <= TRIAL_S * min(share, max(1, job.threads or 1))
+        and 2 * due <= TRIAL_S * min(share, busy_threads(job))
         for job in jobs
     )  # fmt: skip

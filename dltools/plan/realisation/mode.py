@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dltools.notation.cpu_lists import parse_cpus
 from dltools.observations import metric_names
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
@@ -22,6 +24,13 @@ class Mode(StrEnum):
     ROTATE = "rotate"
     CORES = "cores"
 
+
+_NEAR = 0.25
+"""A demand up to this much above a whole number is that number of threads (ours): a job of one
+thread wants 1.05 CPUs, one of two that wait for each other 1.8."""
+
+_LEAST_NEED = 0.1
+"""The least that a job is taken to need, in CPUs."""
 
 QUANTUM_S = 8.0
 """Mean turn of `rotate` in seconds: changing over takes 0.16 s (measured), 2 % of it."""
@@ -84,19 +93,28 @@ def choose_mode(
 
     if options.mode is not None:
         return choice(options.mode, "as asked")
-    everyone = (*host.jobs, *silent)
+    everyone = [job for job in (*host.jobs, *silent) if not job.is_idle]
     if everyone and all(_has_one_thread(job) and not is_serving(job) for job in everyone):
         why = f"jobs of one busy thread each on {host.cpus:g} CPUs: an order wins nothing"
         return choice(Mode.WEIGHT, why, is_even=True)
     threads = [busy_threads(job) for job in everyone]
-    total = sum(threads)
-    crowded = f"{total} threads of {len(threads)} jobs on {host.cpus:g} CPUs"
+    total = sum(needed_cpus(job) for job in everyone)
+    crowded = f"{total:g} busy threads of {len(threads)} jobs on {host.cpus:g} CPUs"
     if any(is_serving(job) for job in host.jobs):
         return choice(Mode.WEIGHT, "some containers serve: none may wait for a turn")
     if total > host.cpus and max(threads, default=1) > 1 and len(threads) > 1:
         why = f"{crowded}: jobs of several threads that compete lose time"
         return choice(Mode.PRIORITY, why)
     return choice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
+
+
+def needed_cpus(job: ContainerHistory) -> float:
+    """Return the CPUs that a job can use: the least of its busy threads, its quota and its list."""
+    need = float(busy_threads(job))
+    if job.demand is not None and job.demand < 1 - _NEAR:
+        need = max(_LEAST_NEED, round(job.demand, 1))
+    listed = len(parse_cpus(job.cpuset)) if job.cpuset else math.inf
+    return min(need, math.inf if job.cpus is None else job.cpus, listed)
 
 
 def _has_one_thread(job: ContainerHistory) -> bool:
@@ -110,8 +128,13 @@ def is_serving(job: ContainerHistory) -> bool:
 
 
 def busy_threads(job: ContainerHistory) -> int:
-    """Return how many threads a job may keep busy: all it has, 1 where that is unknown or where its
-    pace shows that the others sleep."""
+    """Return how many threads a job keeps busy: as many as were seen to want a CPU.
+
+    Where nothing tells that: all it has, 1 where that is unknown or where its pace shows that the
+    others sleep.
+    """
+    if job.demand is not None:
+        return max(1, math.ceil(job.demand - _NEAR))
     if job.pace is not None and job.pace.has_one_busy_thread:
         return 1
     return max(1, job.threads or 1)

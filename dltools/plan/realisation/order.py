@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case
-from dltools.plan.realisation.mode import busy_threads, is_serving
+from dltools.plan.realisation.mode import is_serving, needed_cpus
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
@@ -22,7 +22,7 @@ def standing(case: Case, job: ContainerHistory) -> Standing:
     if job.id in case.exploring:
         return -1, False, float(job.started or job.arrived)
     share = round(case.share(job), 9)
-    is_full = share * case.cpus >= min(busy_threads(job), case.cpus) * (1 - 1e-6)
+    is_full = share * case.cpus >= min(needed_cpus(job), case.cpus) * (1 - 1e-6)
     return case.allocations[job.id].rank, not is_full, 0.0 if is_full else -share
 
 
@@ -44,20 +44,25 @@ def in_order(case: Case, found: Mapping[str, Standing]) -> list[ContainerHistory
     )
 
 
-def groups_that_fit(jobs: Sequence[ContainerHistory], cpus: float) -> list[list[ContainerHistory]]:
-    """Return the jobs in groups whose threads fit the CPUs.
+def groups_that_fit(
+    jobs: Sequence[ContainerHistory], cpus: float, *, beside: float = 0.0
+) -> list[list[ContainerHistory]]:
+    """Return the jobs in groups that fit the CPUs.
 
-    Each job joins the first group that has room for it; one that fits nowhere is its own group.
+    Each job joins the first group that has room for what it needs; one that fits nowhere is its own
+    group. Jobs that need at most `beside` CPUs come last, and may join a group that is full, as far
+    as they need no more than that together.
     """
     groups: list[list[ContainerHistory]] = []
     rooms: list[float] = []
-    for job in jobs:
-        need = busy_threads(job)
-        at = next((k for k, room in enumerate(rooms) if need <= room), None)
+    for job in sorted(jobs, key=lambda job: needed_cpus(job) <= beside):
+        need = needed_cpus(job)
+        spare = beside if need <= beside else 0.0
+        at = next((k for k, room in enumerate(rooms) if need <= room + spare), None)
         if at is None:
             groups.append([])
             rooms.append(cpus)
             at = len(groups) - 1
         groups[at].append(job)
-        rooms[at] -= need
+        rooms[at] -= min(need, cpus)
     return groups

@@ -37,6 +37,7 @@ _DEFAULTS: Mapping[Mode, Settings] = {
 
 _EXPLORES = "runs alone, so that it reports soon"
 _SILENT = "competes all the same"
+_IDLE = "uses next to no CPU: holds no place"
 
 
 def realise(
@@ -72,6 +73,13 @@ def realise(
     if not has_shares and not competing:
         return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
     jobs = [job for job in host.jobs if job.id in shares] + competing
+    if choice.mode in _ORDERED:
+        idle = [job for job in jobs if job.is_idle]
+        jobs = [job for job in jobs if not job.is_idle]
+        reset |= {job.id: defaults for job in idle if defaults}
+        notes |= dict.fromkeys((job.id for job in idle), _IDLE)
+        if not jobs:
+            return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
     explore = choice.queue.explore if choice.mode in _ORDERED else 0.0
     exploring = frozenset(job.id for job in jobs if job.explores(explore))

@@ -6,12 +6,16 @@ import math
 
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
-from dltools.plan.realisation.mode import is_serving
+from dltools.plan.realisation.mode import is_serving, needed_cpus
 from dltools.plan.realisation.order import groups_that_fit, in_order, standings
 from dltools.plan.realisation.settings import Settings
 
 _SHORTEST = 0.1
 """Shortest turn, as a part of the quantum."""
+
+_SMALL = 0.25
+"""A job that needs at most this part of the CPUs has its turn beside a full group: alone it would
+leave most of them idle (ours)."""
 
 
 def rotation(case: Case) -> Realisation:
@@ -22,11 +26,11 @@ def rotation(case: Case) -> Realisation:
     """
     trainings = in_order(case, standings(case))
     notes = {job.id: "serves: never paused" for job in case.jobs if is_serving(job)}
-    groups = groups_that_fit(trainings, case.cpus)
+    groups = groups_that_fit(trainings, case.cpus, beside=_SMALL * case.cpus)
     if len(groups) < 2:
         note = "no job waits: the trainings fit the CPUs together"
         return case.realisation(note, notes=notes)
-    sums = [math.fsum(case.share(job) for job in group) for group in groups]
+    sums = [_part(case, group) for group in groups]
     quantum_s = case.choice.quantum_s
     settings: dict[str, Settings] = {}
     for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
@@ -37,6 +41,15 @@ def rotation(case: Case) -> Realisation:
             notes[job.id] = f"{turn_s:g} s of every cycle"
     note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
     return case.realisation(note, takes_turns=True, settings=settings, notes=notes)
+
+
+def _part(case: Case, group: list[ContainerHistory]) -> float:
+    """Return a group's part of the time: that which gives its members CPU time nearest to their
+    shares (least squares), at most the sum of these, as they run side by side."""
+    needs = [min(needed_cpus(job), case.cpus) for job in group]
+    shares = [case.share(job) for job in group]
+    near = math.fsum(need * share for need, share in zip(needs, shares, strict=True))
+    return min(math.fsum(shares), case.cpus * near / math.fsum(need * need for need in needs))
 
 
 def _exploring_s(case: Case, group: list[ContainerHistory]) -> float:

@@ -33,8 +33,9 @@ def safe(text: str) -> str:
 
 
 def short(name: str) -> str:
-    """Return a name that fits beside an axis."""
-    return safe(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}...")
+    """Return a name that fits beside an axis, cut in its middle: ends of names differ most."""
+    half = (_LONGEST_NAME - 3) // 2
+    return safe(name if len(name) <= _LONGEST_NAME else f"{name[:half]}...{name[-half:]}")
 
 
 def name_rows(ax: Axes, names: list[str]) -> None:

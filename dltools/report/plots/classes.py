@@ -38,10 +38,12 @@ class ClassLooks:
     def __init__(self) -> None:
         """No class has a look yet."""
         self._looks: dict[JobClass, Look] = {}
+        self._has_unclassed = False
 
     def __getitem__(self, job_class: JobClass | None) -> Look:
         """Return a class's look: that of its tone, or the next other where that is taken."""
         if job_class is None:
+            self._has_unclassed = True
             return NO_CLASS
         if job_class not in self._looks:
             taken = set(self._looks.values())
@@ -56,6 +58,8 @@ class ClassLooks:
             name, word = job_class.name, job_class.word
             label = name if word == name else f"{name} {word}".strip()
             yield ("no class" if label == "-" else label), look
+        if self._has_unclassed:
+            yield ("no class yet" if self._looks else "running"), NO_CLASS
 
 
 @dataclass(frozen=True, slots=True)

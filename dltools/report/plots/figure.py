@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.errors import UnavailableError
 from dltools.report.plots.axes import safe
+from dltools.report.plots.missing import command_to_add
 from dltools.report.plots.panel import Panel
 
 if TYPE_CHECKING:
@@ -29,8 +32,9 @@ def picture(panels: Sequence[Panel]) -> Figure:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError as error:
+        how = command_to_add("matplotlib", Path(sys.prefix))
         raise UnavailableError(
-            "plots need matplotlib: pip install matplotlib, or choose table, markdown or csv"
+            f"pictures need matplotlib: {how}; or choose table, markdown or csv"
         ) from error
     matplotlib.rcParams.update(_STYLE)
     heights = [panel.height for panel in panels]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_BARS = 400
+_MOST_FATES = 40
+_NEAR_END = 0.85  # of the axis
+_WAITING: dict[str, Any] = {"facecolor": "none", "edgecolor": "#999999", "linewidth": 0.6}
 _MARKS = {"^": "first target met", "*": "last target met", ">": "migrated"}
 
 
@@ -40,8 +43,7 @@ class _Chart:
         start = job.start or 0.0
         stop = next((time for time in (job.finish, timeline.ended) if time is not None), end)
         if start > job.arrival:
-            ax.barh(place, start - job.arrival, 0.7, job.arrival, color="none",
-                    edgecolor="#999999", linewidth=0.6)  # fmt: skip
+            ax.barh(place, start - job.arrival, 0.7, job.arrival, **_WAITING)
         for one in stretches(timeline.classes, start, stop):
             look = self.looks[one.job_class]
             ax.barh(place, one.end - one.begin, 0.7, one.begin, color=look.fill, hatch=look.hatch,
@@ -51,9 +53,18 @@ class _Chart:
             if time is not None:
                 ax.plot(time, place, shape, color="#ffffff", markeredgecolor="#000000",
                         markersize=7)  # fmt: skip
-        if job.finish is None:
-            fate = "..." if job.exit_code is None else f"failed ({job.exit_code})"
-            ax.annotate(fate, (stop, place), (3, 0), textcoords="offset points", va="center")
+        if job.finish is None and len(self.jobs) <= _MOST_FATES:
+            self._tell_fate(ax, place, job, stop)
+
+    def _tell_fate(self, ax: Axes, place: int, job: JobResult, stop: float) -> None:
+        """Write behind a bar that the job goes on or has failed; onto its end where there is no
+        room before the legend."""
+        fate = "..." if job.exit_code is None else f"failed ({job.exit_code})"
+        is_inside = job.exit_code is not None and stop > _NEAR_END * self.span_s
+        paper = {"facecolor": "#ffffff", "edgecolor": "none", "pad": 1.0}
+        ax.annotate(fate, (stop, place), (-4 if is_inside else 3, 0), textcoords="offset points",
+                    va="center", ha="right" if is_inside else "left", fontsize=8,
+                    bbox=paper if is_inside else None)  # fmt: skip
 
     def _explain(self, ax: Axes) -> None:
         from matplotlib.lines import Line2D
@@ -63,6 +74,8 @@ class _Chart:
             Patch(facecolor=look.fill, hatch=look.hatch, edgecolor="#444444", label=label)
             for label, look in self.looks
         ]
+        if any((job.start or 0.0) > job.arrival for job in self.jobs):
+            handles.append(Patch(**_WAITING, label="waiting"))
         shapes = "^*" if any(job.first is not None for job in self.jobs) else ""
         shapes += ">" if any(line.migrated for line in self.run.timelines.values()) else ""
         handles += [

@@ -20,7 +20,7 @@ _POSITIVE = ("work", "threads", "epochs")
 _MAY_BE_NEGATIVE = ("first", "final")
 _MOST_OF = {
     "arrival": 1e9, "work": 1e9, "startup": 1e9, "shutdown": 1e9, "request": 1e9,
-    "think": 1e9, "duration": 1e9, "checkpoint": 1e9, "threads": 1e6, "epochs": MOST,
+    "think": 1e9, "duration": 1e9, "checkpoint": 1e9, "wait": 1e9, "threads": 1e6, "epochs": MOST,
     "memory": 2**63, "gpus": 1e6,
 }  # fmt: skip
 """Bounds of what can be simulated: 1e9 seconds are 30 years, and each epoch is a report."""

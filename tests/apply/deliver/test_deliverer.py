@@ -20,7 +20,7 @@ from dltools.apply.deliver.deliverer import CHECK_S, Deliverer
 from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.deliver.hook import Hook
 from dltools.apply.journal import Journal
-from dltools.apply.turns import Rotation
+from dltools.apply.rotation import Rotation
 from dltools.engine.containers import Engine
 from dltools.errors import DataError
 from dltools.plan.policy.target_met import TargetMet

@@ -235,3 +235,16 @@ def test_classes_are_in_every_plan(decide: Callable[..., Any]) -> None:
     assert len(classes) == SAMPLES
     assert all(set(found) == {"fast", "flat"} for found in classes)
     assert classes[-1]["flat"] != classes[-1]["fast"]
+
+
+@pytest.mark.parametrize(("mode", "warns"), [("weight", True), ("auto", False), ("rotate", False)])
+def test_a_quantum_without_turns_is_told(
+    decide: Callable[..., Any], mode: str, warns: bool
+) -> None:
+    done = decide("--realize", mode, "--quantum", "5", input=recorded(PARQUET))
+    assert done.returncode == 0
+    assert bool(done.stderr) == warns
+    if warns:
+        assert complaint(done.stderr) == (
+            f"dl-plan: --quantum has no effect with --realize {mode}: only rotate gives turns"
+        )

@@ -292,4 +292,4 @@ def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: P
         capture_output=True, text=True,
     )  # fmt: skip
     assert picture.returncode == 69
-    assert "pip install matplotlib" in picture.stderr
+    assert f"{sys.prefix}/bin/python3 -m pip install matplotlib" in picture.stderr

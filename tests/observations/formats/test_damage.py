@@ -149,7 +149,7 @@ def test_a_killed_recorder_loses_only_the_batch_in_flight() -> None:
         pytest.param(b"timeless,host,kind\n", "not dltools", id="another CSV"),
         pytest.param(b"time,x\n2026-01-31T12:00:00Z,1\n", "no column host", id="a foreign CSV"),
         pytest.param(b'{"a": 1}\n', "line 1: no time, host, kind", id="foreign JSON Lines"),
-        pytest.param(b'{"kind":"plan","v":1}\n', "line 1: no time, host", id="a plan"),
+        pytest.param(b'{"kind":"plan","v":1}\n', "this is a plan: give it to", id="a plan"),
         pytest.param(b"{}\n[]\n", "line 1: no time, host, kind", id="an empty object"),
         pytest.param(b"{", "line 1: ", id="a brace"),
         pytest.param(as_parquet(FOREIGN), "no column time", id="foreign Parquet"),

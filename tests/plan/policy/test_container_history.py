@@ -184,3 +184,50 @@ def test_a_run_is_told_from_earlier_runs_by_its_arrival() -> None:
     assert first.run_id != second.run_id
     saved = {first.run_id: "first", "other@1": "gone"}
     assert by_run_id(saved, [first, second]) == {first.run_id: "first"}
+
+
+# Demand
+
+Sample = tuple[float, float, float, str]
+"""Seconds, the CPUs wanted, the CPU seconds used, and the state."""
+
+
+def demanding(*samples: Sample, turn_s: float | None = None) -> ContainerHistory:
+    job = history()
+    job.turn_s = turn_s
+    for second, wanted, used, state in samples:
+        time = round(second * MICRO)
+        job.note_demand([time], [wanted], [used], [state])
+        job.state = state
+        job.add_samples([time], [used])
+    return job
+
+
+def test_the_largest_of_the_last_demands_counts() -> None:
+    steps = ((0, 4.0), (1, 0.0), (2, 2.0), (3, NAN), (4, 1.0))
+    assert demanding(*((t, d, float(t), "running") for t, d in steps)).demand == 2.0
+    assert history().demand is None
+
+
+def test_a_job_that_wants_nothing_for_four_seconds_is_idle_until_it_wants_some() -> None:
+    quiet: list[Sample] = [(t, 0.02, 5.0, "running") for t in (0, 2, 4)]
+    assert demanding(*quiet).is_idle
+    assert not demanding(*quiet[:2]).is_idle
+    assert not demanding(*quiet, (5, 1.0, 5.9, "running")).is_idle
+
+
+def test_a_job_that_is_held_back_wants_cpus_and_is_not_idle() -> None:
+    assert not demanding(*((t, 2.0, 5.0, "running") for t in (0, 2, 4, 6))).is_idle
+
+
+def test_a_job_without_known_demand_is_not_idle() -> None:
+    assert not demanding(*((t, NAN, 5.0, "running") for t in (0, 2, 4, 6))).is_idle
+
+
+def test_a_job_that_takes_turns_is_idle_where_it_runs_and_uses_nothing() -> None:
+    asleep: list[Sample] = [(t, 1.0, 5.0, "running") for t in (0, 2, 4, 6)]
+    assert demanding(*asleep, turn_s=8.0).is_idle
+    paused = [(t, NAN, used, "paused") for t, _, used, _ in asleep]
+    assert not demanding(*paused, turn_s=8.0).is_idle
+    busy = [(t, 1.0, float(t), "running") for t in (0, 2, 4, 6)]
+    assert not demanding(*busy, turn_s=8.0).is_idle

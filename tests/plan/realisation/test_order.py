@@ -33,9 +33,9 @@ def names(jobs: list[ContainerHistory]) -> str:
     return "".join(one.name for one in jobs)
 
 
-def test_an_unlimited_job_and_one_without_a_share_have_an_equal_share() -> None:
+def test_an_unlimited_job_and_one_without_a_share_have_the_mean_share() -> None:
     found = case(job("a"), job("b"), job("c"), job("d"), a=0.9, b=unlimited(), c=None, d=0.1)
-    assert [found.share(one) for one in found.jobs] == [0.9, 0.25, 0.25, 0.1]
+    assert [found.share(one) for one in found.jobs] == [0.9, 0.5, 0.5, 0.1]
     assert [found.is_unlimited(one) for one in found.jobs] == [False, True, False, False]
 
 
@@ -96,3 +96,12 @@ def test_each_job_is_in_one_group_that_fits(threads: list[int], cpus: int) -> No
     assert sorted(one.id for group in groups for one in group) == sorted(one.id for one in jobs)
     for group in groups:
         assert len(group) == 1 or sum(one.threads or 0 for one in group) <= cpus
+
+
+def test_jobs_are_grouped_by_the_cpus_that_they_can_use() -> None:
+    pool, quota, pinned, sleepy = job("pool", 31), job("quota", 4), job("pinned", 8), job("x", 4)
+    pool.demands, quota.cpus, pinned.cpuset, sleepy.demands = (2.1,), 0.5, "3", (0.3,)
+    jobs = [job("wide", 4), pool, quota, pinned, sleepy]
+    assert [names(group) for group in groups_that_fit(jobs, 4.0)] == [
+        "wide", "poolquotapinnedx"
+    ]  # fmt: skip

@@ -21,8 +21,8 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
     assert list(first_jobs(found, [0, 5, 10, 15])) == ["known", "new", "known", "new"]
     assert settings_of(Mode.QUOTA, found)["new"] == {"cpus": None}
     assert settings_of(Mode.WEIGHT, found)["new"] == {"cpu_weight": 1024}
-    # An equal share of turns: 8 s * 3 / (0.4 + 0.6 + 1/3) of it.
-    turn = pytest.approx(8 * 3 / 3 / (1 + 1 / 3), abs=1e-3)
+    # The mean share of turns.
+    turn = pytest.approx(8, abs=1e-3)
     assert settings_of(Mode.ROTATE, found)["new"]["turn_s"] == turn
 
 
@@ -64,3 +64,36 @@ def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_
 def test_without_a_share_nothing_is_set(mode: Mode) -> None:
     assert settings_of(mode, host(job("a"), job("b"), shares={"a": None, "b": None})) == {}
     assert settings_of(mode, host(job("a"), cpus=0.0, shares={"a": 0.5})) == {}
+
+
+@pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.ROTATE])
+def test_an_idle_job_holds_no_place(mode: Mode) -> None:
+    jobs = [job(name, 2) for name in ("a", "b", "c")]
+    asleep = jobs[0]
+    asleep.quiet_since, asleep.samples = 0, [(9_000_000, 1.0)]
+    found = realise(ModeChoice(mode, ""), host(*jobs, cpus=2.0, shares=dict.fromkeys("abc", 1 / 3)))
+    assert found.settings.get("a") == (None if mode is Mode.ROTATE else {"cpu_weight": 1024})
+    assert found.notes["a"] == "uses next to no CPU: holds no place"
+    others = [found.settings[name] for name in ("b", "c")]
+    assert others[0] != others[1]
+
+
+def test_a_job_that_is_not_understood_gets_turns_as_long_as_the_others() -> None:
+    jobs = tuple(job(name, 2) for name in ("known", "silent"))
+    found = HostState("h", 2.0, jobs[:1], {"known": Allocation(1.0, "-", "")})
+    given = realise(ModeChoice(Mode.ROTATE, ""), found, "0-1", jobs[1:], silent=jobs[1:])
+    lengths = {name: given.settings[name]["turn_s"] for name in ("known", "silent")}
+    assert lengths == {"known": 8.0, "silent": 8.0}
+
+
+def test_a_group_has_turns_by_what_its_members_can_use() -> None:
+    wide, small, other = job("wide", 2), job("small", 2), job("other", 2)
+    small.cpus = 0.5
+    found = host(
+        wide, small, other, cpus=2.0, shares=dict.fromkeys(("wide", "small", "other"), 1 / 3)
+    )
+    given = realise(ModeChoice(Mode.ROTATE, ""), found, "0-1").settings
+    assert given["other"]["group"] == given["small"]["group"] != given["wide"]["group"]
+    # Least squares: 2 * (2/3 + 0.5/3) / (4 + 0.25) of the time against 1/3.
+    part = 2 * (2.5 / 3) / 4.25
+    assert given["other"]["turn_s"] == pytest.approx(16 * part / (part + 1 / 3), abs=1e-3)

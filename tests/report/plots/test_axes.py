@@ -16,7 +16,7 @@ def test_runs_look_different() -> None:
 def test_texts_are_no_formulas_and_fit() -> None:
     assert safe("a$b$") == r"a\$b\$"
     assert short("x" * 24) == "x" * 24
-    assert short("x" * 25) == "x" * 21 + "..."
+    assert short("x" * 25) == "x" * 10 + "..." + "x" * 10
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,28 @@ def test_a_failed_job_says_so_in_the_chart() -> None:
     assert "failed (3)" in [text.get_text() for text in figure.axes[0].texts]
 
 
+def test_the_word_for_a_late_failure_stays_off_the_legend() -> None:
+    jobs = [JobResult("a", "h", 0.0, 0.0, 9.0), JobResult("b", "h", 0.0, 0.0, exit_code=3)]
+    early, late = Run("r", [jobs]), Run("r", [jobs])
+    early.timelines["b"], late.timelines["b"] = Timeline(ended=2.0), Timeline(ended=8.9)
+    places = [picture(panels([run], ["gantt"], "r")).axes[0].texts[0].get_ha()
+              for run in (early, late)]  # fmt: skip
+    assert places == ["left", "right"]
+
+
+def test_a_chart_explains_grey_and_hollow_bars() -> None:
+    run = Run("r", [[JobResult("a", "h", 0.0, 4.0, 9.0)]])
+    (axes,) = picture(panels([run], ["gantt"], "r")).axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["running", "waiting"]
+
+
 def test_a_chart_explains_the_classes_of_any_policy() -> None:
     own = JobClass("Z", "sleeping", "", Tone.WATCHED)
     run = Run("r", [[JobResult("a", "h", 0.0, 0.0, 9.0)]])
     run.timelines["a"] = Timeline(classes=[ClassChange(3.0, own)])
     (axes,) = picture(panels([run], ["gantt"], "r")).axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Z sleeping"]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["Z sleeping", "no class yet"]
     assert [round(bar.get_width()) for bar in axes.patches] == [3, 6]
 
 

@@ -1,0 +1,273 @@
+"""Pausing and unpausing the containers of one engine that take turns.
+
+`turn_order` says whose turn it is. Only the engine pauses and unpauses: the kernel's freezer could
+unpause a container while no engine answers, but the engine would go on saying "paused" and refuse
+its own unpause from then on: "container not paused" (measured, Docker 20.10). So if no engine
+answers, an error says which containers are paused, and how to unpause them.
+
+A note is on disk before its container is first paused. If dl-apply is killed, the watchdog, the
+next run or --undo finds the notes and unpauses the containers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+
+from dltools.apply.journal import timestamp
+from dltools.apply.located import LocatedContainer, Locator
+from dltools.apply.pauses import unpause
+from dltools.apply.turn_order import Turn, TurnOrder
+from dltools.engine.containers import Engine, GoneError, RefusedError
+from dltools.engine.counters import cpu_seconds
+from dltools.engine.runs import ApplyRun
+from dltools.engine.state_folder import StateFolder
+from dltools.engine.turn_notes import TurnNote, how_to_unpause, listed
+from dltools.errors import DltoolsError, UnavailableError
+
+CHECK_S = 0.25
+"""How often the rotation looks at its containers: who has ended, who sleeps (ours)."""
+
+_WAITS_S = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Waits between attempts: an engine that is stopping refuses to unpause for a while."""
+
+
+class Rotation:
+    """The turns of one engine's containers. While it is empty, no container is paused."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        directory: Path,
+        run: ApplyRun | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Start empty. Notes in `directory` name the containers that take turns, and `run`, the run
+        of dl-apply that pauses them."""
+        self.run = run or ApplyRun()
+        self._clock = clock
+        self._counters = _CpuCounters(engine)
+        self._pauser = _Pauser(engine, TurnNotes(directory, engine.id, engine.host))
+        self._order = TurnOrder()
+        self._due = 0.0
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether containers take turns."""
+        return bool(self._order.turns)
+
+    def turn_of(self, container_id: str) -> Turn | None:
+        """Return a container's turn, None if it takes none."""
+        return self._order.turn_of(container_id)
+
+    def paused_names(self) -> list[str]:
+        """Return the names of the containers that were paused when last seen."""
+        return self._pauser.paused_names(self._order.turns)
+
+    def set_turns(self, turns: Sequence[Turn]) -> None:
+        """Replace all turns by those of a plan."""
+        self._pauser.leave(self._order.turns, {turn.container_id for turn in turns})
+        self._unpause_leaving()
+        for turn in turns:
+            self._pauser.notes.write(turn, self.run)
+        self._order.replace(turns, self._clock())
+        if turns:
+            self._pauser.refresh()
+            self._let_run()
+
+    def seconds_until_due(self) -> float | None:
+        """Return the seconds until `advance` has something to do, None if it never has."""
+        if not self.has_turns:
+            return CHECK_S if self._pauser.has_leaving else None
+        return max(0.0, self._due - self._clock())
+
+    def advance(self) -> None:
+        """Do what is due: forget containers that have ended, end a turn and begin the next."""
+        self._unpause_leaving()
+        now = self._clock()
+        if not self.has_turns or now < self._due:
+            return
+        alive = self._pauser.refresh()
+        for turn in self._order.turns:
+            if turn.container_id not in alive:
+                self._order.remove(turn.container_id)
+                self._pauser.forget(turn)
+        if len({turn.group for turn in self._order.turns}) < 2:
+            self.end()  # no container waits for a turn
+            return
+        ids = [turn.container_id for turn in self._order.turns]
+        self._order.look(now, self._counters.read(ids))
+        self._let_run()
+
+    def end(self) -> None:
+        """Unpause all containers and end their turns.
+
+        Raises `UnavailableError` with the names of those that stay paused; the next run or --undo
+        unpauses them.
+        """
+        self._pauser.leave(self._order.turns)
+        self._order.replace((), self._clock())
+        self._pauser.unpause_all()
+
+    def _unpause_leaving(self) -> None:
+        """Unpause containers that take no more turns; those that the engine refuses to unpause are
+        tried again later."""
+        if isinstance(error := self._pauser.unpause_leaving(), UnavailableError):
+            raise error
+
+    def _let_run(self) -> None:
+        """Pause first, then unpause, so that nobody competes with whose turn it is."""
+        turns = self._order.turns
+        for turn in turns:
+            if not self._order.may_run(turn.container_id):
+                self._pauser.pause(turn)
+        for turn in turns:
+            if self._order.may_run(turn.container_id):
+                self._pauser.unpause(turn)
+        now = self._clock()
+        next_check = now + CHECK_S
+        self._due = min(self._order.ends, next_check) if self._order.ends > now else next_check
+
+
+class _CpuCounters:
+    """CPU seconds of containers whose cgroups are visible here; of others nothing is known."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._locator = Locator(engine)
+        self._located: dict[str, LocatedContainer] = {}
+
+    def read(self, ids: Collection[str]) -> dict[str, float]:
+        """Return the CPU seconds of each of these containers, by id."""
+        found = {}
+        for id_ in ids:
+            used = self._read(id_)
+            if used is not None:
+                found[id_] = used
+        for id_ in self._located.keys() - set(ids):
+            del self._located[id_]
+        return found
+
+    def _read(self, id_: str) -> float | None:
+        if id_ not in self._located:
+            try:
+                self._located[id_] = self._locator.find(id_)
+            except (GoneError, RefusedError):
+                return None
+        located = self._located[id_]
+        used = cpu_seconds(located.cgroup) if located.cgroup else None
+        if used is None and located.cgroup is not None:
+            del self._located[id_]  # it has restarted: look for its new cgroup
+        return used
+
+
+class TurnNotes:
+    """The notes of one engine's containers that take turns, a file each."""
+
+    def __init__(self, directory: Path, engine_id: str, host: str = "") -> None:
+        """The directory is created with the first note."""
+        self._folder = StateFolder(directory)
+        self._engine_id, self._host = engine_id, host
+        self._written: dict[str, tuple[Turn, str]] = {}
+
+    def write(self, turn: Turn, run: ApplyRun) -> None:
+        """Write down that a container takes turns, unless that is known. Raises `OutputError`."""
+        known, since = self._written.get(turn.container_id, (None, timestamp()))
+        if known == turn:
+            return
+        note = TurnNote(self._engine_id, turn.container_id, turn.name, turn.group, turn.seconds,
+                        since, run, self._host)  # fmt: skip
+        self._folder.write(f"{turn.container_id}.json", note.to_json())
+        self._written[turn.container_id] = turn, since
+
+    def remove(self, container_id: str) -> None:
+        """Remove the note of a container that takes no more turns."""
+        self._written.pop(container_id, None)
+        self._folder.remove(f"{container_id}.json")
+
+
+class _Pauser:
+    """Pauses and unpauses containers of one engine. Those that leave the rotation are unpaused for
+    good, and their notes removed."""
+
+    def __init__(self, engine: Engine, notes: TurnNotes) -> None:
+        self.notes = notes
+        self._engine = engine
+        self._paused: set[str] = set()  # when last seen
+        self._leaving: list[Turn] = []
+
+    @property
+    def has_leaving(self) -> bool:
+        """Whether containers that take no more turns are still to be unpaused."""
+        return bool(self._leaving)
+
+    def refresh(self) -> set[str]:
+        """See which containers are paused, and return the ids of all that run or are paused."""
+        states = {found["Id"]: found.get("State") for found in self._engine.containers()}
+        self._paused = {key for key, state in states.items() if state == "paused"}
+        return set(states)
+
+    def paused_names(self, turns: Iterable[Turn]) -> list[str]:
+        """Return the names of these and of leaving containers that were paused when last seen."""
+        return [t.name for t in (*turns, *self._leaving) if t.container_id in self._paused]
+
+    def pause(self, turn: Turn) -> None:
+        """Pause a container unless it is paused or has ended."""
+        if turn.container_id in self._paused:
+            return
+        self._paused.add(turn.container_id)  # even if the engine goes away before it answers
+        try:
+            self._engine.pause(turn.container_id)
+        except (GoneError, RefusedError):  # it has ended, or is paused already
+            self._paused.discard(turn.container_id)
+
+    def unpause(self, turn: Turn) -> None:
+        """Unpause a container that is paused. If the engine refuses, the next look tries again."""
+        if turn.container_id in self._paused:
+            try:
+                self._unpause(turn)
+            except RefusedError:
+                return
+
+    def forget(self, turn: Turn) -> None:
+        """Forget a container that has ended or takes no more turns."""
+        self.notes.remove(turn.container_id)
+
+    def leave(self, turns: Iterable[Turn], staying: Collection[str] = ()) -> None:
+        """Let containers leave the rotation, except those with the ids `staying`."""
+        leaving = (*self._leaving, *turns)
+        self._leaving = [turn for turn in leaving if turn.container_id not in staying]
+
+    def unpause_leaving(self) -> DltoolsError | None:
+        """Unpause the leaving containers. Return the first error, None if there was none."""
+        left, reason = [], None
+        for turn in self._leaving:
+            try:
+                self._unpause(turn)
+                self.forget(turn)
+            except DltoolsError as error:
+                left.append(turn)
+                reason = reason or error
+        self._leaving = left
+        return reason
+
+    def unpause_all(self) -> None:
+        """Unpause the leaving containers, and wait for an engine that refuses.
+
+        Raises `UnavailableError` with the names of those that stay paused.
+        """
+        reason = self.unpause_leaving()
+        for wait in _WAITS_S:
+            if not self._leaving or isinstance(reason, UnavailableError):
+                break  # requests wait for an engine that does not answer
+            time.sleep(wait)
+            reason = self.unpause_leaving()
+        if self._leaving:
+            names = self.paused_names(()) or [turn.name for turn in self._leaving]
+            raise UnavailableError(
+                f"cannot unpause {listed(names)}: {reason}; {how_to_unpause(names)}"
+            )
+
+    def _unpause(self, turn: Turn) -> None:
+        if unpause(self._engine, turn.container_id):
+            self._paused.discard(turn.container_id)

@@ -1,0 +1,243 @@
+"""Who runs next, and for how long, where groups of containers take turns.
+
+`rotation` pauses and unpauses what `TurnOrder` says. This module knows no engine and no clock:
+every time is an argument, in seconds. All rules are ours:
+
+- The group that has waited longest is next. Equal waits: whose last turn is longer ago, then the
+  plan's order.
+- A group with a new container gets a turn at once, but never two such turns in a row: the turn
+  after one belongs to the group that has waited longest, and is not cut short.
+- Nobody waits much longer than `Bound.patience_s`, the bound that the mode `priority` keeps: a
+  group that has waited so long goes before new ones, and ends a turn that has lasted
+  `Bound.turn_s`, whatever lengths the plans ask for.
+- A container that uses next to nothing in its turn sleeps: it runs on while others have their
+  turns, since it cannot wake while it is frozen. When it wakes, its turn is next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dltools.plan.realisation.queue import Bound
+
+ASLEEP_S, ASLEEP_CORES = 1.5, 0.1
+"""A container that used fewer CPUs for so many seconds sleeps."""
+
+AWAKE_S, AWAKE_CORES = 0.5, 0.2
+"""A sleeping container that used more CPUs for so many seconds is awake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A container's place in a rotation: its group, and the length of the group's turn (s)."""
+
+    container_id: str
+    name: str
+    group: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Member:
+    """A container. `waits_since`: None while it has its turn or sleeps; `had_turn`: when its last
+    turn began; `used`: when its CPU use was last looked at, and its CPU seconds then."""
+
+    turn: Turn
+    place: int
+    waits_since: float | None
+    is_new: bool
+    had_turn: float = -math.inf
+    sleeps: bool = False
+    has_woken: bool = False
+    used: tuple[float, float] | None = None
+
+
+class TurnOrder:
+    """The turns of some containers. Call `look` often: turns end only there."""
+
+    def __init__(self) -> None:
+        """Begin without containers."""
+        self._members: dict[str, _Member] = {}
+        self._current: int | None = None
+        self._began = self._ends = 0.0
+        self._is_first_turn = False  # of a new container
+        self._follows_first_turn = False
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The turns, in the plan's order."""
+        return [one.turn for one in sorted(self._members.values(), key=lambda one: one.place)]
+
+    @property
+    def ends(self) -> float:
+        """When the present turn ends, unless somebody must go first."""
+        return self._ends
+
+    def turn_of(self, container_id: str) -> Turn | None:
+        """Return a container's turn, None if it takes none."""
+        found = self._members.get(container_id)
+        return found.turn if found else None
+
+    def may_run(self, container_id: str) -> bool:
+        """Tell whether a container runs now: it has its turn, or sleeps."""
+        found = self._members[container_id]
+        return found.sleeps or found.turn.group == self._current
+
+    def replace(self, turns: Sequence[Turn], now: float) -> None:
+        """Replace all turns by those of a plan, in its order.
+
+        The group that has its turn keeps it, where a container of it stays, for no longer than its
+        turn is in the new plan.
+        """
+        had_turn = {key for key, one in self._members.items() if one.turn.group == self._current}
+        is_begin = not self._members
+        members = {}
+        for place, turn in enumerate(sorted(turns, key=lambda one: one.group)):
+            known = self._members.get(turn.container_id)
+            if known is None:
+                known = _Member(turn, place, now, is_new=not is_begin)
+            known.turn, known.place = turn, place
+            members[turn.container_id] = known
+        self._members = members
+        stays = next((one.turn.group for one in self._in_order()
+                      if one.turn.container_id in had_turn), None)  # fmt: skip
+        if not members:
+            self._current = None
+        elif stays is None:
+            self._begin_next(now, is_begin=is_begin)
+        else:
+            self._current = stays
+            self._note_waits(now)
+            self._ends = min(self._ends, self._began + self._length(stays))
+            self._cut_for_new(stays, now)
+
+    def remove(self, container_id: str) -> None:
+        """Forget a container that has ended."""
+        self._members.pop(container_id, None)
+
+    def look(self, now: float, cpu_seconds: Mapping[str, float]) -> None:
+        """End the present turn if it is over, and begin the next.
+
+        `cpu_seconds`: of each container whose CPU counter can be read, since its start.
+        """
+        for key, one in self._members.items():
+            self._note_use(one, now, cpu_seconds.get(key))
+        if not self._members:
+            self._current = None
+            return
+        waiting = self._waiting()
+        if not waiting:  # nobody else is awake: whoever wakes first has the turn
+            awake = self._awake()
+            if awake and self._current not in awake:
+                self._begin(awake[0], now)
+            return
+        is_over = now >= self._ends or self._current not in self._awake()
+        if is_over or (self._overdue(now) and now - self._began >= self._bound().turn_s):
+            self._begin_next(now)
+
+    def _note_use(self, one: _Member, now: float, used: float | None) -> None:
+        """Note whether a container that may run sleeps, or has woken."""
+        if used is None or not (one.sleeps or one.turn.group == self._current):
+            one.used = None
+            return
+        if one.used is None or used < one.used[1]:
+            one.used = now, used
+            return
+        span = now - one.used[0]
+        if span < (AWAKE_S if one.sleeps else ASLEEP_S):
+            return
+        cores = (used - one.used[1]) / span
+        one.used = now, used
+        if one.sleeps and cores >= AWAKE_CORES:
+            one.sleeps = False
+            has_turn = one.turn.group == self._current
+            one.has_woken, one.waits_since = not has_turn, None if has_turn else now
+        elif not one.sleeps and cores < ASLEEP_CORES:
+            one.sleeps, one.waits_since = True, None
+
+    def _begin_next(self, now: float, *, is_begin: bool = False) -> None:
+        """Give the next group its turn."""
+        order = [group for group in self._awake() if group != self._current] or self._awake()
+        if not order:
+            order = [one.turn.group for one in self._in_order()]
+        overdue = self._overdue(now)
+        woken = [group for group in order if any(one.has_woken for one in self._group(group))]
+        new = self._first_new()
+        if is_begin:
+            self._begin(order[0], now)
+        elif overdue:
+            self._begin(overdue[0], now)
+        elif new is not None and new in order and not self._is_first_turn:
+            self._begin(new, now)
+        else:
+            self._begin(min(woken or order, key=lambda group: self._rank(group, now)), now)
+
+    def _begin(self, group: int, now: float) -> None:
+        self._follows_first_turn = self._is_first_turn
+        self._is_first_turn = any(one.is_new for one in self._group(group))
+        self._current, self._began = group, now
+        self._ends = now + self._length(group)
+        self._note_waits(now)
+        for one in self._group(group):
+            one.is_new = one.has_woken = False
+            one.had_turn = now
+
+    def _note_waits(self, now: float) -> None:
+        """Count the waits of those that are frozen from now on."""
+        for one in self._members.values():
+            if one.sleeps or one.turn.group == self._current:
+                one.waits_since = None
+            elif one.waits_since is None:
+                one.waits_since, one.used = now, None
+
+    def _cut_for_new(self, group: int, now: float) -> None:
+        """Cut a turn short for that of a new container, where the rules allow it."""
+        new = self._first_new()
+        if new is None or new == group or self._overdue(now):
+            return
+        if self._is_first_turn or self._follows_first_turn:
+            return
+        began = self._began
+        self._begin(new, now)
+        for one in self._group(group):
+            if not one.sleeps:
+                one.waits_since = began  # it has not had all of its turn
+
+    def _first_new(self) -> int | None:
+        """Return the first group with a container that has had no turn."""
+        return next((one.turn.group for one in self._in_order() if one.is_new), None)
+
+    def _overdue(self, now: float) -> list[int]:
+        """Return the groups that have waited for their patience, the longest wait first."""
+        patience_s = self._bound().patience_s
+        found = [group for group in self._waiting() if now - self._since(group, now) >= patience_s]
+        return sorted(found, key=lambda group: self._rank(group, now))
+
+    def _rank(self, group: int, now: float) -> tuple[float, float, int]:
+        return self._since(group, now), max(one.had_turn for one in self._group(group)), group
+
+    def _since(self, group: int, now: float) -> float:
+        """Return since when a group waits: since its first container does."""
+        waits = [one.waits_since for one in self._group(group) if one.waits_since is not None]
+        return min(waits, default=now)
+
+    def _waiting(self) -> list[int]:
+        return [group for group in self._awake() if group != self._current]
+
+    def _awake(self) -> list[int]:
+        """Return the groups of which a container is awake, in the plan's order."""
+        return sorted({one.turn.group for one in self._members.values() if not one.sleeps})
+
+    def _bound(self) -> Bound:
+        return Bound(len({one.turn.group for one in self._members.values()}))
+
+    def _length(self, group: int) -> float:
+        return max(one.turn.seconds for one in self._group(group))
+
+    def _group(self, number: int | None) -> list[_Member]:
+        return [one for one in self._members.values() if one.turn.group == number]
+
+    def _in_order(self) -> list[_Member]:
+        return sorted(self._members.values(), key=lambda one: one.place)

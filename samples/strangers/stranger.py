@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Be one of those who share a machine: a training, a notebook, or a program that prepares data.
+
+Counts what it does in steps, and keeps the count, with the time of each of its longest steps, in
+the file of --out: who reads it sees how much was done, and how long this program was held up.
+
+    stranger.py train --threads 2 [--epochs 20] [--sleep 20 --every 10]
+    stranger.py notebook --cell 12
+    stranger.py prepare --cpu 15
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+
+SECOND_OF_BURST, BURST_S = 1.0, 0.05
+
+
+class Record:
+    """What was done so far, in a file that is whole at any time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.began = time.time()
+        self.written = 0.0
+        self.steps = 0
+        self.seconds: list[float] = []
+        self.done_after: float | None = None
+
+    def step(self, seconds: float, count: int = 1) -> None:
+        """Count steps that took so long together, and write the file once a second."""
+        self.steps += count
+        self.seconds.append(seconds)
+        if time.monotonic() - self.written >= 1:
+            self.write()
+
+    def end(self) -> None:
+        """Note that all is done."""
+        self.done_after = time.time() - self.began
+        self.write()
+
+    def write(self) -> None:
+        """Write the file."""
+        self.written = time.monotonic()
+        ordered = sorted(self.seconds)
+        found = {
+            "began": self.began,
+            "steps": self.steps,
+            "longest_s": ordered[-1] if ordered else None,
+            "median_s": ordered[len(ordered) // 2] if ordered else None,
+            "p95_s": ordered[int(0.95 * (len(ordered) - 1))] if ordered else None,
+            "done_after_s": self.done_after,
+        }
+        part = self.path.with_suffix(".part")
+        part.write_text(json.dumps(found))
+        part.replace(self.path)
+
+
+def burn(cpu_s: float) -> None:
+    """Use so much CPU time on one thread."""
+    end = time.thread_time() + cpu_s
+    while time.thread_time() < end:
+        sum(range(1000))
+
+
+def train(options: argparse.Namespace, record: Record) -> None:
+    """Fit a network to a fixed function; an epoch is --steps batches of --batch."""
+    import torch
+
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    wide = options.width
+    model = torch.nn.Sequential(
+        torch.nn.Linear(64, wide), torch.nn.ReLU(), torch.nn.Linear(wide, wide), torch.nn.ReLU(),
+        torch.nn.Linear(wide, 1),
+    )  # fmt: skip
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)
+    epoch, worked = 0, 0.0
+    while not options.epochs or epoch < options.epochs:
+        epoch += 1
+        total = 0.0
+        for _ in range(options.steps):
+            begin = time.monotonic()
+            inputs = torch.randn(options.batch, 64)
+            wanted = torch.sin(inputs[:, :2].sum(dim=1, keepdim=True))
+            loss = torch.nn.functional.mse_loss(model(inputs), wanted)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            record.step(time.monotonic() - begin)
+        print(f"epoch {epoch} loss {total / options.steps:.5f}", flush=True)
+        worked += 1
+        if options.sleep and worked >= options.every:
+            time.sleep(options.sleep)
+            worked = 0
+
+
+def notebook(options: argparse.Namespace, record: Record) -> None:
+    """Run one long cell, then a short one each second."""
+    burn(options.cell)
+    while True:
+        begin = time.monotonic()
+        burn(BURST_S)
+        took = time.monotonic() - begin
+        record.step(took)
+        time.sleep(max(0.0, SECOND_OF_BURST - took))
+
+
+def prepare(options: argparse.Namespace, record: Record) -> None:
+    """Use so much CPU time, in silence."""
+    for _ in range(round(options.cpu / 0.05)):
+        begin = time.monotonic()
+        burn(0.05)
+        record.step(time.monotonic() - begin)
+
+
+def main() -> None:
+    """Be what the first argument says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    one = kinds.add_parser("train")
+    one.add_argument("--threads", type=int, default=2)
+    one.add_argument("--width", type=int, default=1024)
+    one.add_argument("--batch", type=int, default=128)
+    one.add_argument("--steps", type=int, default=40, help="of an epoch, which prints a line")
+    one.add_argument("--epochs", type=int, default=0, help="0: without an end")
+    one.add_argument("--sleep", type=float, default=0.0, help="seconds of sleep")
+    one.add_argument("--every", type=int, default=1, help="epochs between two sleeps")
+    one.add_argument("--seed", type=int, default=0)
+    two = kinds.add_parser("notebook")
+    two.add_argument("--cell", type=float, default=12.0, help="CPU seconds of the first cell")
+    three = kinds.add_parser("prepare")
+    three.add_argument("--cpu", type=float, default=15.0, help="CPU seconds")
+    for each in (one, two, three):
+        each.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    record = Record(options.out)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(record.write()))
+    {"train": train, "notebook": notebook, "prepare": prepare}[options.kind](options, record)
+    record.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Who runs next: worked by hand, and over random arrivals, exits, plans, sleeps and lengths."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dltools.apply.turn_order import Turn, TurnOrder
+from dltools.plan.realisation.queue import Bound
+
+CHECK_S = 0.25
+
+
+@dataclass
+class World:
+    """Containers on a machine, the order, and when each ran. `busy`: CPUs that each would use."""
+
+    order: TurnOrder = field(default_factory=TurnOrder)
+    now: float = 0.0
+    busy: dict[str, float] = field(default_factory=dict)
+    used: dict[str, float] = field(default_factory=dict)
+    frozen_since: dict[str, float | None] = field(default_factory=dict)
+    longest: dict[str, float] = field(default_factory=dict)
+    log: list[tuple[float, str]] = field(default_factory=list)
+
+    def plan(self, *groups: list[str] | str, seconds: float | list[float] = 8.0) -> None:
+        """Apply a plan: the groups in order."""
+        turns = []
+        for number, group in enumerate(groups):
+            for name in [group] if isinstance(group, str) else group:
+                length = seconds if isinstance(seconds, float) else seconds[number]
+                turns.append(Turn(name, name, number, length))
+                self.busy.setdefault(name, 2.0)
+                self.used.setdefault(name, 0.0)
+        for name in list(self.frozen_since):
+            if name not in {turn.container_id for turn in turns}:
+                del self.frozen_since[name]
+        self.order.replace(turns, self.now)
+        self._note()
+
+    def end(self, name: str) -> None:
+        self.order.remove(name)
+        self.frozen_since.pop(name, None)
+
+    def go(self, seconds: float) -> None:
+        """Let time pass, in checks."""
+        for _ in range(round(seconds / CHECK_S)):
+            self.now += CHECK_S
+            for turn in self.order.turns:
+                name = turn.container_id
+                if self.order.may_run(name):
+                    self.used[name] += self.busy[name] * CHECK_S
+            self.order.look(self.now, self.used)
+            self._note()
+
+    def running(self) -> set[str]:
+        return {t.container_id for t in self.order.turns if self.order.may_run(t.container_id)}
+
+    def _note(self) -> None:
+        for turn in self.order.turns:
+            name = turn.container_id
+            if self.order.may_run(name):
+                if self.frozen_since.get(name) is not None or name not in self.frozen_since:
+                    self.log.append((self.now, name))
+                self.frozen_since[name] = None
+            else:
+                since = self.frozen_since.get(name)
+                since = self.now if since is None else since
+                self.frozen_since[name] = since
+                self.longest[name] = max(self.longest.get(name, 0.0), self.now - since)
+
+
+def test_two_alternate_with_the_planned_lengths() -> None:
+    world = World()
+    world.plan("a", "b", seconds=[8.0, 4.0])
+    world.go(36)
+    assert world.log == [(0, "a"), (8, "b"), (12, "a"), (20, "b"), (24, "a"), (32, "b"), (36, "a")]
+
+
+def test_after_a_newcomer_whoever_has_waited_longest_is_next() -> None:
+    """Two jobs, and a new one every 9.5 s that runs for 3 s: the oldest was frozen for ever."""
+    world = World()
+    world.plan("a", "b")
+    for number in range(9):
+        world.go(9.5)
+        newcomer = f"n{number}"
+        world.plan(newcomer, "a", "b", seconds=[10.0, 8.0, 8.0])
+        assert number % 2 or world.running() == {newcomer}
+        world.go(3)
+        world.end(newcomer)
+        world.go(0.25)
+        world.plan("a", "b")
+    assert max(world.longest["a"], world.longest["b"]) < 35
+
+
+def test_a_newcomer_does_not_cut_the_turn_that_follows_one() -> None:
+    world = World()
+    world.plan("a", "b")
+    world.go(2)
+    world.plan("c", "a", "b")
+    assert world.running() == {"c"}
+    world.go(8)
+    assert world.running() == {"b"}
+    world.go(1)
+    world.plan("d", "c", "a", "b")
+    assert world.running() == {"b"}
+    world.go(7)
+    assert world.running() == {"d"}
+
+
+def test_whose_turn_was_cut_short_has_not_lost_it() -> None:
+    world = World()
+    world.plan("a", "b")
+    world.go(10)  # b since 8
+    world.plan("c", "a", "b")
+    assert world.running() == {"c"}
+    world.go(8)
+    assert world.running() == {"a"}
+    world.go(8)
+    assert world.running() == {"b"}
+    world.plan("d", "c", "a", "b")
+    world.go(15)
+    assert [name for _, name in world.log] == ["a", "b", "c", "a", "b", "d", "c"]
+
+
+def test_who_sleeps_gives_its_turn_up_and_is_not_frozen() -> None:
+    world = World(busy={"a": 0.0})
+    world.plan("a", "b")
+    world.go(2)
+    assert world.running() == {"a", "b"}
+    world.go(20)
+    assert world.running() == {"a", "b"}
+
+
+def test_who_wakes_is_next_when_the_turn_ends() -> None:
+    world = World(busy={"a": 0.0})
+    world.plan("a", "b", "c")
+    world.go(3)
+    assert world.running() == {"a", "b"}
+    world.busy["a"] = 1.0
+    world.go(2)
+    assert world.running() == {"b"}
+    world.go(5)
+    assert world.running() == {"a"}
+
+
+def test_bursts_of_a_notebook_do_not_wake_it() -> None:
+    world = World(busy={"a": 0.05})
+    world.plan("a", "b", "c")
+    world.go(60)
+    assert world.longest.get("a", 0.0) == 0
+
+
+def test_the_only_one_awake_runs_on() -> None:
+    world = World(busy={"a": 0.0, "b": 0.0})
+    world.plan("a", "b", "c")
+    world.go(60)
+    assert world.longest.get("c", 0.0) < 5
+    assert world.running() == {"a", "b", "c"}
+
+
+def test_without_counters_turns_are_as_planned() -> None:
+    order = TurnOrder()
+    order.replace([Turn("a", "a", 0, 2.0), Turn("b", "b", 1, 2.0)], 0.0)
+    for step in range(1, 9):
+        order.look(step / 4, {})
+    assert [order.may_run("a"), order.may_run("b")] == [False, True]
+
+
+def test_a_turn_ends_for_one_that_has_waited_too_long() -> None:
+    """A plan may ask for turns of an hour."""
+    world = World()
+    world.plan("a", "b", seconds=3600.0)
+    world.go(400)
+    bound = Bound(2)
+    assert max(world.longest.values()) <= bound.patience_s + 2 * bound.turn_s
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 1 << 30), gap_s=st.floats(1, 20), turn_s=st.floats(0.5, 120),
+    life_s=st.floats(2, 200), first=st.integers(2, 6),
+)  # fmt: skip
+def test_nobody_waits_past_the_bound_whatever_happens(
+    seed: int, gap_s: float, turn_s: float, life_s: float, first: int
+) -> None:
+    """Ten minutes in which containers come, end, sleep and wake, and each plan regroups them."""
+    chance, world, count, most = random.Random(seed), World(), first, first
+    groups = [[f"j{number}"] for number in range(first)]
+    world.plan(*groups, seconds=turn_s)
+    while world.now < 600:
+        world.go(chance.expovariate(1 / min(gap_s, 4)))
+        names = [turn.container_id for turn in world.order.turns]
+        happens = chance.random()
+        if happens < 4 / gap_s:
+            name, count = f"j{count}", count + 1
+            world.busy[name] = chance.choice([0.0, 0.05, 0.3, 1.0, 2.0])
+            groups = [[name], *groups]
+        if names and chance.random() < 4 * len(names) / life_s / first:
+            gone = chance.choice(names)
+            world.end(gone)
+            groups = [[name for name in group if name != gone] for group in groups]
+        if names and chance.random() < 0.3:
+            world.busy[chance.choice(names)] = chance.choice([0.0, 0.05, 1.0, 2.0])
+        if chance.random() < 0.3:
+            every = [name for group in groups for name in group]
+            chance.shuffle(every)
+            size = chance.randint(1, 3)
+            groups = [every[at : at + size] for at in range(0, len(every), size)]
+        groups = [group for group in groups if group]
+        most = max(most, len(groups))
+        world.plan(*groups, seconds=turn_s)
+    # Before it are the present turn and all groups that are overdue too; checks take a moment.
+    bound = max(
+        Bound(n).patience_s + n * (Bound(n).turn_s + CHECK_S) for n in range(1, most + 1)
+    ) + max(Bound(n).turn_s for n in range(2, most + 1))  # fmt: skip
+    assert max(world.longest.values(), default=0.0) <= bound
+    world.go(1)
+    busy = {name for name in world.running() if world.busy[name] >= 1}
+    assert len({turn.group for turn in world.order.turns if turn.container_id in busy}) <= 1

@@ -1,0 +1,68 @@
+"""The CPUs that threads want: those that run or wait for a CPU, and not those that sleep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from dltools.probe import demand
+from dltools.probe.demand import DemandWatch
+
+Threads = dict[int, tuple[float, float]]
+"""By number: for how long each thread has run, and has waited for a CPU (s)."""
+
+Looks = Callable[..., list[float | None]]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    """Look at a container's threads at times; return the demand at each."""
+
+    def look(
+        *states: tuple[float, Threads], used: float = 1.0, **options: bool
+    ) -> list[float | None]:
+        watch, found = DemandWatch(), []
+        for now, threads in states:
+            files = {
+                f"/proc/{tid}/schedstat": f"{round(ran * 1e9)} {round(waited * 1e9)} 7\n"
+                for tid, (ran, waited) in threads.items()
+            }
+            born = " ".join(["0"] * 19 + [str(90 * demand._TICKS)])
+            files |= {f"/proc/{tid}/stat": f"{tid} (a) b) {born}" for tid in threads}
+            monkeypatch.setattr(demand, "read_text", lambda path, files=files: files.get(path, ""))
+            monkeypatch.setattr("time.monotonic", lambda now=now: now)
+            monkeypatch.setattr("time.clock_gettime", lambda _clock, now=now: 100.0 + now)
+            group = SimpleNamespace(threads=[*threads, 99])
+            found.append(watch.look(group, used, **options))  # type: ignore[arg-type]
+        return found
+
+    return look
+
+
+def test_a_thread_that_waits_wants_a_cpu_and_one_that_sleeps_does_not(looks: Looks) -> None:
+    first = {1: (1.0, 0.0), 2: (1.0, 0.0), 3: (4.0, 0.0)}
+    then = {1: (2.0, 0.0), 2: (1.1, 0.9), 3: (4.0, 0.0)}
+    assert looks((0.0, first), (1.0, then))[1] == pytest.approx(2.0)
+
+
+def test_the_first_look_is_over_the_lives_of_the_threads(looks: Looks) -> None:
+    assert looks((0.0, {1: (10.0, 0.0), 2: (1.0, 4.0), 3: (0.0, 0.0)})) == [pytest.approx(1.5)]
+
+
+def test_a_long_wait_that_ends_counts_for_no_more_than_one_cpu(looks: Looks) -> None:
+    assert looks((0.0, {1: (1.0, 0.0)}), (1.0, {1: (1.2, 5.0)}))[1] == 1.0
+
+
+def test_a_new_thread_counts_from_its_start(looks: Looks) -> None:
+    assert looks((0.0, {1: (1.0, 0.0)}), (2.0, {1: (3.0, 0.0), 2: (0.5, 0.5)}))[1] == 1.5
+
+
+def test_of_a_container_that_takes_turns_the_busiest_thread_is_whole(looks: Looks) -> None:
+    states = (0.0, {1: (1.0, 0.0), 2: (1.0, 0.0)}), (10.0, {1: (3.0, 0.0), 2: (2.0, 0.0)})
+    assert looks(*states, may_be_frozen=True)[1] == pytest.approx(1.5)
+
+
+def test_nothing_is_known_where_the_kernel_does_not_count(looks: Looks) -> None:
+    assert looks((0.0, {}), (1.0, {1: (0.0, 0.0)})) == [None, None]
