@@ -176,7 +176,7 @@ def test_the_pipe_outlives_a_restart(
 ) -> None:
     """Turns go on, and plans come again."""
     script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
-    jobs = [run(f"({SPIN}) & {script}", name=name) for name in ("a", "b")]
+    jobs = [run(f"({SPIN}) & ({SPIN}) & {script}", name=name) for name in ("a", "b")]
     line = (f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p fair --realize rotate --quantum 0.5"
             " | dl-apply --restore")  # fmt: skip
     process = tool.begin_shell(line, tmp_path / "bin")
@@ -186,7 +186,7 @@ def test_the_pipe_outlives_a_restart(
     spent = [job.cpu_seconds for job in jobs]
     going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
     eventually(going)
-    third = run(f"({SPIN}) & {script}", name="c")  # only a new plan knows of it
+    third = run(f"({SPIN}) & ({SPIN}) & {script}", name="c")  # only a new plan knows of it
     eventually(lambda: state(third), lambda found: found == "paused")
     for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
         if b"dltools.cli.apply" in Path(f"/proc/{child}/cmdline").read_bytes():

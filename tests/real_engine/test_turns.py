@@ -267,7 +267,7 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
     run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
     script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
-    jobs = [run(f"({SPIN}) & {script}", name=name) for name in ("a", "b")]
+    jobs = [run(f"({SPIN}) & ({SPIN}) & {script}", name=name) for name in ("a", "b")]
     eventually(lambda: all(job.log() for job in jobs))
     line = (f"dl-probe {' '.join(run.only)} | dl-plan --policy fair --realize rotate --quantum 0.5"
             " | dl-apply --hold 3s")  # fmt: skip
@@ -278,7 +278,7 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
 
 
 def test_the_turns_of_a_stream_end_with_it(run: Containers, tool: Tools, tmp_path: Path) -> None:
-    jobs = [run(f"({SPIN}) & while :; do echo loss: 0.5; sleep 1; done", name=name)
+    jobs = [run(f"({SPIN}) & ({SPIN}) & while :; do echo loss: 0.5; sleep 1; done", name=name)
             for name in ("a", "b")]  # fmt: skip
     eventually(lambda: all(job.log() for job in jobs))
     line = (f"dl-probe -i 1 -n 5 {' '.join(run.only)} | dl-plan --policy fair --realize rotate "
