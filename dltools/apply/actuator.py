@@ -180,7 +180,9 @@ class Actuator:
             return reasons.ended_meanwhile(self.engine, failed)
 
     def _look_who_paused(self, container: Container) -> None:
-        if container.state != "paused" or self.rotation.turn_of(container.id):
+        """Note a container that somebody else has paused. A dry run, which leaves paused what an
+        earlier run has left so, cannot tell."""
+        if self._dry_run or container.state != "paused" or self.rotation.turn_of(container.id):
             return
         entry = self._journal.find(container.id)
         if entry is None or entry.state is None:

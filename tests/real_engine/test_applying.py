@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import Containers, Job, api, plan_for
-from helpers.tools import Tools, records
+from helpers.tools import Tools, complaint, records
 
 from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
@@ -110,10 +110,12 @@ def test_the_same_plan_again_is_unchanged(apply: Any, job: Job) -> None:
     assert job.inspect().host_config == before
 
 
-def test_a_paused_container_is_changed(apply: Any, run: Containers) -> None:
+def test_a_paused_container_is_changed_and_named(tool: Tools, run: Containers) -> None:
     job = run()
     api().pause(job.id)
-    assert apply(plan_for(job, {"cpus": 0.4}))["status"] == "applied"
+    done = tool("dl-apply", input=plan_for(job, {"cpus": 0.4}))
+    assert [record["status"] for record in records(done.stdout)] == ["applied"]
+    assert complaint(done.stderr) == f"dl-apply: {job.name}: paused, not by dl-apply"
     assert job.kernel_cpus == pytest.approx(0.4)
     api().unpause(job.id)
 
