@@ -14,7 +14,6 @@ from typing import Any
 from dltools.contents import Content, content_of, refusal
 from dltools.errors import DataError
 from dltools.notation.json_text import parse_json
-from dltools.plan import state_v2
 from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.settings import SETTINGS, Settings
 from dltools.plan.records import VERSION, Action, Op, Plan
@@ -200,20 +199,13 @@ def _plan(
         actions=actions,
         state=_optional(end, "state", dict, where, {}),
         gain=_optional(head, "gain", str, where, ""),
-        classes=_classes(head, end, where),
+        classes=_classes(head, where),
         is_live=head.get("live") is True,
     )
 
 
-def _classes(
-    head: Mapping[str, Any], end: Mapping[str, Any], where: str
-) -> Mapping[str, Mapping[str, str]]:
-    """Return the jobs' classes by host; early plans have them in their state alone."""
-    if "classes" not in head:
-        found: dict[str, dict[str, str]] = {}
-        for host, job, job_class in state_v2.classes(_optional(end, "state", dict, where, {})):
-            found.setdefault(host, {})[job] = job_class
-        return found
+def _classes(head: Mapping[str, Any], where: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the jobs' classes by host."""
     classes: dict[str, Any] = _optional(head, "classes", dict, where, {})
     for host in classes:
         for job in (jobs := _get(classes, host, dict, where)):

@@ -1,6 +1,6 @@
 """A planner's state as JSON values: what the next plan needs, in order to go on where this ended.
 
-Fields are saved by name. States of version 2 are read too. What was measured of paces and
+Fields are saved by name. What was measured of paces and
 contention is there only where the mode follows from it.
 """
 
@@ -34,7 +34,6 @@ from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.queue import Queue, QueuePosition
 from dltools.plan.recorded_host import RecordedHost
 from dltools.plan.round_timer import RoundTimer
-from dltools.plan.state_v2 import upgraded
 
 VERSION = 3
 
@@ -72,15 +71,13 @@ def load(saved: Mapping[str, Any], policy: str, requirements: Requirements) -> S
     """Return what `save` was given. Raises `DataError` for another version or policy, and for
     damage."""
     version = saved.get("v")
-    if version not in (2, VERSION):
+    if version != VERSION:
         raise DataError(
-            f"state version {version}; this dltools reads 2 and {VERSION}: begin anew without it"
+            f"state version {version}; this dltools reads {VERSION}: begin anew without it"
         )
     if saved.get("policy") != policy:
         raise DataError(f"the state is of policy {saved.get('policy')!r}, not {policy!r}")
     try:
-        if version == 2:
-            saved = upgraded(saved)
         hosts = {
             name: _load_host(name, data, requirements) for name, data in saved["hosts"].items()
         }

@@ -1,4 +1,4 @@
-"""A saved state: the fields by name, and states of the version before."""
+"""A saved state: the fields by name."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from dltools.plan.writing import dump_plan
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "samples" / "digits" / "recording.parquet"
-STATES = ROOT / "tests" / "fixtures" / "states"
 NAMES = ("flowcon", "tradl", "specon")
 
 
 def planner(name: str, saved: dict[str, Any] | None = None) -> Planner:
-    """As plans were made when the states of version 2 were saved: no new job explores."""
+    """A planner for which no new job explores."""
     policy = registry.get(name, [])
     parameters = build(policy.parameters, {"early": False} if name == "flowcon" else {})
     options = RealisationOptions(Mode.PRIORITY, queue=QueueParameters(explore=0.0))
@@ -45,17 +44,6 @@ def saved_now(name: str) -> dict[str, Any]:
     made = planner(name)
     made.add(table.slice(0, table.num_rows * 2 // 5))
     return json.loads(json.dumps(made.plan({}).state))  # type: ignore[no-any-return]
-
-
-def saved_before(name: str) -> dict[str, Any]:
-    return json.loads((STATES / f"{name}-v2.json").read_text())  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_state_of_version_2_goes_on_like_one_of_today(name: str) -> None:
-    assert second_part_planned(name, saved_before(name)) == second_part_planned(
-        name, saved_now(name)
-    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,17 +69,6 @@ def test_everything_in_a_state_has_a_name(name: str) -> None:
         assert len(kinds) <= 1 or kinds == {int, float}, found
 
 
-def test_an_early_state_of_version_2_lacks_some_fields() -> None:
-    saved = saved_before("flowcon")
-    saved["memory"] = {}
-    for host in saved["hosts"].values():
-        del host["line"], host["rest"]["rows"]["turn_seconds"]
-        host["grants"] = {key: allocation[:5] for key, allocation in host["grants"].items()}
-        for container in host["tracks"].values():
-            del container["held"], container["turn_s"]
-    assert '"policy":"flowcon"' in second_part_planned("flowcon", saved)
-
-
 def test_an_early_state_of_version_3_lacks_what_openmp_does() -> None:
     saved = saved_now("flowcon")
     for host in saved["hosts"].values():
@@ -105,21 +82,16 @@ def test_an_early_state_of_version_3_lacks_what_openmp_does() -> None:
 
 def test_another_version_and_another_policy_are_refused() -> None:
     saved = saved_now("flowcon")
-    with pytest.raises(DataError, match=r"state version 4; this dltools reads 2 and 3"):
+    with pytest.raises(DataError, match=r"state version 4; this dltools reads 3"):
         planner("flowcon", {**saved, "v": 4})
     with pytest.raises(DataError, match=r"the state is of policy 'flowcon', not 'tradl'"):
         planner("tradl", saved)
 
 
-@pytest.mark.parametrize("version", [2, 3])
-def test_damage_is_one_error_whatever_is_missing(version: int) -> None:
-    def saved() -> dict[str, Any]:
-        return saved_before("flowcon") if version == 2 else saved_now("flowcon")
-
-    (host,) = saved()["hosts"]
-    may_lack = {"line"} if version == 2 else set()
-    for field in saved()["hosts"][host].keys() - may_lack:
-        damaged = saved()
+def test_damage_is_one_error_whatever_is_missing() -> None:
+    (host,) = saved_now("flowcon")["hosts"]
+    for field in saved_now("flowcon")["hosts"][host]:
+        damaged = saved_now("flowcon")
         del damaged["hosts"][host][field]
         with pytest.raises(DataError, match="damaged state"):
             planner("flowcon", damaged)
