@@ -21,14 +21,36 @@ _MOST_THREADS = 512
 _LEAST_SPAN_S = 0.1
 """Least time between two looks (s): the kernel counts a wait when it ends."""
 
+_MOST_UNSEEN = 0.25
+"""Part of a container's CPU time that threads may have used that came and went between two looks
+(ours): how long more of them waited is not known, and so neither is the demand."""
+
+_LEAST_UNSEEN = 0.1
+"""CPUs' worth of such threads that never count: who wants so little waits for nobody (ours)."""
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
+class _Times(NamedTuple):
+    """For how long a thread has run, and has waited for a CPU (s)."""
+
+    ran: float
+    waited: float
+
+    @property
+    def wanted(self) -> float:
+        """For how long it has wanted a CPU (s)."""
+        return self.ran + self.waited
+
+
+_NONE = _Times(0.0, 0.0)
+
+
 class _Look(NamedTuple):
-    """When it was (s, monotonic), what each thread had wanted by then (s), and the CPU seconds."""
+    """When it was (s, monotonic), the times of each thread by then, and the CPU seconds."""
 
     at: float
-    wanted: dict[int, float]
+    threads: dict[int, _Times]
     used: float | None
 
 
@@ -47,46 +69,62 @@ class DemandWatch:
 
         `used`: the container's CPU seconds now; short-lived threads show there alone. Where it
         `may_be_frozen` for a part of the time (it takes turns), its busiest thread is taken to have
-        wanted a CPU for the rest. None where the kernel does not tell.
+        wanted a CPU for the rest. None where the kernel does not tell, and where threads that are
+        gone by now have used much of its CPU time: nobody knows how long they waited.
         """
         now = time.monotonic()
         if self._last is not None and now - self._last.at < _LEAST_SPAN_S:
             return self._cores
-        threads = group.threads[:_MOST_THREADS]
-        wanted = {tid: seconds for tid in threads if (seconds := _wanted(tid)) is not None}
-        look, before = _Look(now, wanted, used), self._last
+        threads = {tid: times for tid in group.threads[:_MOST_THREADS]
+                   if (times := _times(tid)) is not None}  # fmt: skip
+        look, before = _Look(now, threads, used), self._last
         self._last = look
-        if not wanted or (used and not any(wanted.values())):
+        if not threads or (used and not any(times.wanted for times in threads.values())):
             self._cores = None
         elif before is None:
-            self._cores = sum(_over_life(wanted))
+            ran = sum(times.ran for times in threads.values())
+            self._cores = None if _are_gone(used, ran) else sum(_over_life(threads))
         else:
             self._cores = _between(before, look, may_be_frozen=may_be_frozen)
         return self._cores
 
 
-def _between(before: _Look, now: _Look, *, may_be_frozen: bool) -> float:
+def _between(before: _Look, now: _Look, *, may_be_frozen: bool) -> float | None:
     span = now.at - before.at
-    parts = [min(1.0, max(0.0, seconds - before.wanted.get(tid, 0.0)) / span)
-             for tid, seconds in now.wanted.items()]  # fmt: skip
+    parts, ran = [], 0.0
+    for tid, times in now.threads.items():
+        old = before.threads.get(tid, _NONE)
+        parts.append(min(1.0, max(0.0, times.wanted - old.wanted) / span))
+        ran += max(0.0, times.ran - old.ran)
     total = sum(parts)
     if before.used is not None and now.used is not None:
-        total = max(total, (now.used - before.used) / span)
+        used = now.used - before.used
+        if _are_gone(used, ran, least=_LEAST_UNSEEN * span):
+            return None
+        total = max(total, used / span)
     busiest = max(parts)
     return total / busiest if may_be_frozen and busiest > 0 else total
 
 
-def _wanted(tid: int) -> float | None:
-    """Return for how long a thread has run or waited for a CPU (s), None if that is unknown."""
+def _are_gone(used: float | None, ran: float, *, least: float = 0.0) -> bool:
+    """Tell whether threads that are gone have used much of a container's CPU seconds, of which
+    those that are there have used `ran`."""
+    return used is not None and used - ran > max(_MOST_UNSEEN * used, least)
+
+
+def _times(tid: int) -> _Times | None:
+    """Return a thread's times, None if they are unknown."""
     run, _, rest = read_text(f"{ROOT}proc/{tid}/schedstat").partition(" ")
     waited = rest.partition(" ")[0]
-    return (int(run) + int(waited)) / 1e9 if run.isdigit() and waited.isdigit() else None
+    if run.isdigit() and waited.isdigit():
+        return _Times(int(run) / 1e9, int(waited) / 1e9)
+    return None
 
 
-def _over_life(wanted: dict[int, float]) -> Iterable[float]:
+def _over_life(threads: dict[int, _Times]) -> Iterable[float]:
     """Yield for each thread the part of its life for which it wanted a CPU."""
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
-    for tid, seconds in wanted.items():
+    for tid, times in threads.items():
         fields = read_text(f"{ROOT}proc/{tid}/stat").rpartition(")")[2].split()
         age = uptime - int(fields[19]) / _TICKS if len(fields) > 19 else 0.0
-        yield min(1.0, seconds / age) if age > 0 else 0.0
+        yield min(1.0, times.wanted / age) if age > 0 else 0.0

@@ -21,10 +21,11 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     """Look at a container's threads at times; return the demand at each."""
 
     def look(
-        *states: tuple[float, Threads], used: float = 1.0, **options: bool
+        *states: tuple[float, Threads], used: float | list[float] = 1.0, **options: bool
     ) -> list[float | None]:
         watch, found = DemandWatch(), []
-        for now, threads in states:
+        seconds = used if isinstance(used, list) else [used] * len(states)
+        for (now, threads), spent in zip(states, seconds, strict=True):
             files = {
                 f"/proc/{tid}/schedstat": f"{round(ran * 1e9)} {round(waited * 1e9)} 7\n"
                 for tid, (ran, waited) in threads.items()
@@ -35,7 +36,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
             monkeypatch.setattr("time.monotonic", lambda now=now: now)
             monkeypatch.setattr("time.clock_gettime", lambda _clock, now=now: 100.0 + now)
             group = SimpleNamespace(threads=[*threads, 99])
-            found.append(watch.look(group, used, **options))  # type: ignore[arg-type]
+            found.append(watch.look(group, spent, **options))  # type: ignore[arg-type]
         return found
 
     return look
@@ -66,3 +67,18 @@ def test_of_a_container_that_takes_turns_the_busiest_thread_is_whole(looks: Look
 
 def test_nothing_is_known_where_the_kernel_does_not_count(looks: Looks) -> None:
     assert looks((0.0, {}), (1.0, {1: (0.0, 0.0)})) == [None, None]
+
+
+def test_nothing_is_known_of_threads_that_came_and_went(looks: Looks) -> None:
+    """A shell that starts a process for each step: how long these waited is lost with them."""
+    shell = (0.0, {1: (0.1, 0.0)}), (2.0, {1: (0.2, 0.0)}), (4.0, {1: (2.2, 0.0)})
+    assert looks(*shell, used=[0.1, 1.5, 3.5])[1:] == [None, pytest.approx(1.0)]
+
+
+def test_a_little_of_threads_that_came_and_went_counts_as_used(looks: Looks) -> None:
+    job = (0.0, {1: (1.0, 0.0)}), (2.0, {1: (2.8, 0.2)})
+    assert looks(*job, used=[1.0, 3.2])[1] == pytest.approx(1.1)
+
+
+def test_nothing_is_known_at_first_of_a_container_whose_threads_are_gone(looks: Looks) -> None:
+    assert looks((0.0, {1: (0.1, 0.0), 2: (0.1, 0.1)}), used=[3.0]) == [None]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case
@@ -11,8 +10,6 @@ from dltools.plan.realisation.mode import is_serving, needed_cpus
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
-
-_UNKNOWN: Standing = (sys.maxsize, True, 0.0)
 
 
 def standing(case: Case, job: ContainerHistory) -> Standing:
@@ -30,17 +27,13 @@ def standing(case: Case, job: ContainerHistory) -> Standing:
 
 
 def standings(case: Case) -> dict[str, Standing]:
-    """Return the standing of each job that does not serve; an unlimited job stands last, and waits
-    for its turn (see `unknown`)."""
+    """Return the standing of each job that does not serve; an unlimited job equals the first."""
     found = {job.id: standing(case, job) for job in case.jobs if not is_serving(job)}
-    last = {job.id for job in case.jobs if case.is_unlimited(job)} - case.exploring
-    return {key: _UNKNOWN if key in last else one for key, one in found.items()}
-
-
-def unknown(case: Case, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
-    """Return the runs of those jobs that nothing orders: each gets an equal part, in its turn."""
-    return frozenset(job.run_id for job in jobs
-                     if case.is_unlimited(job) and job.id not in case.exploring)  # fmt: skip
+    unlimited = {job.id for job in case.jobs if case.is_unlimited(job)} - case.exploring
+    others = found.keys() - unlimited - case.exploring
+    best = min((found[key] for key in others), default=None)
+    head = (0, False, 0.0) if best is None or best[0] > 0 else best
+    return {key: head if key in unlimited else one for key, one in found.items()}
 
 
 def in_order(case: Case, found: Mapping[str, Standing]) -> list[ContainerHistory]:

@@ -11,7 +11,7 @@ from dltools.plan.policy.base import Allocation
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.order import groups_that_fit, in_order, standing, standings, unknown
+from dltools.plan.realisation.order import groups_that_fit, in_order, standing, standings
 from dltools.plan.realisation.queue import Queue
 
 
@@ -69,11 +69,17 @@ def test_serving_jobs_have_no_standing() -> None:
     assert names(in_order(found, standings(found))) == "a"
 
 
-def test_an_unlimited_job_stands_behind_all_others() -> None:
+def test_an_unlimited_job_is_equal_to_the_first() -> None:
+    jobs = (job("a", 4), job("b", 4), job("c", 4))
+    found = standings(case(*jobs, a=0.6, b=0.4, c=unlimited(rank=1)))
+    assert found["c"] == found["a"] == (0, True, -0.6)
+
+
+def test_unlimited_jobs_stand_before_jobs_that_have_all_converged() -> None:
     flat = Allocation(0.6, "-", "", rank=2)
-    found = case(job("c", 4), job("b", 4), job("a", 4), a=0.4, b=flat, c=unlimited())
-    assert names(in_order(found, standings(found))) == "abc"
-    assert unknown(found, found.jobs) == {found.jobs[0].run_id}
+    found = standings(case(job("a", 4), job("b", 4), a=flat, b=unlimited()))
+    assert found == {"a": (2, True, -0.6), "b": (0, False, 0.0)}
+    assert set(standings(case(job("b", 4), b=unlimited())).values()) == {(0, False, 0.0)}
 
 
 def test_a_job_joins_the_first_group_with_room() -> None:

@@ -13,12 +13,12 @@ from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
 
 
-def test_an_unlimited_job_has_one_turn_of_as_many_as_there_are_groups() -> None:
+def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behind() -> None:
     jobs = tuple(job(name, 2) for name in ("known", "flat", "new"))
     allocations = {"known": Allocation(0.4, "-", ""), "flat": Allocation(0.6, "-", "", rank=2),
               "new": Allocation(1.0, "-", "", unlimited=True)}  # fmt: skip
     found = HostState("h", 2.0, jobs, allocations)
-    assert list(first_jobs(found, range(0, 60, 5))) == ["known", "known", "new"] * 4
+    assert list(first_jobs(found, [0, 5, 10, 15])) == ["known", "new", "known", "new"]
     assert settings_of(Mode.QUOTA, found)["new"] == {"cpus": None}
     assert settings_of(Mode.WEIGHT, found)["new"] == {"cpu_weight": 1024}
     # The mean share of turns.
