@@ -221,7 +221,7 @@ class ContainerHistory:
     ) -> None:  # fmt: skip
         """Note from new samples, before their counters are added, how many CPUs it wants.
 
-        NaN is unknown. Where it takes turns its demand says nothing of sleep, but one that was not
+        NaN is unknown, and what was known is forgotten then, but for a pause. Where it takes turns its demand says nothing of sleep, but one that was not
         paused and has used no CPU sleeps.
         """
         last = self.samples[-1] if self.samples else None
@@ -229,6 +229,8 @@ class ContainerHistory:
         for time, wanted, used, state in zip(times, demands, seconds, states, strict=True):
             if not math.isnan(wanted):
                 self.demands = (*self.demands, wanted)[-_LOOKS:]
+            elif "paused" not in (before, state):
+                self.demands = ()
             is_quiet = None if math.isnan(wanted) or self.turn_s is not None else wanted < _QUIET
             if last is not None and time > last[0] and used >= last[1]:
                 cores = (used - last[1]) * MICRO / (time - last[0])

@@ -220,6 +220,13 @@ def test_a_job_that_is_held_back_wants_cpus_and_is_not_idle() -> None:
     assert not demanding(*((t, 2.0, 5.0, "running") for t in (0, 2, 4, 6))).is_idle
 
 
+def test_what_was_known_is_forgotten_once_the_demand_of_a_running_job_is_unknown() -> None:
+    known = (0, 1.0, 0.5, "running")
+    assert demanding(known, (2, NAN, 1.5, "running")).demand is None
+    assert demanding(known, (2, NAN, 1.5, "paused")).demand == 1.0
+    assert demanding(known, (2, NAN, 1.5, "paused"), (4, NAN, 2.5, "running")).demand == 1.0
+
+
 def test_a_job_without_known_demand_is_not_idle() -> None:
     assert not demanding(*((t, NAN, 5.0, "running") for t in (0, 2, 4, 6))).is_idle
 
