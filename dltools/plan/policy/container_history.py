@@ -221,8 +221,8 @@ class ContainerHistory:
     ) -> None:  # fmt: skip
         """Note from new samples, before their counters are added, how many CPUs it wants.
 
-        NaN is unknown, and what was known is forgotten then, but for a pause. Where it takes turns its demand says nothing of sleep, but one that was not
-        paused and has used no CPU sleeps.
+        NaN is unknown, and what was known is forgotten then, but for a pause. Where it takes turns
+        its demand says nothing of sleep, but one that was not paused and has used no CPU sleeps.
         """
         last = self.samples[-1] if self.samples else None
         before: str | None = self.state

@@ -204,7 +204,7 @@ def demanding(*samples: Sample, turn_s: float | None = None) -> ContainerHistory
 
 
 def test_the_largest_of_the_last_demands_counts() -> None:
-    steps = ((0, 4.0), (1, 0.0), (2, 2.0), (3, NAN), (4, 1.0))
+    steps = ((0, 4.0), (1, 0.0), (2, 2.0), (3, 1.0))
     assert demanding(*((t, d, float(t), "running") for t, d in steps)).demand == 2.0
     assert history().demand is None
 
