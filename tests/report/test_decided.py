@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 from helpers.recorded_jobs import BEGIN, at
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import JobClass, Tone
 from dltools.plan.policy.noop import Noop
-from dltools.plan.reading import load_plans
 from dltools.plan.records import Plan
 from dltools.report.decided import add_plans, add_results
 from dltools.report.run import Run, Timeline
@@ -52,23 +49,6 @@ def test_a_class_of_an_unknown_policy_has_no_word() -> None:
     run = run_of("a")
     add_plans(run, [plan(0, "gone", a="X")], {})
     assert run.timelines["a"].classes == [(0, JobClass("X", "", ""))]
-
-
-def test_early_plans_have_their_classes_in_the_state_alone() -> None:
-    found = run_of("a")
-    lines = []
-    for time, job_class in ((0, "NL"), (5, "NL"), (10, "CL")):
-        state = {"hosts": {"h": {"tracks": {"x": {"name": "a"}},
-                                 "grants": {"x": [0.5, job_class, "", "", ""]}}}}  # fmt: skip
-        stamp = at(time).strftime("%Y-%m-%dT%H:%M:%SZ")
-        lines += [
-            json.dumps({"kind": "plan", "v": 1, "policy": "flowcon", "at": stamp, "params": {},
-                        "input": {}, "next_s": None, "gain": ""}).encode(),
-            json.dumps({"kind": "end", "actions": 0, "state": state}).encode(),
-        ]  # fmt: skip
-    add_plans(found, load_plans(lines, "test"), registry.policies([]))
-    changes = [(time, one.name, one.word) for time, one in found.timelines["a"].classes]
-    assert changes == [(0.0, "NL", "growing"), (10.0, "CL", "completing")]
 
 
 def test_plans_without_a_time_say_nothing() -> None:
