@@ -11,7 +11,7 @@ from dltools.apply.bounds import out_of_bounds
 from dltools.apply.comparison import compare
 from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.engine_fields import creation_fields
-from dltools.apply.journal import Journal
+from dltools.apply.journal import Entry, Journal
 from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.original import Originals, is_foreign
@@ -83,9 +83,19 @@ class Actuator:
         """Say whether what is changed from now on is to end with this run."""
         self._originals.is_leased = is_leased
 
-    def keep(self) -> None:
-        """Let all stay that was changed under lease."""
-        self._journal.keep(own(self.engine, self._journal.entries(self.engine.id)))
+    def adopt_leases(self) -> None:
+        """Let the leases that runs before have left behind end with this run."""
+        self._journal.lease_to(self._entries(), self.rotation.run)
+
+    def leave_leases(self, until: str) -> bool:
+        """Let all that is under lease stay until a time (RFC 3339), and tell whether that is
+        anything."""
+        leased = [entry for entry in self._entries() if entry.is_leased]
+        self._journal.lease_until(leased, until)
+        return bool(leased)
+
+    def _entries(self) -> list[Entry]:
+        return own(self.engine, self._journal.entries(self.engine.id))
 
     @property
     def engines(self) -> list[Engine]:

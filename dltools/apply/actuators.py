@@ -78,11 +78,20 @@ class Actuators:
         """Say whether what is changed from now on is to end with this run."""
         self._is_leased = is_leased
 
-    def keep(self) -> None:
-        """Let all stay that was changed under lease, also on engines that do not answer now."""
-        for link in self._links:
-            if known := link.actuator or link.lost:
-                known.keep()
+    def adopt_leases(self) -> None:
+        """Let the leases that runs before have left behind end with this run."""
+        for actuator in self._known():
+            actuator.adopt_leases()
+
+    def leave_leases(self, until: str) -> bool:
+        """Let all that is under lease stay until a time (RFC 3339), also on engines that do not
+        answer now, and tell whether that is anything."""
+        found = [actuator.leave_leases(until) for actuator in self._known()]
+        return any(found)
+
+    def _known(self) -> list[Actuator]:
+        found = (link.actuator or link.lost for link in self._links)
+        return [actuator for actuator in found if actuator is not None]
 
     def release(self, on_result: OnResult) -> None:
         """End all turns, and restore what has been changed, until the next plan is applied: on all

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dltools.apply.watchdog import FAREWELL, address_word, beat
+from dltools.apply.watchdog import FAREWELL, LEASES, address_word, beat
 from dltools.engine.addresses import Address
 from dltools.engine.runs import ApplyRun
 
@@ -62,6 +62,13 @@ class Guard:
         that has died."""
         if self._process is not None and not self._say(beat(still_s)):
             self.watch(still_s)
+
+    def leave(self) -> None:
+        """Let the watchdog go on until the leases are over that this run leaves behind."""
+        self.watch(0.0)
+        self._say(LEASES)
+        os.close(self._pipe)
+        self._process = None
 
     def dismiss(self) -> None:
         """Let the watchdog end: the run ends in order."""

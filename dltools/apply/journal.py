@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from dltools.notation.json_text import parse_json
 from dltools.plan.realisation.settings import Settings
 
 VERSION = 1
+
+_LONGEST_S = 1e9
+"""Longest lease (s), about thirty years: later times need not be dates."""
 
 _MOST_OURS = 6
 """Settings of ours that are known again: before and after each of the last three changes."""
@@ -35,7 +38,8 @@ class Entry:
     (the engine's text): a state counts until the container is started again. `since` (RFC 3339)
     and `run` tell when and by which run the entry was made. All three are empty in entries of
     earlier versions. `leased_by` is the run that has changed the container under lease: when that
-    run is over, so is the change. It is empty where the change is to stay. `ours` are the settings
+    run is over, so is the change. `until` (RFC 3339) is when the lease ends that a run has left
+    behind. Both are empty where the change is to stay. `ours` are the settings
     before and after the last changes: others are somebody else's. It is empty where that cannot be
     told. `host` is the name of the engine's host, "" in entries of earlier versions.
     """
@@ -53,6 +57,17 @@ class Entry:
     leased_by: ApplyRun = UNKNOWN_RUN
     ours: Sequence[Settings] = ()
     host: str = ""
+    until: str = ""
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether the change is to end by itself."""
+        return self.leased_by != UNKNOWN_RUN or bool(self.until)
+
+    def has_expired(self, now: str) -> bool:
+        """Tell whether the lease that a run has left behind is over at a time (RFC 3339, in UTC to
+        the second)."""
+        return bool(self.until) and self.until <= now
 
     def with_state_of(self, newer: Entry) -> Entry:
         """Return the entry with the state of a newer one, if that has one and this has none of the
@@ -80,7 +95,8 @@ class Journal:
         if known is not None:
             # The engine may yet carry out what a run asked for that was killed since.
             ours = (*known.ours, *entry.ours)[-_MOST_OURS:]
-            entry = replace(known.with_state_of(entry), leased_by=entry.leased_by, ours=ours)
+            entry = replace(known.with_state_of(entry), leased_by=entry.leased_by, ours=ours,
+                            until=entry.until)  # fmt: skip
             if entry == known:
                 return False
         self._write(entry)
@@ -93,8 +109,25 @@ class Journal:
     def keep(self, entries: Iterable[Entry]) -> None:
         """Let changes stay that were made under lease. Raises `OutputError`."""
         for entry in entries:
-            if entry.leased_by != UNKNOWN_RUN:
-                self._write(replace(entry, leased_by=UNKNOWN_RUN))
+            if entry.is_leased:
+                self._write(replace(entry, leased_by=UNKNOWN_RUN, until=""))
+
+    def lease_to(self, entries: Iterable[Entry], run: ApplyRun) -> None:
+        """Let leases that runs before have left behind end with this run. Raises `OutputError`."""
+        for entry in entries:
+            if entry.until:
+                self._write(replace(entry, leased_by=run, until=""))
+
+    def lease_until(self, entries: Iterable[Entry], until: str) -> None:
+        """Let changes under lease stay until a time (RFC 3339). Raises `OutputError`."""
+        for entry in entries:
+            self._write(replace(entry, leased_by=UNKNOWN_RUN, until=until))
+
+    def next_end(self) -> str:
+        """Return when the first lease ends that a run has left behind (RFC 3339), "" if there is
+        none. Raises `DataError`."""
+        found = [self._load(name) for name in self._folder.names()]
+        return min((entry.until for entry in found if entry and entry.until), default="")
 
     def _write(self, entry: Entry) -> None:
         text = json.dumps({"v": VERSION, **asdict(entry)})
@@ -135,7 +168,7 @@ def _name(container_id: str) -> str:
 
 def _check_types(entry: Entry) -> None:
     texts = (entry.engine, entry.container_id, entry.container_name, entry.since,
-             entry.started, entry.host)  # fmt: skip
+             entry.started, entry.host, entry.until)  # fmt: skip
     tables = (entry.fields, entry.settings, entry.kernel, *entry.ours)
     if entry.state not in (None, "running", "paused"):
         raise ValueError("its state is neither running nor paused")
@@ -145,6 +178,7 @@ def _check_types(entry: Entry) -> None:
         raise ValueError("a value has the wrong type")
 
 
-def timestamp() -> str:
-    """Return the time now as RFC 3339 in UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def timestamp(in_s: float = 0.0) -> str:
+    """Return the time now, or in so many seconds, as RFC 3339 in UTC, to the second."""
+    at = datetime.now(UTC) + timedelta(seconds=min(in_s, _LONGEST_S))
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""How long the settings of a stream hold when no new plan comes."""
+"""How long the settings of plans hold when no new plan comes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _REMEMBERED = 10
 
 
 class Lease:
-    """The lease that each new plan renews. By default three intervals between plans: the longest of
-    the last ten, as samples are taken early when a container starts."""
+    """The lease that each new plan renews. By default that of a single plan is the one that the
+    plan names, that of a stream three intervals between plans: the longest of the last ten, as
+    samples are taken early when a container starts."""
 
     def __init__(
         self, asked_s: float | None = None, clock: Callable[[], float] = time.monotonic
@@ -28,12 +29,15 @@ class Lease:
         self._clock = clock
         self._intervals: deque[float] = deque(maxlen=_REMEMBERED)
         self._renewed: float | None = None
+        self._planned_s: float | None = None
 
     @property
     def length_s(self) -> float:
         """Its length now (s)."""
         if self._asked_s is not None:
             return self._asked_s
+        if self._planned_s is not None:
+            return self._planned_s
         if not self._intervals:
             return FIRST_S
         return max(LEAST_S, _INTERVALS * max(self._intervals))
@@ -43,10 +47,13 @@ class Lease:
         """Whether anything may be under lease."""
         return self._asked_s is None or self._asked_s > 0
 
-    def is_for(self, *, is_live: bool) -> bool:
-        """Tell whether plans are under lease: those of a live stream, and all if it was asked
-        for."""
-        return is_live if self._asked_s is None else self.is_possible
+    def is_for(self, planned_s: float | None, *, is_live: bool) -> bool:
+        """Tell whether a plan is under lease: one of a live stream, one that names its own (s), and
+        any if it was asked for."""
+        self._planned_s = None if is_live else planned_s
+        if self._asked_s is None:
+            return is_live or planned_s is not None
+        return self.is_possible
 
     def renew(self) -> None:
         """Count from now on: a plan has come."""

@@ -26,7 +26,8 @@ class ChangedContainer:
     """A container that dl-apply has changed.
 
     `original` settings it had, `current` ones it has (None: it is gone). It was changed `since`
-    (RFC 3339, "" if that is unknown), by `run`; `state_directory` says so.
+    (RFC 3339, "" if that is unknown), by `run`; `state_directory` says so. Its lease ends `until`
+    then, "" where no end is known.
     """
 
     container_id: str
@@ -36,6 +37,7 @@ class ChangedContainer:
     since: str
     run: ApplyRun
     state_directory: Path
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def _changed_container(engine: Engine, locator: Locator, known: _Known) -> Chang
         since=noted.since,
         run=note.run if note and (note.run.is_alive or not entry) else noted.run,
         state_directory=known.state_directory,
+        until=entry.until if entry else "",
     )
 
 

@@ -3,9 +3,13 @@
 Its standard input is a pipe from dl-apply. When that ends without a farewell, dl-apply has died;
 when nothing comes for too long, dl-apply hangs, and is killed first. So is one that was stopped, as
 by Ctrl-Z, for longer than its last word allows: jobs must not wait for somebody who sends SIGCONT,
-and one that went on would not know what was undone. The process ends with its purpose:
-when dl-apply has ended in order, when all is undone, or when another dl-apply has the lock, which
-undoes the same when it begins.
+and one that went on would not know what was undone.
+
+Where dl-apply ends in order and leaves leases behind, the process waits for their end, one for all
+runs of a state directory.
+
+The process ends with its purpose: when dl-apply has ended in order, when all is undone, or when
+another dl-apply has the lock, which undoes the same when it begins.
 """
 
 from __future__ import annotations
@@ -16,9 +20,11 @@ import select
 import signal
 import sys
 import time
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,11 +37,22 @@ if TYPE_CHECKING:
     from dltools.apply.locked_state import LockedState
 
 FAREWELL = b"q"
+LEASES = b"l"
+"""Farewell of a run that leaves leases behind."""
 
 _LOCK_TRIES, _BETWEEN_S = 40, 0.25
 _PATIENCE_S = 3600.0
 _ANSWER_S = 2.0
 _LOOK_S = 0.5
+_LEASES_LOOK_S = 20.0
+
+
+class End(Enum):
+    """How a run has ended."""
+
+    IN_ORDER = auto()
+    WITH_LEASES = auto()
+    DEAD = auto()
 
 
 def beat(still_s: float) -> bytes:
@@ -43,17 +60,17 @@ def beat(still_s: float) -> bytes:
     return f"{still_s:g}\n".encode()
 
 
-def watch(pipe: int, run: ApplyRun, silence_s: float) -> bool:
-    """Wait for the end of a run, and tell whether it ended in order."""
+def watch(pipe: int, run: ApplyRun, silence_s: float) -> End:
+    """Wait for the end of a run, and tell how it ended."""
     heard, still_s, stopped_at, said = time.monotonic(), math.inf, math.inf, b""
     while (now := time.monotonic()) - heard < silence_s and now - stopped_at < still_s:
         if select.select([pipe], [], [], min(_LOOK_S, silence_s))[0]:
             data = os.read(pipe, 1 << 12)
             said += data
-            if FAREWELL in said:
-                return True
+            if FAREWELL in said or LEASES in said:
+                return End.IN_ORDER if FAREWELL in said else End.WITH_LEASES
             if not data:
-                return False
+                return End.DEAD
             *words, said = said.split(b"\n")
             still_s = float(words[-1]) if words else still_s
             heard = time.monotonic()
@@ -65,7 +82,7 @@ def watch(pipe: int, run: ApplyRun, silence_s: float) -> bool:
                 _tell(run, f"dl-apply: it was stopped for {stopped_s:.0f} s, and is ended now: "
                            "what it had paused goes on, what it held is undone")  # fmt: skip
             os.kill(run.pid, signal.SIGKILL)
-    return False
+    return End.DEAD
 
 
 def _tell(run: ApplyRun, line: str) -> None:
@@ -78,9 +95,30 @@ def _tell(run: ApplyRun, line: str) -> None:
         os.close(handle)
 
 
-def release(directory: Path, addresses: Sequence[Address]) -> None:
-    """Undo what a dead run held under lease on some engines. Waits for one that is away, while
-    other runs may go on."""
+def outlive_leases(directory: Path, addresses: Sequence[Address]) -> None:
+    """Wait until the leases are over that runs have left behind, and undo what was under them,
+    unless another watchdog does. Later runs put off their end."""
+    from dltools.apply.journal import Journal, timestamp
+    from dltools.files import locked
+
+    words = " ".join(address_word(address) for address in addresses)
+    lock = directory / f"leases-{zlib.crc32(words.encode()):08x}.lock"
+    journal, tried = Journal(directory / "journal"), ""
+    with suppress(RetryError):
+        while journal.next_end() > tried:
+            with locked(lock, "watchdog"):
+                while (end := journal.next_end()) > tried:
+                    if end > timestamp(_LEASES_LOOK_S):
+                        time.sleep(_LEASES_LOOK_S)
+                    elif end > timestamp():
+                        time.sleep(_BETWEEN_S)
+                    elif release(directory, addresses):
+                        tried = end
+
+
+def release(directory: Path, addresses: Sequence[Address]) -> bool:
+    """Undo what is under a lease that is over on some engines. Waits for one that is away, while
+    other runs may go on. Tell whether no other run was in the way."""
     from dltools.apply.locked_state import locked_state
 
     ends, tries, left = time.monotonic() + _PATIENCE_S, _LOCK_TRIES, list(addresses)
@@ -94,6 +132,7 @@ def release(directory: Path, addresses: Sequence[Address]) -> None:
             tries -= 1
         if left:
             time.sleep(_BETWEEN_S)
+    return bool(tries)
 
 
 def _is_released(state: LockedState, address: Address) -> bool:
@@ -133,9 +172,13 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     directory, pid, began, silence_s, *words = sys.argv[1:]
-    if not watch(0, ApplyRun(int(pid), int(began)), float(silence_s)):
-        with suppress(DltoolsError):  # nobody hears it; the next run tries again
-            release(Path(directory), [_address(word) for word in words])
+    end = watch(0, ApplyRun(int(pid), int(began)), float(silence_s))
+    addresses = [_address(word) for word in words]
+    with suppress(DltoolsError):  # nobody hears it; the next run tries again
+        if end is End.DEAD:
+            release(Path(directory), addresses)
+        if end is not End.IN_ORDER:
+            outlive_leases(Path(directory), addresses)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,13 @@ def note_roles(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Qu
     return found.queue.due_by(now, look_s) if is_crowded else found.queue
 
 
+def forget_roles(host: HostHistory) -> None:
+    """Forget what jobs compete as: settings that are to harm nobody make none first."""
+    for job in _followed(host):
+        if job.pace is not None:
+            job.pace = job.pace.in_role(None, host.sampled_at or 0, job.attained)
+
+
 def _followed(host: HostHistory) -> list[ContainerHistory]:
     return [job for job in host.jobs() if (job.threads or 1) > 1 and not is_serving(job)]
 

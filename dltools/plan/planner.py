@@ -18,12 +18,13 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from dltools.labels import parse_labels
-from dltools.notation.times import format_time, from_micros
+from dltools.notation.times import MICRO, format_time, from_micros
 from dltools.observations.samples_by_host import newest_time, samples_by_host, table_chunks
 from dltools.plan import decisions, state
 from dltools.plan.advice import advice
 from dltools.plan.decisions import Explanation
 from dltools.plan.host_history import HostHistory
+from dltools.plan.paces import forget_roles
 from dltools.plan.policy.base import Policy
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.mode import RealisationOptions
@@ -33,6 +34,10 @@ from dltools.plan.rounds import Rounds
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_LEAST_LEASE_S = 10.0
+"""Shortest lease of a single plan (ours)."""
 
 
 class _Recorded(Mapping[str, HostHistory]):
@@ -74,10 +79,12 @@ class Planner:
         self._hosts: dict[str, RecordedHost] = {}
         self._newest: int | None = None
         self._labels_by_text: dict[str | None, dict[str, str]] = {}
+        self._last_run: int | None = None
         if saved:
             found = state.load(saved, policy.name, self._rounds.requirements)
             self._newest, self._hosts = found.newest, dict(found.hosts)
             self._rounds.memory = found.memory
+            self._last_run = found.newest
 
     def add(self, table: pa.Table) -> None:
         """Add rows, sorted by time; earlier samples are complete as later ones begin."""
@@ -109,14 +116,24 @@ class Planner:
         for host in self._hosts.values():
             host.history.actions = ()
 
-    def plan(self, input_: Mapping[str, Any], *, pending: bool = True, state: bool = True) -> Plan:
+    def plan(
+        self,
+        input_: Mapping[str, Any],
+        *,
+        pending: bool = True,
+        state: bool = True,
+        is_single: bool = False,
+    ) -> Plan:
         """Return the plan for the newest samples, the pending ones too unless told otherwise, with
         or without the state.
 
-        `input_` says what was read; the plan repeats it.
+        `input_` says what was read; the plan repeats it. A single plan is the only one of its run:
+        it is good for three intervals between runs, and mild where no next run is known.
         """
         outcome = self._outcome() if pending else self
-        hosts, realised = outcome._histories(), outcome._realised()
+        lease_s = self._lease_s() if is_single else None
+        is_lasting = is_single and lease_s is None
+        hosts, realised = outcome._histories(), outcome._realised(is_lasting=is_lasting)
         requirements = self._rounds.requirements
         waits = [wait for host in hosts if host.sampled_at is not None
                  and (wait := host.wait_s(requirements)) is not None]  # fmt: skip
@@ -128,15 +145,24 @@ class Planner:
             input=input_,
             next_s=round(min(waits), 6) if waits else None,
             actions=decisions.actions(hosts, realised),
-            state=self._state() if state else {},
+            state=self._state(is_lasting=is_lasting) if state else {},
             gain=decisions.gain(hosts),
             classes=decisions.classes(hosts),
+            lease_s=lease_s,
         )
 
-    def explain(self, *, pending: bool = True) -> Explanation:
-        """Return the newest decisions for people."""
+    def _lease_s(self) -> float | None:
+        """Return how long a single plan is good for (s): until a third run has failed to come; None
+        where nothing tells when the next one comes."""
+        if self._last_run is None or self._newest is None or self._newest <= self._last_run:
+            return None
+        return round(max(_LEAST_LEASE_S, 3 * (self._newest - self._last_run) / MICRO), 3)
+
+    def explain(self, *, pending: bool = True, is_single: bool = False) -> Explanation:
+        """Return the newest decisions for people; of a single plan, where that is asked for."""
         outcome = self._outcome() if pending else self
-        hosts, realised = outcome._histories(), outcome._realised()
+        is_lasting = is_single and self._lease_s() is None
+        hosts, realised = outcome._histories(), outcome._realised(is_lasting=is_lasting)
         decided = list(decisions.decisions(hosts, realised))
         gain = decisions.gain(hosts)
         lines = [gain] if gain else []
@@ -194,8 +220,9 @@ class Planner:
     def _histories(self) -> list[HostHistory]:
         return [host.history for _, host in sorted(self._hosts.items())]
 
-    def _realised(self) -> dict[str, Realisation]:
-        return {host.name: self._rounds.realise(host) for host in self._histories()}
+    def _realised(self, *, is_lasting: bool) -> dict[str, Realisation]:
+        return {host.name: self._rounds.realise(host, is_lasting=is_lasting)
+                for host in self._histories()}  # fmt: skip
 
     def _outcome(self) -> Planner:
         """Return a planner in which the pending samples are complete; this one stays as it is."""
@@ -223,8 +250,10 @@ class Planner:
                 given |= labels
         return {**given, **own} if given else own
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self, *, is_lasting: bool) -> dict[str, Any]:
         for host in self._histories():
             host.forget_bystanders(self._rounds.requirements)
+            if is_lasting:
+                forget_roles(host)
         saved = state.SavedState(self._newest, self._rounds.memory, self._hosts)
         return state.save(saved, self._rounds.policy.name)

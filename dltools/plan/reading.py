@@ -187,21 +187,26 @@ def _numbered(actions: Sequence[Action], ids: Sequence[int | None]) -> tuple[Act
 def _plan(
     head: Mapping[str, Any], actions: tuple[Action, ...], end: Mapping[str, Any], where: str
 ) -> Plan:
-    next_s = _optional(head, "next_s", (int, float), where, None)
-    if next_s is not None and not 0 <= next_s < 2**63:
-        raise DataError(f"{where}: next_s is not a number of seconds: {str(next_s)[:30]}")
     return Plan(
         policy=_optional(head, "policy", str, where, ""),
         at=_optional(head, "at", str, where, ""),
         params=_optional(head, "params", dict, where, {}),
         input=_optional(head, "input", dict, where, {}),
-        next_s=None if next_s is None else float(next_s),
+        next_s=_seconds(head, "next_s", where),
         actions=actions,
         state=_optional(end, "state", dict, where, {}),
         gain=_optional(head, "gain", str, where, ""),
         classes=_classes(head, where),
         is_live=head.get("live") is True,
+        lease_s=_seconds(head, "lease_s", where),
     )
+
+
+def _seconds(head: Mapping[str, Any], key: str, where: str) -> float | None:
+    found = _optional(head, key, (int, float), where, None)
+    if found is not None and not 0 <= found < 2**63:
+        raise DataError(f"{where}: {key} is not a number of seconds: {str(found)[:30]}")
+    return None if found is None else float(found)
 
 
 def _classes(head: Mapping[str, Any], where: str) -> Mapping[str, Mapping[str, str]]:

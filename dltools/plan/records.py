@@ -61,7 +61,8 @@ class Plan:
     class. `gain` says in one line what the plan is expected to bring. `state` is what the next run
     needs in order to go on as if it had seen all the data; it is empty where it is not kept.
     `is_live` says that the next plan follows as soon as there are new samples, and that the stream
-    ends with a `close` record.
+    ends with a `close` record. `lease_s`: how long a single plan is good for (s), None where no
+    next run is known.
     """
 
     policy: str
@@ -74,6 +75,7 @@ class Plan:
     gain: str = ""
     classes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     is_live: bool = False
+    lease_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

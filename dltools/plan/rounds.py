@@ -107,11 +107,14 @@ class Rounds:
             host.containers[key].managed = True
         return found
 
-    def realise(self, host: HostHistory) -> Realisation:
-        """Return the settings of a host's containers at its newest sample."""
+    def realise(self, host: HostHistory, *, is_lasting: bool = False) -> Realisation:
+        """Return the settings of a host's containers at its newest sample; `is_lasting`: mild ones,
+        as they may stay for good."""
         state = host.state()
         without_progress, silent = host.without_progress(), self._silent(host)
         choice = self._choice(host, silent)
+        if is_lasting:
+            choice = choice.mild(as_asked=self.options.mode is not None)
         now = host.sampled_at or 0
         found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent)
         explore = self.options.queue.explore

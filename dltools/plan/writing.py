@@ -29,6 +29,7 @@ def dump_plan(plan: Plan) -> str:
             "classes": {host: dict(jobs) for host, jobs in plan.classes.items()},
         }
         | ({"live": True} if plan.is_live else {})
+        | ({} if plan.lease_s is None else {"lease_s": plan.lease_s})
     ]
     records += [
         {

@@ -51,10 +51,22 @@ def test_what_has_ended_counts_from_the_next_plan_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked_s", "live", "others"), [(None, True, False), (5.0, True, True), (0.0, False, False)]
+    ("asked_s", "live", "planned", "other"),
+    [(None, True, True, False), (5.0, True, True, True), (0.0, False, False, False)],
 )
-def test_it_is_for_streams_unless_it_is_asked_for(
-    asked_s: float | None, live: bool, others: bool
+def test_it_is_for_streams_and_plans_that_name_one_unless_it_is_asked_for(
+    asked_s: float | None, live: bool, planned: bool, other: bool
 ) -> None:
     lease = Lease(asked_s)
-    assert (lease.is_for(is_live=True), lease.is_for(is_live=False)) == (live, others)
+    assert lease.is_for(None, is_live=True) == live
+    assert lease.is_for(180.0, is_live=False) == planned
+    assert lease.is_for(None, is_live=False) == other
+
+
+@pytest.mark.parametrize(("asked_s", "length"), [(None, 180.0), (5.0, 5.0)])
+def test_that_of_a_single_plan_is_the_one_that_it_names(
+    asked_s: float | None, length: float
+) -> None:
+    lease = Lease(asked_s)
+    assert lease.is_for(180.0, is_live=False)
+    assert lease.length_s == length

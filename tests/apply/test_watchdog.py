@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dltools.apply.watchdog import FAREWELL, beat, watch
+from dltools.apply.watchdog import FAREWELL, LEASES, End, beat, watch
 from dltools.engine.runs import ApplyRun, process_start
 
 
@@ -43,7 +43,13 @@ def watched() -> Iterator[Watched]:
 
 def test_a_farewell_is_an_end_in_order(watched: Watched) -> None:
     os.write(watched.ours, beat(5) + beat(0.01) + FAREWELL)
-    assert watch(watched.theirs, watched.run, 60)
+    assert watch(watched.theirs, watched.run, 60) is End.IN_ORDER
+    assert watched.run.is_alive
+
+
+def test_a_run_may_leave_leases_behind(watched: Watched) -> None:
+    os.write(watched.ours, beat(5) + LEASES)
+    assert watch(watched.theirs, watched.run, 60) is End.WITH_LEASES
     assert watched.run.is_alive
 
 
@@ -51,7 +57,7 @@ def test_a_run_that_is_stopped_for_longer_than_it_may_is_ended(watched: Watched)
     os.write(watched.ours, beat(600) + beat(0.6))
     watched.process.send_signal(signal.SIGSTOP)
     begun = time.monotonic()
-    assert not watch(watched.theirs, watched.run, 600)
+    assert watch(watched.theirs, watched.run, 600) is End.DEAD
     assert 0.6 <= time.monotonic() - begun < 300
     assert watched.process.wait() == -signal.SIGKILL
     told = watched.end().decode()
@@ -64,7 +70,7 @@ def test_a_run_that_is_continued_in_time_goes_on(watched: Watched) -> None:
     watched.process.send_signal(signal.SIGSTOP)
     threading.Timer(1, watched.process.send_signal, [signal.SIGCONT]).start()
     threading.Timer(5, os.write, [watched.ours, FAREWELL]).start()
-    assert watch(watched.theirs, watched.run, 600)
+    assert watch(watched.theirs, watched.run, 600) is End.IN_ORDER
     assert watched.run.is_alive
 
 
@@ -72,5 +78,5 @@ def test_a_run_that_may_be_stopped_for_long_is_left_alone(watched: Watched) -> N
     os.write(watched.ours, beat(600))
     watched.process.send_signal(signal.SIGSTOP)
     threading.Timer(2, os.write, [watched.ours, FAREWELL]).start()
-    assert watch(watched.theirs, watched.run, 600)
+    assert watch(watched.theirs, watched.run, 600) is End.IN_ORDER
     assert watched.run.is_alive

@@ -133,7 +133,8 @@ def apply(
             parser=options.duration,
             metavar="TIME",
             help="Undo what this run has set when no plan has come for this long, 0 for never; by "
-            "default, in a stream, three intervals and at least 10 s.",
+            "default three intervals between the plans of a stream or the runs of dl-plan --state, "
+            "at least 10 s.",
         ),
     ] = None,
     patience: Patience = "60",  # type: ignore[assignment]

@@ -254,7 +254,7 @@ def _end_dead_leases(engine: Engine, home: Path, own: ApplyRun) -> None:
     for one in end_dead_leases(engine, home, own):
         failure = f"its settings cannot be undone: {one.error}"
         became = failure if one.error else "its settings are undone now"
-        print_message(f"{one.container_name}: an earlier dl-apply died; {became}")
+        print_message(f"{one.container_name}: the lease of an earlier dl-apply is over; {became}")
 
 
 def _move_state(source: Path, target: Path) -> None:

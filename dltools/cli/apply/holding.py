@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dltools.apply.guard import BEAT_S, STILL_S
+from dltools.apply.journal import timestamp
 from dltools.plan.records import Op
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Holding:
         self._lease = lease
         self._guard = guard
         self._is_leased = False
+        self._is_live = False
         self._awaits_close = False
         self.is_orphaned = False
         """Whether the stream of plans has broken off."""
@@ -32,13 +34,22 @@ class Holding:
         """Whether a stream of plans has ended in order."""
 
     def begin(self, plan: Plan) -> None:
-        """Put under lease what this plan will change, if it is one of a stream."""
-        self._awaits_close = self._is_leased = self._lease.is_for(is_live=plan.is_live)
-        self._awaits_close &= plan.is_live
+        """Put under lease what this plan will change, if it is one of a stream, or good for so
+        long; a stream takes over what single plans have left."""
+        self._is_leased = self._lease.is_for(plan.lease_s, is_live=plan.is_live)
+        self._awaits_close = self._is_leased and plan.is_live
         self._actuator.lease(self._is_leased)
+        if self._awaits_close and not self._is_live:
+            self._actuator.adopt_leases()
+        self._is_live = plan.is_live
         takes_turns = any(action.op is Op.ROTATE for action in plan.actions)
         if self._lease.is_possible and (takes_turns or (self._is_leased and plan.actions)):
             self._guard.watch(STILL_S if takes_turns else self._lease.length_s)
+
+    @property
+    def is_for_good(self) -> bool:
+        """Whether what the last plan has set stays until it is undone, unasked."""
+        return self._lease.is_possible and not self._is_leased
 
     def renew(self) -> None:
         """Let the lease count from now on: a plan has been applied."""
@@ -71,9 +82,14 @@ class Holding:
         self._lease.end()
         return self._lease.length_s
 
-    def end(self) -> None:
-        """Let all stay that is still changed: the run ends in order. After a stream has broken off,
-        what could not be undone is left to the next run."""
+    def end(self) -> float | None:
+        """Let all that is under lease stay for its length: the run ends in order. Return that (s),
+        None if there is nothing. After a stream has broken off, what could not be undone is left to
+        the next run."""
         if self._is_leased and not self.is_orphaned:
-            self._actuator.keep()
+            length_s = self._lease.length_s
+            if self._actuator.leave_leases(timestamp(length_s)):
+                self._guard.leave()
+                return length_s
         self._guard.dismiss()
+        return None

@@ -46,6 +46,7 @@ class PlanStream:
         self.failed: list[Result] = []
         self.last: list[Result] = []
         self._told: set[tuple[str, str]] = set()
+        self._sets_for_good = False
 
     def apply_all(self, stream: BinaryIO, name: str) -> None:
         """Apply all plans, then unpause all containers, and restore them if that is asked for,
@@ -63,9 +64,21 @@ class PlanStream:
                 signals.ignore()
                 self._end()
         except (SystemExit, KeyboardInterrupt, DataError):
-            self._holding.end()
+            self._end_holding()
             raise
-        self._holding.end()
+        self._end_holding()
+
+    def _end_holding(self) -> None:
+        """Tell a person how long what is set stays."""
+        length_s = self._holding.end()
+        if not self._request.is_verbose and not sys.stderr.isatty():
+            return
+        if length_s is not None:
+            print_message(f"what is set stays for {length_s:.3g} s unless another plan comes; "
+                          "dl-apply --undo ends it now")  # fmt: skip
+        elif self._sets_for_good:
+            print_message("what is set stays until dl-apply --undo; a stream (dl-probe -i 5 | "
+                          "dl-plan | dl-apply) would follow the jobs, and end it")  # fmt: skip
 
     def _end(self) -> None:
         if deliverer := self._actuator.deliverer:
@@ -74,6 +87,7 @@ class PlanStream:
             self._rotation.end()
         finally:
             if self._request.restores or self._holding.is_orphaned:
+                self._sets_for_good = False
                 self._restore()
 
     def _apply(self, stream: BinaryIO, name: str) -> None:
@@ -88,6 +102,8 @@ class PlanStream:
                 self._holding.begin(plan)
                 self.last = self._printer.show(partial(self._actuator.apply, plan))
                 self._holding.renew()
+                if self._holding.is_for_good:
+                    self._sets_for_good |= any(map(_is_lasting, self.last))
                 self._tell_foreign()
                 self.failed += [result for result in self.last if result.status == "failed"]
                 if self._request.is_verbose:
@@ -181,3 +197,8 @@ class PlanStream:
                 raise type(error)(
                     f"{error} Run dl-apply --undo to restore what was changed"
                 ) from error
+
+
+def _is_lasting(result: Result) -> bool:
+    """Tell whether a result changed what stays when the run ends, as a turn does not."""
+    return result.status == "applied" and not {"group", "turn_s"} & result.after.keys()

@@ -105,6 +105,7 @@ def _record(one: ChangedContainer) -> Mapping[str, Any]:
         "found": one.original,
         "now": one.current,
         "since": one.since or None,
+        "until": one.until or None,
         "run": {
             "pid": run.pid,
             "alive": run.is_alive,

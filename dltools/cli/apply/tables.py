@@ -45,21 +45,21 @@ def migrations_table(rows: Iterable[Migration]) -> Table:
     )  # fmt: skip
     for one in rows:
         note = "; ".join(filter(None, (one.whereabouts, one.why and f"it goes back: {one.why}")))
-        since = f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-"
-        table.add_row(
-            one.container_name, one.source, one.target, one.step.value, since, note, style="yellow"
-        )
+        table.add_row(one.container_name, one.source, one.target, one.step.value,
+                      _short(one.since), note, style="yellow")  # fmt: skip
     return table
 
 
 def changed_table(rows: Iterable[ChangedContainer]) -> Table:
-    """Return a row per changed container: its settings before and now, since when and by which
-    run."""
+    """Return a row per changed container: its settings before and now, since when, until when,
+    where that is known of any, and by which run."""
+    changed = list(rows)
+    has_end = any(one.until for one in changed)
     table = FittedTable(
         ("CONTAINER", "left"), ("BEFORE", "left"), ("NOW", "left"), ("SINCE", "left"),
-        ("BY", "wrap"),
+        *([("UNTIL", "left")] if has_end else []), ("BY", "wrap"),
     )  # fmt: skip
-    for one in rows:
+    for one in changed:
         before, now = changes_in_words(
             one.original, {"state": "gone"} if one.current is None else one.current
         )
@@ -69,8 +69,14 @@ def changed_table(rows: Iterable[ChangedContainer]) -> Table:
             one.name,
             settings_in_words(one.original) if before == "-" else before,
             now,
-            f"{one.since[5:10]} {one.since[11:19]}" if one.since else "-",
+            _short(one.since),
+            *([_short(one.until)] if has_end else []),
             f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",
             style="yellow" if ended else "",
         )
     return table
+
+
+def _short(time: str) -> str:
+    """Return a time (RFC 3339) as 11-24 13:05:07, - for none."""
+    return f"{time[5:10]} {time[11:19]}" if time else "-"

@@ -118,6 +118,11 @@ class _Session:
         if self._samples.is_live and self._samples.are_closed and not is_table:
             sys.stdout.write(dump_close())
 
+    @property
+    def _is_single(self) -> bool:
+        """Whether one plan is all that this run prints."""
+        return not self._samples.is_stream and not self._request.plans_every_sample
+
     def _begin_anew_if_set_back(self, table: pa.Table) -> None:
         """Forget what is known where it lies in a future that is no more."""
         if hosts := hosts_set_back(self._planner.sampled_at, table):
@@ -128,7 +133,7 @@ class _Session:
     def save_state(self) -> None:
         """Write the state, where it was asked for."""
         if self._request.saved_state_file is not None:
-            plan = self._planner.plan(self._account.to_json())
+            plan = self._planner.plan(self._account.to_json(), is_single=self._is_single)
             save_state(self._request.saved_state_file, plan)
 
     def _print(self, *, is_last: bool, pending: bool = True) -> None:
@@ -145,7 +150,8 @@ class _Session:
     def _print_plan(self, *, is_last: bool, pending: bool) -> None:
         may_be_last = is_last or (self._samples.is_live and not self._request.plans_every_sample)
         has_state = self._request.prints_state and may_be_last and not sys.stdout.isatty()
-        plan = self._planner.plan(self._account.to_json(), pending=pending, state=has_state)
+        plan = self._planner.plan(self._account.to_json(), pending=pending, state=has_state,
+                                  is_single=self._is_single)  # fmt: skip
         plan = dataclasses.replace(plan, is_live=self._samples.is_live)
         sys.stdout.write(printable_on_terminal(dump_plan(plan)))
         sys.stdout.flush()
@@ -155,7 +161,7 @@ class _Session:
 
         console = make_console()
         classes = {one.name: one for one in classes_of(self._policy)}
-        explanation = self._planner.explain(pending=pending)
+        explanation = self._planner.explain(pending=pending, is_single=self._is_single)
         wide = console.width >= _WIDE
         console.print(decisions_table(explanation.decisions, classes, wide=wide))
         for line in explanation.lines:

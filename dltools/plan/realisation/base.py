@@ -15,6 +15,8 @@ from dltools.plan.realisation.settings import Settings
 
 TURN_NOTE = "has waited long enough: its turn"
 
+MILD_NOTE = "weights within a factor of four: no next plan is known, and what is set may stay"
+
 
 @dataclass(frozen=True, slots=True)
 class Realisation:

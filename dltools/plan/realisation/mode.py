@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from dltools.notation.cpu_lists import parse_cpus
@@ -65,7 +65,8 @@ class RealisationOptions:
 class ModeChoice:
     """The mode for a host, and why; `quantum_s` and `queue` are those of the options.
 
-    `is_even`: `weight` holds no job back, whatever the shares.
+    `is_even`: `weight` holds no job back, whatever the shares. `is_mild`: weights differ by a
+    factor of four at most, as what is set may stay for good.
     """
 
     mode: Mode
@@ -73,6 +74,13 @@ class ModeChoice:
     quantum_s: float = QUANTUM_S
     queue: QueueParameters = QueueParameters()
     is_even: bool = False
+    is_mild: bool = False
+
+    def mild(self, *, as_asked: bool) -> ModeChoice:
+        """Return the choice for settings that may stay for good: nobody is paused, unless that was
+        asked for."""
+        mode = Mode.PRIORITY if self.mode is Mode.ROTATE and not as_asked else self.mode
+        return replace(self, mode=mode, is_mild=True)
 
 
 def choose_mode(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import TURN_NOTE, Case, Realisation
+from dltools.plan.realisation.base import MILD_NOTE, TURN_NOTE, Case, Realisation
 from dltools.plan.realisation.order import Standing, groups_that_fit, in_order, standings
 from dltools.plan.realisation.queue import Bound
 from dltools.plan.realisation.settings import Settings
@@ -13,6 +13,10 @@ LEVELS = (1024.0, 10.0, 2.0)
 default of every container, so that a new job can report its first progress, and no job goes before
 containers and services that are not ours. The kernel's files hold them as 1024, 10 and 2 in version
 1 of cgroups, and as 100, 1 and 1 in version 2, which has no smaller weight."""
+
+
+MILD_LEVELS = (1024.0, 512.0, 256.0)
+"""The same where what is set may stay for good: the last job keeps a fifth of two equals (ours)."""
 
 
 def priorities(case: Case) -> Realisation:
@@ -27,18 +31,21 @@ def priorities(case: Case) -> Realisation:
     bound = Bound(len(groups_that_fit(jobs, case.cpus)), case.choice.queue.max_slowdown)
     urgent = case.queue.urgent((job.run_id for job in jobs), bound, case.now)
     groups = groups_that_fit(_in_turn(case, jobs, found, urgent), case.cpus)
-    settings: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in case.jobs}
+    levels = MILD_LEVELS if case.choice.is_mild else LEVELS
+    settings: dict[str, Settings] = {job.id: {"cpu_weight": levels[0]} for job in case.jobs}
     notes: dict[str, str] = {}
     for number, group in enumerate(groups):
         for job in group:
-            settings[job.id] = {"cpu_weight": LEVELS[min(number, len(LEVELS) - 1)]}
+            settings[job.id] = {"cpu_weight": levels[min(number, len(levels) - 1)]}
             notes[job.id] = (
                 f"{number + 1}. of {len(groups)} in the queue" if len(groups) > 1 else ""
             )
     first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
     notes |= {job.id: TURN_NOTE for job in first if job.run_id in urgent}
     note = f"work-conserving; the first of {len(groups)} groups in the queue runs almost alone"
-    if waiting:
+    if case.choice.is_mild:
+        note = f"work-conserving; {len(groups)} groups in the queue; {MILD_NOTE}"
+    elif waiting:
         note += f", equals in turn; no job waits much longer than {bound.patience_s:.3g} s"
     contested = {found[job.id] for job in waiting}
     queue = case.queue.moved(

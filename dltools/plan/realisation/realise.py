@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -24,6 +25,9 @@ _REALISERS: Mapping[Mode, Callable[[Case], Realisation]] = {
 
 _ORDERED = (Mode.PRIORITY, Mode.ROTATE)
 """Modes in which jobs run in order, and a job that has reported nothing must not run beside all."""
+
+_WEIGHTED = (Mode.WEIGHT, Mode.PRIORITY)
+"""Modes that set weights, which count among the children of one cgroup."""
 
 _DEFAULTS: Mapping[Mode, Settings] = {
     Mode.QUOTA: {"cpus": None},
@@ -80,6 +84,11 @@ def realise(
         notes |= dict.fromkeys((job.id for job in idle), _IDLE)
         if not jobs:
             return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
+    if choice.mode in _WEIGHTED:
+        elsewhere = _under_other_parents(jobs)
+        jobs = [job for job in jobs if job.id not in elsewhere]
+        reset |= dict.fromkeys(elsewhere, defaults)
+        notes |= elsewhere
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
     explore = choice.queue.explore if choice.mode in _ORDERED else 0.0
     exploring = frozenset(job.id for job in jobs if job.explores(explore))
@@ -94,6 +103,17 @@ def realise(
             why = _EXPLORES if job.id in exploring else _SILENT
             notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
     return replace(found, settings={**reset, **found.settings}, notes=notes)
+
+
+def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
+    """Return the jobs whose weights do not compare with those of the most, and why. A job whose
+    parent is unknown is taken for one of the most."""
+    counts = Counter(job.cgroup_parent for job in jobs if job.cgroup_parent is not None)
+    if len(counts) < 2:
+        return {}
+    most = min(counts, key=lambda parent: (-counts[parent], parent))
+    return {job.id: f"under {job.cgroup_parent}, others under {most}: weights do not compare"
+            for job in jobs if job.cgroup_parent not in (None, most)}  # fmt: skip
 
 
 def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:

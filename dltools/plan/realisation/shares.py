@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.base import TURN_NOTE, Case, Realisation
+from dltools.plan.realisation.base import MILD_NOTE, TURN_NOTE, Case, Realisation
 from dltools.plan.realisation.mode import is_serving
 from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.settings import Settings
@@ -15,6 +15,9 @@ LEAST_CPUS = 0.01
 
 LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
 """Bounds of Docker's CPU shares."""
+
+MILD_WEIGHTS = (512.0, 2048.0)
+"""Bounds where what is set may stay for good (ours)."""
 
 
 def quotas(case: Case) -> Realisation:
@@ -47,13 +50,16 @@ def weights(case: Case) -> Realisation:
         return case.realisation("no job is held back", settings=even)
     fair = _without_starvation(case)
     settings: dict[str, Settings] = {}
+    is_mild = case.choice.is_mild
+    least, most = MILD_WEIGHTS if is_mild else (LEAST_WEIGHT, MOST_WEIGHT)
     for job in case.jobs:
         share = fair.shares[job.id]
         is_default = case.is_unlimited(job) or share >= 1
         weight = DEFAULT_CPU_WEIGHT * (1.0 if is_default else share * len(case.jobs))
-        bounded = min(MOST_WEIGHT, max(LEAST_WEIGHT, weight))
+        bounded = min(most, max(least, weight))
         settings[job.id] = {"cpu_weight": float(round(bounded))}
     note = "work-conserving: what a job leaves the others take"
+    note += f"; {MILD_NOTE}" if is_mild else ""
     return case.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)
 
 

@@ -97,3 +97,25 @@ def test_a_group_has_turns_by_what_its_members_can_use() -> None:
     # Least squares: 2 * (2/3 + 0.5/3) / (4 + 0.25) of the time against 1/3.
     part = 2 * (2.5 / 3) / 4.25
     assert given["other"]["turn_s"] == pytest.approx(16 * part / (part + 1 / 3), abs=1e-3)
+
+
+@pytest.mark.parametrize("mode", [Mode.WEIGHT, Mode.PRIORITY])
+def test_weights_are_compared_under_one_cgroup_alone(mode: Mode) -> None:
+    jobs = [job(name, 2) for name in "abcd"]
+    for one, parent in zip(jobs, ("/docker", "/docker", "/batch", None), strict=True):
+        one.cgroup_parent = parent
+    found = realise(ModeChoice(mode, ""),
+                    host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.1, "d": 0.1}))  # fmt: skip
+    assert found.settings["c"] == {"cpu_weight": 1024}
+    assert found.notes["c"] == "under /batch, others under /docker: weights do not compare"
+    if mode is Mode.PRIORITY:
+        assert [found.settings[name]["cpu_weight"] for name in "abd"] == [1024, 10, 2]
+
+
+@pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.ROTATE])
+def test_quotas_and_turns_hold_under_any_cgroup(mode: Mode) -> None:
+    jobs = [job(name, 2) for name in "ab"]
+    jobs[0].cgroup_parent, jobs[1].cgroup_parent = "/docker", "/batch"
+    found = realise(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
+    assert found.settings.keys() == {"a", "b"}
+    assert len({tuple(one) for one in found.settings.values()}) == 1
