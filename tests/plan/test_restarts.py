@@ -74,7 +74,7 @@ def test_the_state_remembers_that_a_job_had_a_share() -> None:
     # Its own weight again: nothing is to be done, and the next restart is seen to as well.
     second = planned(restarted(4, 1024.0), state=first.state)
     assert "b" not in sets(second)
-    assert sets(planned(restarted(9), state=second.state))["b"] == {"cpu_weight": 1024}
+    assert sets(planned(restarted(8), state=second.state))["b"] == {"cpu_weight": 1024}
 
 
 def test_without_a_state_the_weight_of_a_waiting_job_tells() -> None:

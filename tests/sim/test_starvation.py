@@ -100,3 +100,24 @@ def test_the_wait_is_bounded_whatever_runs_beside(
     wait = bound.patience_s + bound.turn_s * (len(others) + 1)
     alone = completion.__wrapped__("noop", None, late, beside, cpus)
     assert completion.__wrapped__(policy, mode, late, beside, cpus) <= alone + rounds * wait
+
+
+def learner(name: str) -> Job:
+    return replace(endless(name), curve=LearningCurve(rate=20.0))
+
+
+@pytest.mark.parametrize("mode", [None, slow(Mode.PRIORITY), slow(Mode.ROTATE)])
+@pytest.mark.parametrize(
+    ("policy", "epochs"), [("fair", 1), ("fair", 66), ("flowcon", 1), ("flowcon", 66), ("srtf", 1)]
+)
+def test_a_job_that_is_not_understood_gets_an_equal_part(
+    policy: str, mode: Mode | None, epochs: int
+) -> None:
+    """Beside two that learn and another that says nothing."""
+    jobs = [learner("a"), learner("b"), replace(endless("c"), epochs=1)]
+    rare = replace(endless("rare"), epochs=epochs)
+    found = registry.get(policy, [])
+    loaded = workload_of((*jobs, rare), (HostSpec("node", 2.0),), "test")
+    made = Simulation(loaded, found, build(found.parameters, {}), RealisationOptions(mode))
+    spent = {one.name: one.cpu for one in made.run(until=600.0)}
+    assert 0.75 / 4 <= spent["rare"] / sum(spent.values()) <= 1.25 / 4

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case
@@ -10,6 +11,13 @@ from dltools.plan.realisation.mode import is_serving, needed_cpus
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
+
+_UNKNOWN: Standing = (sys.maxsize, True, 0.0)
+"""Behind all others: the turn of such a job comes by the time that it has waited."""
+
+_KNOWN_BY_S = 40.0
+"""CPU seconds by which a job that reports is understood (ours); before that it goes with the first,
+as a new job may be a short one."""
 
 
 def standing(case: Case, job: ContainerHistory) -> Standing:
@@ -27,13 +35,28 @@ def standing(case: Case, job: ContainerHistory) -> Standing:
 
 
 def standings(case: Case) -> dict[str, Standing]:
-    """Return the standing of each job that does not serve; an unlimited job equals the first."""
+    """Return the standing of each job that does not serve; an unlimited job equals the first, or
+    waits for its turn if nothing is known of it for long (see `unknown`)."""
     found = {job.id: standing(case, job) for job in case.jobs if not is_serving(job)}
     unlimited = {job.id for job in case.jobs if case.is_unlimited(job)} - case.exploring
     others = found.keys() - unlimited - case.exploring
     best = min((found[key] for key in others), default=None)
     head = (0, False, 0.0) if best is None or best[0] > 0 else best
-    return {key: head if key in unlimited else one for key, one in found.items()}
+    last = unknown(case, case.jobs)
+    places = {job.id: _UNKNOWN if job.run_id in last else head for job in case.jobs}
+    return {key: places[key] if key in unlimited else one for key, one in found.items()}
+
+
+def unknown(case: Case, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
+    """Return the runs of those jobs that nothing orders: each gets an equal part, in its turn.
+
+    They are silent although they have explored, or have had `_KNOWN_BY_S`.
+    """
+    return frozenset(
+        job.run_id for job in jobs
+        if case.is_unlimited(job) and job.id not in case.exploring
+        and (job.reports < 2 or job.attained >= _KNOWN_BY_S)
+    )  # fmt: skip
 
 
 def in_order(case: Case, found: Mapping[str, Standing]) -> list[ContainerHistory]:

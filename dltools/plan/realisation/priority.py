@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import MILD_NOTE, TURN_NOTE, Case, Realisation
-from dltools.plan.realisation.order import Standing, groups_that_fit, in_order, standings
+from dltools.plan.realisation.order import Standing, groups_that_fit, in_order, standings, unknown
 from dltools.plan.realisation.queue import Bound
 from dltools.plan.realisation.settings import Settings
 
@@ -28,7 +28,9 @@ def priorities(case: Case) -> Realisation:
     """
     found = standings(case)
     jobs = in_order(case, found)
-    bound = Bound(len(groups_that_fit(jobs, case.cpus)), case.choice.queue.max_slowdown)
+    bound = Bound(
+        len(groups_that_fit(jobs, case.cpus)), case.choice.queue.max_slowdown, unknown(case, jobs)
+    )
     urgent = case.queue.urgent((job.run_id for job in jobs), bound, case.now)
     groups = groups_that_fit(_in_turn(case, jobs, found, urgent), case.cpus)
     levels = MILD_LEVELS if case.choice.is_mild else LEVELS

@@ -34,10 +34,15 @@ _MORE = 6 / 5
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How long a job waits at most in a queue of so many groups, and how long its turn is."""
+    """How long a job waits at most in a queue of so many groups, and how long its turn is.
+
+    `equal`: runs of jobs whose turns come as if all jobs were equal, since nothing tells their
+    place in the order.
+    """
 
     groups: int
     max_slowdown: float = MAX_SLOWDOWN
+    equal: frozenset[str] = frozenset()
 
     @property
     def turn_s(self) -> float:
@@ -49,6 +54,14 @@ class Bound:
     def patience_s(self) -> float:
         """Longest wait for that turn (s)."""
         return max(_CYCLE_S - self.turn_s, (self.groups - 1) * self.turn_s)
+
+    def turn_of(self, run_id: str) -> float:
+        """Length of a job's turn (s)."""
+        return TURN_S if run_id in self.equal else self.turn_s
+
+    def patience_of(self, run_id: str) -> float:
+        """Longest wait of a job for its turn (s)."""
+        return (self.groups - 1) * TURN_S if run_id in self.equal else self.patience_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +101,11 @@ class Queue:
         # fmt: off
         found = [(run_id, self.positions[run_id]) for run_id in run_ids if run_id in self.positions]
         in_turn = [run_id for run_id, position in found
-                   if position.first and position.urgent and now < _after(position, bound.turn_s)]
+                   if position.first and position.urgent
+                   and now < _after(position, bound.turn_of(run_id))]
         waiting = [(position.since, run_id) for run_id, position in found
-                   if not position.first and now >= _after(position, bound.patience_s)]
+                   if not position.first
+                   and now >= _after(position, bound.patience_of(run_id))]
         # fmt: on
         return sorted(in_turn) + [run_id for _, run_id in sorted(waiting)]
 
@@ -122,10 +137,10 @@ class Queue:
             old = self.positions.get(run_id)
             waits_already = old is not None and not old.first
             positions[run_id] = old if old and waits_already else QueuePosition(False, now)
-            ends.append(_after(positions[run_id], bound.patience_s))
+            ends.append(_after(positions[run_id], bound.patience_of(run_id)))
         if not ends:
             return Queue(positions)
-        ends += [_after(positions[run_id], bound.turn_s) for run_id in hurried]
+        ends += [_after(positions[run_id], bound.turn_of(run_id)) for run_id in hurried]
         ends += [_after(positions[run_id], TURN_S) for run_id in equals if run_id not in hurried]
         if any(end <= now for end in ends):  # the order stays: look again after a turn
             ends.append(now + round(TURN_S * MICRO))

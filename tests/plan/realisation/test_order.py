@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from helpers.shared_hosts import job
 from hypothesis import given
@@ -11,7 +13,7 @@ from dltools.plan.policy.base import Allocation
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.order import groups_that_fit, in_order, standing, standings
+from dltools.plan.realisation.order import groups_that_fit, in_order, standing, standings, unknown
 from dltools.plan.realisation.queue import Queue
 
 
@@ -80,6 +82,23 @@ def test_unlimited_jobs_stand_before_jobs_that_have_all_converged() -> None:
     found = standings(case(job("a", 4), job("b", 4), a=flat, b=unlimited()))
     assert found == {"a": (2, True, -0.6), "b": (0, False, 0.0)}
     assert set(standings(case(job("b", 4), b=unlimited())).values()) == {(0, False, 0.0)}
+
+
+def test_a_job_that_is_not_understood_for_long_stands_behind_all() -> None:
+    silent, rare, new, known = (job(name, 4) for name in ("silent", "rare", "new", "known"))
+    silent.reports, silent.samples = 1, [(0, 12.0)]
+    rare.samples, new.samples = [(0, 60.0)], [(0, 12.0)]
+    everyone = dict.fromkeys(("silent", "rare", "new"), unlimited())
+    found = case(silent, rare, new, known, **everyone, known=Allocation(0.6, "-", "", rank=2))
+    assert unknown(found, found.jobs) == {silent.run_id, rare.run_id}
+    assert [one.name for one in in_order(found, standings(found))][:2] == ["new", "known"]
+
+
+def test_a_job_that_explores_is_not_yet_one_that_is_not_understood() -> None:
+    silent = job("silent", 4)
+    silent.reports = 0
+    found = replace(case(silent, silent=unlimited()), exploring=frozenset({"silent"}))
+    assert unknown(found, found.jobs) == frozenset()
 
 
 def test_a_job_joins_the_first_group_with_room() -> None:
