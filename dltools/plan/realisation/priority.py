@@ -14,9 +14,9 @@ default of every container, so that a new job can report its first progress, and
 containers and services that are not ours. The kernel's files hold them as 1024, 10 and 2 in version
 1 of cgroups, and as 100, 1 and 1 in version 2, which has no smaller weight."""
 
-
 MILD_LEVELS = (1024.0, 512.0, 256.0)
-"""The same where what is set may stay for good: the last job keeps a fifth of two equals (ours)."""
+"""The same where what is set may stay for good: beside one job of the first, one of the last still
+gets a fifth of the CPU time (ours)."""
 
 
 def priorities(case: Case) -> Realisation:
