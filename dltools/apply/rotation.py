@@ -12,15 +12,17 @@ next run or --undo finds the notes and unpauses the containers.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dltools.apply.journal import timestamp
 from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.pauses import unpause
-from dltools.apply.turn_order import Turn, TurnOrder
+from dltools.apply.turn_order import Turn, TurnOrder, Use
+from dltools.engine import host
 from dltools.engine.containers import Engine, GoneError, RefusedError
 from dltools.engine.counters import cpu_seconds
+from dltools.engine.demand import DemandWatch
 from dltools.engine.runs import ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import TurnNote, how_to_unpause, listed
@@ -47,7 +49,7 @@ class Rotation:
         of dl-apply that pauses them."""
         self.run = run or ApplyRun()
         self._clock = clock
-        self._counters = _CpuCounters(engine)
+        self._counters = _Counters(engine)
         self._pauser = _Pauser(engine, TurnNotes(directory, engine.id, engine.host))
         self._order = TurnOrder()
         self._due = 0.0
@@ -96,8 +98,9 @@ class Rotation:
         if len({turn.group for turn in self._order.turns}) < 2:
             self.end()  # no container waits for a turn
             return
-        ids = [turn.container_id for turn in self._order.turns]
-        self._order.look(now, self._counters.read(ids))
+        ids = {key: self._order.has_turn(key)
+               for key in (turn.container_id for turn in self._order.turns)}  # fmt: skip
+        self._order.look(now, self._counters.read(ids), self._counters.idle_s)
         self._let_run()
 
     def end(self) -> None:
@@ -130,22 +133,42 @@ class Rotation:
         self._due = min(self._order.ends, next_check) if self._order.ends > now else next_check
 
 
-class _CpuCounters:
-    """CPU seconds of containers whose cgroups are visible here; of others nothing is known."""
+class _Counters:
+    """What containers use whose cgroups are visible here, and what the host leaves idle; of others
+    nothing is known."""
 
     def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self._locator = Locator(engine)
         self._located: dict[str, LocatedContainer] = {}
+        self._demands: dict[str, DemandWatch] = {}
 
-    def read(self, ids: Collection[str]) -> dict[str, float]:
-        """Return the CPU seconds of each of these containers, by id."""
+    @property
+    def idle_s(self) -> float | None:
+        """For how long the host's CPUs have been idle (CPU seconds); None where the containers may
+        not use all of them, or are not all seen."""
+        everywhere = [located.usable_cpus >= self._engine.cpus and located.cgroup is not None
+                      for located in self._located.values()]  # fmt: skip
+        return host.idle_seconds() if everywhere and all(everywhere) else None
+
+    def read(self, ids: Mapping[str, bool]) -> dict[str, Use]:
+        """Return what each of these containers has used, by id; and what those that have their turn
+        (True) want."""
         found = {}
-        for id_ in ids:
+        for id_, has_turn in ids.items():
             used = self._read(id_)
-            if used is not None:
-                found[id_] = used
-        for id_ in self._located.keys() - set(ids):
+            if used is None:
+                continue
+            group = self._located[id_].cgroup if has_turn and id_ in self._located else None
+            if group is None:
+                self._demands.pop(id_, None)
+                found[id_] = Use(used)
+            else:
+                watch = self._demands.setdefault(id_, DemandWatch())
+                found[id_] = Use(used, watch.look(group, used))
+        for id_ in self._located.keys() - ids.keys():
             del self._located[id_]
+            self._demands.pop(id_, None)
         return found
 
     def _read(self, id_: str) -> float | None:

@@ -12,6 +12,9 @@ every time is an argument, in seconds. All rules are ours:
   `Bound.turn_s`, whatever lengths the plans ask for.
 - A container that uses next to nothing in its turn sleeps: it runs on while others have their
   turns, since it cannot wake while it is frozen. When it wakes, its turn is next.
+- Where the group whose turn it is leaves CPUs idle (a start on one thread, a download), the groups
+  that are next run beside it, until it wants more CPUs itself; from then on they wait for the rest
+  of its turn. That is not their turn: they keep their place.
 """
 
 from __future__ import annotations
@@ -22,11 +25,17 @@ from dataclasses import dataclass
 
 from dltools.plan.realisation.queue import Bound
 
-ASLEEP_S, ASLEEP_CORES = 1.5, 0.1
+ASLEEP_S, ASLEEP_CORES = 1.5, 0.25
 """A container that used fewer CPUs for so many seconds sleeps."""
 
-AWAKE_S, AWAKE_CORES = 0.5, 0.2
+AWAKE_S, AWAKE_CORES = 0.5, 0.4
 """A sleeping container that used more CPUs for so many seconds is awake."""
+
+IDLE_S, IDLE_CPUS = 0.75, 0.75
+"""A turn in which so many CPUs were idle for so many seconds has room for another group."""
+
+GROWTH_CPUS = 0.5
+"""A group that wants so many CPUs more than when it had room needs them for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,31 @@ class Turn:
     name: str
     group: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a container has used, in CPU seconds since its start, and how many CPUs its threads have
+    wanted since the look before; None where that is unknown."""
+
+    cpu_s: float
+    wanted: float | None = None
+
+
+@dataclass(slots=True)
+class _Room:
+    """The room beside the group whose turn it is.
+
+    `begin`: when the present stretch began (s), and how long the host's CPUs had been idle by then
+    (CPU seconds), None before the first look. `wanted`: the CPUs that the group wanted when it had
+    room. `beside`: ids of containers that run beside it. `is_closed`: it has needed the room
+    itself.
+    """
+
+    begin: tuple[float, float] | None = None
+    wanted: float = 0.0
+    beside: frozenset[str] = frozenset()
+    is_closed: bool = False
 
 
 @dataclass(slots=True)
@@ -64,6 +98,7 @@ class TurnOrder:
         self._began = self._ends = 0.0
         self._is_first_turn = False  # of a new container
         self._follows_first_turn = False
+        self._room = _Room()
 
     @property
     def turns(self) -> list[Turn]:
@@ -80,10 +115,14 @@ class TurnOrder:
         found = self._members.get(container_id)
         return found.turn if found else None
 
+    def has_turn(self, container_id: str) -> bool:
+        """Tell whether it is the turn of a container's group."""
+        return self._members[container_id].turn.group == self._current
+
     def may_run(self, container_id: str) -> bool:
-        """Tell whether a container runs now: it has its turn, or sleeps."""
-        found = self._members[container_id]
-        return found.sleeps or found.turn.group == self._current
+        """Tell whether a container runs now: it has its turn, runs beside it, or sleeps."""
+        is_beside = container_id in self._room.beside
+        return self.has_turn(container_id) or is_beside or self._members[container_id].sleeps
 
     def replace(self, turns: Sequence[Turn], now: float) -> None:
         """Replace all turns by those of a plan, in its order.
@@ -117,13 +156,14 @@ class TurnOrder:
         """Forget a container that has ended."""
         self._members.pop(container_id, None)
 
-    def look(self, now: float, cpu_seconds: Mapping[str, float]) -> None:
-        """End the present turn if it is over, and begin the next.
+    def look(self, now: float, uses: Mapping[str, Use], idle_s: float | None = None) -> None:
+        """End the present turn if it is over, and begin the next; else see whether it leaves room.
 
-        `cpu_seconds`: of each container whose CPU counter can be read, since its start.
+        `uses`: of each container whose counters can be read. `idle_s`: for how long the host's CPUs
+        have been idle (CPU seconds since any time), None where that is unknown.
         """
         for key, one in self._members.items():
-            self._note_use(one, now, cpu_seconds.get(key))
+            self._note_use(one, now, uses[key].cpu_s if key in uses else None)
         if not self._members:
             self._current = None
             return
@@ -136,6 +176,40 @@ class TurnOrder:
         is_over = now >= self._ends or self._current not in self._awake()
         if is_over or (self._overdue(now) and now - self._began >= self._bound().turn_s):
             self._begin_next(now)
+        else:
+            self._use_room(now, uses, idle_s)
+
+    def _use_room(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
+        """Let the next group run beside the present one while that leaves CPUs idle."""
+        room = self._room
+        present = [key for key in self._members if self.has_turn(key)]
+        wants = [uses[key].wanted if key in uses else None for key in present]
+        known = [want for want in wants if want is not None]
+        if idle_s is None or len(known) < len(wants) or room.is_closed:
+            self._room = _Room(is_closed=room.is_closed)
+            return
+        wanted = math.fsum(known)
+        if room.beside and wanted > room.wanted + GROWTH_CPUS:
+            self._room = _Room(is_closed=True)
+        elif room.begin is None or idle_s < room.begin[1]:
+            room.begin = now, idle_s
+        elif (span := now - room.begin[0]) >= IDLE_S:
+            if (idle_s - room.begin[1]) / span >= IDLE_CPUS:
+                if not room.beside:
+                    room.wanted = wanted
+                room.beside |= self._next_beside(now)
+            room.begin = now, idle_s
+
+    def _next_beside(self, now: float) -> set[str]:
+        """Return the containers of the group that has waited longest and is frozen."""
+        frozen = [
+            group for group in self._waiting()
+            if not all(self.may_run(one.turn.container_id) for one in self._group(group))
+        ]  # fmt: skip
+        if not frozen:
+            return set()
+        group = min(frozen, key=lambda group: self._rank(group, now))
+        return {one.turn.container_id for one in self._group(group)}
 
     def _note_use(self, one: _Member, now: float, used: float | None) -> None:
         """Note whether a container that may run sleeps, or has woken."""
@@ -177,7 +251,7 @@ class TurnOrder:
     def _begin(self, group: int, now: float) -> None:
         self._follows_first_turn = self._is_first_turn
         self._is_first_turn = any(one.is_new for one in self._group(group))
-        self._current, self._began = group, now
+        self._current, self._began, self._room = group, now, _Room()
         self._ends = now + self._length(group)
         self._note_waits(now)
         for one in self._group(group):

@@ -75,13 +75,23 @@ def _shared(containers: list[Cgroup], controller: str, mounted: list[Mount]) -> 
 
 def busy_seconds(root: Path = ROOT) -> float | None:
     """Return the CPU seconds used on all CPUs since boot: neither idle nor waiting for I/O."""
-    match = re.search(r"^cpu +(.*)", read_text(root / "proc/stat"), re.M)
-    if not match:
+    times = _cpu_times(root)
+    if times is None:
         return None
-    user, nice, system, _idle, _iowait, irq, softirq, steal = (
-        int(field) for field in (match[1].split() + ["0"] * 8)[:8]
-    )
+    user, nice, system, _idle, _iowait, irq, softirq, steal = times
     return (user + nice + system + irq + softirq + steal) / _TICKS_PER_SECOND
+
+
+def idle_seconds(root: Path = ROOT) -> float | None:
+    """Return the CPU seconds since boot for which CPUs were idle, or waited for I/O."""
+    times = _cpu_times(root)
+    return None if times is None else (times[3] + times[4]) / _TICKS_PER_SECOND
+
+
+def _cpu_times(root: Path) -> list[int] | None:
+    """Return the first eight times of all CPUs in ticks."""
+    match = re.search(r"^cpu +(.*)", read_text(root / "proc/stat"), re.M)
+    return [int(field) for field in (match[1].split() + ["0"] * 8)[:8]] if match else None
 
 
 def _memory_bytes(root: Path) -> dict[str, int]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine, GoneError
+from dltools.engine.demand import DemandWatch
 from dltools.labels import unknown_labels
-from dltools.probe.demand import DemandWatch
 from dltools.probe.openmp_watch import OpenMPWatch
 from dltools.probe.progress import Extractor
 from dltools.probe.progress.source import Target

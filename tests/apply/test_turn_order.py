@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dltools.apply.turn_order import Turn, TurnOrder
+from dltools.apply.turn_order import Turn, TurnOrder, Use
 from dltools.plan.realisation.queue import Bound
 
 CHECK_S = 0.25
@@ -16,8 +17,11 @@ CHECK_S = 0.25
 
 @dataclass
 class World:
-    """Containers on a machine, the order, and when each ran. `busy`: CPUs that each would use."""
+    """Containers on a machine of so many CPUs, the order, and when each ran. `busy`: CPUs that each
+    would use; those that run share what there is in proportion."""
 
+    cpus: float = math.inf
+    idle_s: float | None = None
     order: TurnOrder = field(default_factory=TurnOrder)
     now: float = 0.0
     busy: dict[str, float] = field(default_factory=dict)
@@ -49,11 +53,16 @@ class World:
         """Let time pass, in checks."""
         for _ in range(round(seconds / CHECK_S)):
             self.now += CHECK_S
-            for turn in self.order.turns:
-                name = turn.container_id
-                if self.order.may_run(name):
-                    self.used[name] += self.busy[name] * CHECK_S
-            self.order.look(self.now, self.used)
+            running = self.running()
+            wanted = sum(self.busy[name] for name in running)
+            for name in running:
+                part = min(1.0, self.cpus / wanted) if wanted else 0.0
+                self.used[name] += self.busy[name] * part * CHECK_S
+            if self.idle_s is not None:
+                self.idle_s += max(0.0, self.cpus - wanted) * CHECK_S
+            uses = {name: Use(used, self.busy.get(name, 0.0) if name in running else None)
+                    for name, used in self.used.items()}  # fmt: skip
+            self.order.look(self.now, uses, self.idle_s)
             self._note()
 
     def running(self) -> set[str]:
@@ -154,6 +163,43 @@ def test_bursts_of_a_notebook_do_not_wake_it() -> None:
     assert world.longest.get("a", 0.0) == 0
 
 
+def test_a_turn_that_leaves_a_cpu_idle_has_room_for_the_next_group() -> None:
+    """c begins on one thread, and has two from the fourth second on: a has room until then."""
+    world = World(cpus=2.0, idle_s=0.0, busy={"c": 1.0})
+    world.plan("a", "b")
+    world.go(8)
+    world.plan("c", "a", "b", seconds=10.0)
+    assert world.running() == {"c"} or world.running() == {"b"}
+    while world.running() != {"c"}:
+        world.go(0.25)
+    world.go(1.25)
+    assert world.running() == {"c", "a"}
+    world.plan("c", "b", "a", seconds=10.0)  # a plan in between changes nothing
+    assert world.running() == {"c", "a"}
+    world.busy["c"] = 2.0
+    world.go(0.25)
+    assert world.running() == {"c"}
+    world.busy["c"] = 1.0
+    world.go(3)
+    assert world.running() == {"c"}  # it has needed the room itself in this turn
+    world.go(6)
+    assert world.running() == {"a"}  # to run beside was no turn
+
+
+def test_groups_join_until_no_cpu_is_idle() -> None:
+    world = World(cpus=8.0, idle_s=0.0, busy=dict.fromkeys("abcdef", 2.0))
+    world.plan(*"abcdef", seconds=60.0)
+    world.go(10)
+    assert world.running() == set("abcd")
+
+
+def test_nobody_joins_where_use_or_idle_time_is_unknown() -> None:
+    world = World(cpus=4.0, busy={"a": 1.0})
+    world.plan("a", "b", seconds=20.0)
+    world.go(5)
+    assert world.running() == {"a"}
+
+
 def test_the_only_one_awake_runs_on() -> None:
     world = World(busy={"a": 0.0, "b": 0.0})
     world.plan("a", "b", "c")
@@ -188,7 +234,8 @@ def test_nobody_waits_past_the_bound_whatever_happens(
     seed: int, gap_s: float, turn_s: float, life_s: float, first: int
 ) -> None:
     """Ten minutes in which containers come, end, sleep and wake, and each plan regroups them."""
-    chance, world, count, most = random.Random(seed), World(), first, first
+    world = World(cpus=2.0, idle_s=0.0) if seed % 2 else World()
+    chance, count, most = random.Random(seed), first, first
     groups = [[f"j{number}"] for number in range(first)]
     world.plan(*groups, seconds=turn_s)
     while world.now < 600:
@@ -218,6 +265,8 @@ def test_nobody_waits_past_the_bound_whatever_happens(
         Bound(n).patience_s + n * (Bound(n).turn_s + CHECK_S) for n in range(1, most + 1)
     ) + max(Bound(n).turn_s for n in range(2, most + 1))  # fmt: skip
     assert max(world.longest.values(), default=0.0) <= bound
+    if world.idle_s is not None:
+        return
     world.go(1)
     busy = {name for name in world.running() if world.busy[name] >= 1}
     assert len({turn.group for turn in world.order.turns if turn.container_id in busy}) <= 1

@@ -36,8 +36,12 @@ _BUSY, _IDLE = 0.2, 0.05
 _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
 
-_QUIET, _QUIET_S = 0.1, 4.0
-"""A container that wants fewer CPUs than this for so many seconds is idle (ours)."""
+_QUIET, _QUIET_S = 0.25, 4.0
+"""A container that wants fewer CPUs than this for so many seconds is idle (ours): a notebook that
+computes for 50 ms each second costs others little, and cannot wake while it is paused."""
+
+_LEAST_LOOK_S = 0.75
+"""Least time between two samples that tell of sleep (s, ours): one burst fills a shorter one."""
 
 _LOOKS = 3
 """Samples whose largest demand counts (ours): the kernel counts a wait when it ends, so that one
@@ -231,6 +235,9 @@ class ContainerHistory:
                 self.demands = (*self.demands, wanted)[-_LOOKS:]
             elif "paused" not in (before, state):
                 self.demands = ()
+            if last is not None and 0 < time - last[0] < round(_LEAST_LOOK_S * MICRO):
+                before = state
+                continue
             is_quiet = None if math.isnan(wanted) or self.turn_s is not None else wanted < _QUIET
             if last is not None and time > last[0] and used >= last[1]:
                 cores = (used - last[1]) * MICRO / (time - last[0])

@@ -238,3 +238,17 @@ def test_a_job_that_takes_turns_is_idle_where_it_runs_and_uses_nothing() -> None
     assert not demanding(*paused, turn_s=8.0).is_idle
     busy = [(t, 1.0, float(t), "running") for t in (0, 2, 4, 6)]
     assert not demanding(*busy, turn_s=8.0).is_idle
+
+
+def test_a_burst_between_two_samples_that_are_close_does_not_wake_a_job() -> None:
+    """A start of another container takes a sample at once: 50 ms of work fill most of it."""
+    quiet: list[Sample] = [(t, 0.05, t / 20, "running") for t in (0, 2, 4, 6)]
+    assert demanding(*quiet, (6.1, 0.5, 0.35, "running")).is_idle
+    assert demanding(*quiet, (6.1, 0.5, 0.35, "running"), (7.1, 0.05, 0.4, "running")).is_idle
+    assert not demanding(*quiet, (7, 0.5, 0.8, "running")).is_idle
+
+
+def test_a_quarter_of_a_cpu_is_too_little_to_wait_for() -> None:
+    small: list[Sample] = [(t, 0.2, t / 5, "running") for t in (0, 2, 4, 6)]
+    assert demanding(*small).is_idle
+    assert not demanding(*((t, 0.3, 0.3 * t, "running") for t in (0, 2, 4, 6))).is_idle

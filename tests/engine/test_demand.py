@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dltools.probe import demand
-from dltools.probe.demand import DemandWatch
+from dltools.engine import demand
+from dltools.engine.demand import DemandWatch
 
 Threads = dict[int, tuple[float, float]]
 """By number: for how long each thread has run, and has waited for a CPU (s)."""
