@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dltools.observations.points import Point, PointsByMetric, points_by_metric
@@ -29,6 +29,10 @@ in microseconds (None: unknown)."""
 
 Rows = dict[str, list[Any]]
 
+GpuUse = dict[int, dict[str, dict[str, float]]]
+"""By time (microseconds), container and GPU: the share of time in which the container had a kernel
+there, NaN where that is unknown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -47,22 +51,25 @@ class Layout:
 class HostSamples:
     """A host's samples.
 
-    `times`: microseconds. `sizes`: CPUs of the host (NaN: unknown). `first_rows`: the position of
-    each sample's first row in the table. `rows`: the container rows of all samples by column; those
-    of sample i are from `bounds[i]` to before `bounds[i + 1]`. `points`: all progress points.
+    `times`: microseconds. `sizes`: CPUs of the host, and `busy`: the CPU seconds that everything on
+    it has used (NaN: unknown). `first_rows`: the position of each sample's first row in the table.
+    `rows`: the container rows of all samples by column; those of sample i are from `bounds[i]` to
+    before `bounds[i + 1]`. `points`: all progress points. `gpus`: the GPU rows.
     """
 
     times: list[int]
     first_rows: list[int]
     sizes: list[float]
+    busy: list[float]
     bounds: list[int]
     rows: Rows
     points: PointsByMetric
+    gpus: GpuUse = field(default_factory=dict)
 
     @classmethod
     def empty(cls) -> HostSamples:
         """Return no samples."""
-        return cls([], [], [], [0], {}, {})
+        return cls([], [], [], [], [0], {}, {})
 
     def layout(self, number: int) -> Layout:
         """Return which containers run at a sample."""
@@ -77,27 +84,31 @@ class HostSamples:
         """Return the samples with only these of their container rows, whose positions ascend."""
         rows = {name: [column[i] for i in kept] for name, column in self.rows.items()}
         bounds = [bisect.bisect_left(kept, bound) for bound in self.bounds]
-        return HostSamples(self.times, self.first_rows, self.sizes, bounds, rows, self.points)
+        return replace(self, bounds=bounds, rows=rows)
 
 
 @dataclass(slots=True)
 class Remainder:
     """What is kept for the next table: the last sample, of which more rows may come, and the points
-    after the last complete sample. `time` (microseconds) is None where there is no such sample."""
+    and GPU rows after the last complete sample. `time` (microseconds) is None where there is no
+    such sample."""
 
     time: int | None = None
     size: float = math.nan
+    busy: float = math.nan
     rows: Rows = field(default_factory=lambda: {name: [] for name in ROW_COLUMNS})
     points: list[Point] = field(default_factory=list)
+    gpus: GpuUse = field(default_factory=dict)
 
 
 def pending_sample(remainder: Remainder) -> HostSamples:
     """Return the one sample that a remainder holds, with one row for each container."""
     points = points_by_metric(remainder.points)
     if remainder.time is None:
-        return HostSamples([], [], [], [0], remainder.rows, points)
+        return HostSamples([], [], [], [], [0], remainder.rows, points, remainder.gpus)
     bounds = [0, len(remainder.rows["container_id"])]
-    samples = HostSamples([remainder.time], [-1], [remainder.size], bounds, remainder.rows, points)
+    samples = HostSamples([remainder.time], [-1], [remainder.size], [remainder.busy], bounds,
+                          remainder.rows, points, remainder.gpus)  # fmt: skip
     return without_duplicates(samples)
 
 

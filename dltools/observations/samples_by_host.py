@@ -21,6 +21,7 @@ from dltools.observations.samples import (
     REALS,
     ROW_COLUMNS,
     TEXTS,
+    GpuUse,
     HostSamples,
     Remainder,
     Rows,
@@ -41,6 +42,8 @@ SAMPLE_COLUMNS = (
     "host",
     "kind",
     "cpu_count",
+    "gpu_uuid",
+    "gpu_utilization_ratio",
     "metric",
     "value",
     "step",
@@ -85,34 +88,37 @@ def samples_by_host(
 
     positions = pa.array(list(range(table.num_rows)), pa.int64())
     table = table.append_column("position", positions)
-    nodes, containers, progress = (
+    nodes, containers, progress, gpus = (
         table.filter(is_one_of(table.column("kind"), (kind,)))
-        for kind in (Kind.NODE, Kind.CONTAINER, Kind.PROGRESS)
+        for kind in (Kind.NODE, Kind.CONTAINER, Kind.PROGRESS, Kind.GPU)
     )
-    sizes = _by_host(nodes, _sizes)
+    sizes = _by_host(nodes, _host_columns)
     rows = _by_host(containers, _container_columns)
     series = series_by_host(progress)
+    gpu_rows = _by_host(gpus, _gpu_columns)
     found = {}
     for name in table.column("host").unique().to_pylist():
         remainder = (remainders or {}).get(name) or Remainder()
         samples = _host_samples(
             rows.get(name) or TimedRows([], [], {column: [] for column in ROW_COLUMNS}),
-            sizes.get(name) or TimedRows([], [], {"size": []}),
+            sizes.get(name) or TimedRows([], [], {"size": [], "busy": []}),
             remainder,
             (sampled_at or {}).get(name),
         )
         points = points_by_metric(remainder.points)
         samples.points = with_series(points, series.get(name, ()))
+        samples.gpus = _gpu_use(gpu_rows.get(name), remainder, (sampled_at or {}).get(name))
         found[name] = without_duplicates(_running_only(samples))
     return found
 
 
-def _sizes(nodes: pa.Table) -> Rows:
-    """Return the sizes of hosts: NaN where the host was not reached, what is said otherwise."""
+def _host_columns(nodes: pa.Table) -> Rows:
+    """Return the sizes of hosts and the CPU seconds used there: NaN where the host was not reached,
+    what is said otherwise."""
     import pyarrow.compute as pc
 
     column = pc.fill_null(nodes.column("cpu_count").combine_chunks(), math.nan)
-    return {"size": buffer_values(column, "d")}
+    return {"size": buffer_values(column, "d"), "busy": reals(nodes, "cpu_seconds")}
 
 
 def _container_columns(containers: pa.Table) -> Rows:
@@ -121,6 +127,25 @@ def _container_columns(containers: pa.Table) -> Rows:
         **{name: reals(containers, name) for name in REALS},
         **{name: optional_integers(containers, name) for name in INTEGERS},
     }
+
+
+def _gpu_columns(gpus: pa.Table) -> Rows:
+    return {
+        **{name: texts(gpus, name) for name in ("container_id", "gpu_uuid")},
+        "gpu_utilization_ratio": reals(gpus, "gpu_utilization_ratio"),
+    }
+
+
+def _gpu_use(rows: TimedRows | None, remainder: Remainder, sampled_at: int | None) -> GpuUse:
+    """Return the GPU rows of a host after its last complete sample, after those that remain."""
+    found: GpuUse = {time: {key: dict(use) for key, use in by_container.items()}
+                     for time, by_container in remainder.gpus.items()}  # fmt: skip
+    if rows is None:
+        return found
+    for time, key, gpu, ratio in zip(rows.times, *rows.columns.values(), strict=True):
+        if key and gpu and (sampled_at is None or time > sampled_at):
+            found.setdefault(time, {}).setdefault(key, {})[gpu] = ratio
+    return found
 
 
 def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, TimedRows]:
@@ -156,7 +181,7 @@ def _host_samples(
         many, time = len(remainder.rows["container_id"]), remainder.time
         rows = rows.with_earlier(time, remainder.rows)
         size = _UNKNOWN if math.isnan(remainder.size) else remainder.size
-        sizes = sizes.with_earlier(time, {"size": [size]})
+        sizes = sizes.with_earlier(time, {"size": [size], "busy": [remainder.busy]})
         if any(one < time for one in (*rows.times[: many + 1], *sizes.times[:2])):
             rows, sizes = rows.in_order(), sizes.in_order()
     return _grouped_by_time(rows, sizes)
@@ -167,15 +192,18 @@ def _grouped_by_time(rows: TimedRows, sizes: TimedRows) -> HostSamples:
     starts = [0, *(i for i in range(1, len(times)) if times[i] != times[i - 1])] if times else []
     begins = {times[i]: i for i in starts}
     size_at: dict[int, float] = {}
+    busy_at: dict[int, float] = {}
     position_at = {times[i]: rows.positions[i] for i in starts}
-    for time, position, size in zip(
-        sizes.times, sizes.positions, sizes.columns["size"], strict=True
+    for time, position, size, busy in zip(
+        sizes.times, sizes.positions, sizes.columns["size"], sizes.columns["busy"], strict=True
     ):
         is_valid = 0 < size < math.inf
         if math.isnan(size) and time not in begins:
             continue  # the host was not reached then: what runs there is not known
         if is_valid or time not in size_at:
             size_at[time] = size if is_valid else math.nan
+        if math.isfinite(busy):
+            busy_at[time] = busy
         position_at[time] = min(position, position_at.get(time, position))
     ordered = sorted(position_at)
     bounds, at = [], len(times)
@@ -187,6 +215,7 @@ def _grouped_by_time(rows: TimedRows, sizes: TimedRows) -> HostSamples:
         ordered,
         [position_at[time] for time in ordered],
         [size_at.get(time, math.nan) for time in ordered],
+        [busy_at.get(time, math.nan) for time in ordered],
         [*bounds, len(times)],
         rows.columns,
         {},

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dltools.notation.times import MICRO
+from dltools.plan.host_load import HostLoad
 from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.contention import Contention
@@ -26,7 +27,7 @@ class HostHistory:
     to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
-    `contention`: what was found of jobs that compete.
+    `contention`: what was found of jobs that compete. `load`: how busy its CPUs are.
     """
 
     name: str
@@ -40,6 +41,7 @@ class HostHistory:
     gain: str = ""
     queue: Queue = field(default_factory=Queue)
     contention: Contention = field(default_factory=Contention)
+    load: HostLoad = field(default_factory=HostLoad)
 
     def jobs(self) -> Jobs:
         """Return the running, unprotected containers that have reported progress, by name."""
@@ -58,7 +60,10 @@ class HostHistory:
     def state(self, jobs: Jobs | None = None) -> HostState:
         """Return the host as policies see it, with its jobs or some of them."""
         jobs = self.jobs() if jobs is None else jobs
-        return HostState(self.name, self.cpus, jobs, self.allocations, self.sampled_at)
+        return HostState(
+            self.name, self.cpus, jobs, self.allocations, self.sampled_at,
+            self.load.is_contested, self.load.share(self.cpus),
+        )  # fmt: skip
 
     def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:
         """Return the jobs of a round that is due at the newest sample, () where none is.

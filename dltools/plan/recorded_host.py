@@ -71,11 +71,13 @@ class RecordedHost:
         samples, count = self.samples, len(self.samples.times)
         reached = samples.times[self.sample_count - 1] if self.sample_count else None
         points = points_after(samples.points, reached)
-        self.remainder = Remainder(points=points)
+        gpus = {time: use for time, use in samples.gpus.items() if time > (reached or -1)}
+        self.remainder = Remainder(points=points, gpus=gpus)
         if not all_complete and count:
             low, high = samples.bounds[count - 1], samples.bounds[count]
             rows = {name: column[low:high] for name, column in samples.rows.items()}
-            self.remainder = Remainder(samples.times[-1], samples.sizes[-1], rows, points)
+            self.remainder = Remainder(samples.times[-1], samples.sizes[-1], samples.busy[-1], rows,
+                                       points, gpus)  # fmt: skip
         self.samples = HostSamples.empty()
         self.sample_count = self.recorded_count = 0
 
@@ -148,6 +150,7 @@ class RecordedHost:
         sizes = self.samples.sizes[begin:end]
         history.cpus = next((size for size in reversed(sizes) if size > 0), None) or history.cpus
         times = self.samples.times[begin:end]
+        history.load = history.load.after(times, self.samples.busy[begin:end], history.cpus)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
         target_met = False
         for number, key in enumerate(order):
@@ -157,6 +160,8 @@ class RecordedHost:
             states = rows["state"][low + number : high : many]
             container.note_demand(times, demands, seconds, states)
             self._set_present(container, high - many + number)
+            container.note_gpus(times, [self.samples.gpus.get(time, {}).get(key) for time in times]
+                                if self.samples.gpus else ())  # fmt: skip
             if not container.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 container.note_cpu_use(times, seconds, [_known(weight) for weight in weights])

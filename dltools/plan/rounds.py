@@ -24,7 +24,7 @@ from dltools.plan.realisation.mode import (
 from dltools.plan.realisation.realise import realise
 
 _LOOK_S = 5.0
-"""How often jobs that have reported nothing are looked at (s)."""
+"""How often jobs that have reported nothing, and the load of the host, are looked at (s)."""
 
 _EXPLORING_LOOK_S = 1.0
 """How often, while one of them explores: it may start threads."""
@@ -125,6 +125,8 @@ class Rounds:
         everyone = (*state.jobs, *silent)
         if len(everyone) > 1 and any(job.demand is not None for job in everyone):
             looks.append(_DEMAND_LOOK_S)
+        elif len(everyone) > 1 and state.is_contested is not None:
+            looks.append(_LOOK_S)
         return replace(found, queue=found.queue.due_by(now, min(looks))) if looks else found
 
     @property

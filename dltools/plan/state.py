@@ -15,9 +15,10 @@ from dltools.errors import DataError
 from dltools.notation.json_numbers import from_json_number, to_json_number
 from dltools.observations.metric_names import OFTEN
 from dltools.observations.points import Point
-from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
+from dltools.observations.samples import REALS, ROW_COLUMNS, GpuUse, Layout, Remainder
 from dltools.plan.field_values import field_values
 from dltools.plan.host_history import HostHistory
+from dltools.plan.host_load import HostLoad
 from dltools.plan.measured_state import (
     load_contention,
     load_pace,
@@ -100,6 +101,11 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
         "queue": save_queue(history.queue),
         "layout": field_values(host.layout),
         "remainder": _save_remainder(host.remainder),
+        "load": {
+            "times": [time for time, _ in history.load.samples],
+            "cpu_seconds": [seconds for _, seconds in history.load.samples],
+            "is_contested": history.load.is_contested,
+        },
     }
     if history.contention != Contention():
         saved["contention"] = save_contention(history.contention)
@@ -119,12 +125,18 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         gain=saved["gain"],
         queue=load_queue(saved["queue"]),
         contention=load_contention(saved["contention"]) if "contention" in saved else Contention(),
+        load=_load_load(saved["load"]),
     )
     layout = Layout(*(list(saved["layout"][name]) for name in ("ids", "started", "labels")))
     if set(layout.ids) != set(history.containers):
         raise ValueError("the layout names other containers than there are")
     remainder = _load_remainder(saved["remainder"])
     return RecordedHost(history, requirements, remainder=remainder, layout=layout)
+
+
+def _load_load(saved: Mapping[str, Any]) -> HostLoad:
+    samples = zip(map(int, saved["times"]), map(float, saved["cpu_seconds"]), strict=True)
+    return HostLoad(tuple(samples), saved["is_contested"])
 
 
 def _save_action(action: JobAction) -> dict[str, Any]:
@@ -164,12 +176,18 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
     pace = {} if history.pace is None else {"pace": save_pace(history.pace)}
     demand = {}
     if history.demands or history.quiet_since is not None:
-        demand = {"demands": list(history.demands), "quiet_since": history.quiet_since}
+        demand = {
+            "demands": list(history.demands),
+            "uses": [_null_if_infinite(use) for use in history.uses],
+            "quiet_since": history.quiet_since,
+        }
     return {
         **{name: getattr(history, name) for name in (*_CONTAINER_FIELDS, *_OPENMP)},
         **pace,
         **demand,
         "cgroup_parent": history.cgroup_parent,
+        "gpus": list(history.gpus),
+        "gpu_used_at": history.gpu_used_at,
         "reports": history.reports,
         "epoch_cost": history.epoch_cost and field_values(history.epoch_cost),
         "labels": dict(history.labels),
@@ -187,8 +205,10 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history = ContainerHistory(id_, **fields)
     history.epoch_cost = _load_epoch_cost(saved.get("epoch_cost"))
     history.demands = tuple(map(float, saved.get("demands", ())))
+    history.uses = tuple(map(_real, saved.get("uses", ())))
     history.quiet_since = saved.get("quiet_since")
     history.cgroup_parent = saved.get("cgroup_parent")
+    history.gpus, history.gpu_used_at = tuple(saved["gpus"]), saved["gpu_used_at"]
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]
@@ -254,9 +274,13 @@ def _save_remainder(remainder: Remainder) -> dict[str, Any]:
     return {
         "time": remainder.time,
         "size": _null_if_infinite(remainder.size),
+        "busy": _null_if_infinite(remainder.busy),
         "rows": {name: [_null_if_infinite(value) for value in column] for name, column in rows},
         "points": points,
-    }
+        "gpus": [[time, key, gpu, _null_if_infinite(ratio)]
+                 for time, containers in sorted(remainder.gpus.items())
+                 for key, use in sorted(containers.items()) for gpu, ratio in sorted(use.items())],
+    }  # fmt: skip
 
 
 def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
@@ -273,7 +297,11 @@ def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
             *(saved["points"][name] for name in Point._fields), strict=True
         )
     ]
-    return Remainder(saved["time"], _real(saved["size"]), rows, points)
+    size, busy = _real(saved["size"]), _real(saved["busy"])
+    gpus: GpuUse = {}
+    for time, key, gpu, ratio in saved["gpus"]:
+        gpus.setdefault(int(time), {}).setdefault(str(key), {})[str(gpu)] = _real(ratio)
+    return Remainder(saved["time"], size, busy, rows, points, gpus)
 
 
 def _null_if_infinite(value: Any) -> Any:

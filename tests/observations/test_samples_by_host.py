@@ -101,7 +101,7 @@ def test_points_are_by_container_and_metric_in_order_of_time() -> None:
 
 def test_what_remained_of_an_earlier_table_comes_first() -> None:
     earlier = samples_of(node(0), container(0, "a", 1.0))["node"]
-    remainder = Remainder(micros(0), 2.0, earlier.rows)
+    remainder = Remainder(micros(0), 2.0, rows=earlier.rows)
     found = samples_of(
         container(0, "b", 3.0), node(5), container(5, "a", 2.0), remainders={"node": remainder}
     )["node"]

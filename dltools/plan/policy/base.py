@@ -91,6 +91,8 @@ class HostState:
     A job is a running, unprotected container that has reported progress at least once. `previous`
     holds the allocations of the round before, by job id; new and restarted jobs are not in it.
     `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
+    `is_contested`: whether its CPUs are all busy, and `busy_share`: which part of them is; None
+    where that is unknown.
     """
 
     name: str
@@ -98,6 +100,8 @@ class HostState:
     jobs: tuple[ContainerHistory, ...]
     previous: Mapping[str, Allocation] = field(default_factory=dict)
     sampled_at: int | None = None
+    is_contested: bool | None = None
+    busy_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,14 @@ computes for 50 ms each second costs others little, and cannot wake while it is 
 _LEAST_LOOK_S = 0.75
 """Least time between two samples that tell of sleep (s, ours): one burst fills a shorter one."""
 
+_GETS_ALL = 0.95
+"""Part of the CPUs wanted from which on a job got all (ours). Of two threads that wait for each
+other, one spins while the other is held back: so half of what they lose shows."""
+
+_GPU_USED, _FEEDS_S = 0.05, 300.0
+"""Share of the time from which on a GPU is in use, and for how long (s) a container that has used
+one is taken to go on with it (ours)."""
+
 _LOOKS = 3
 """Samples whose largest demand counts (ours): the kernel counts a wait when it ends, so that one
 sample of a job that is held back may miss it."""
@@ -67,8 +75,10 @@ class ContainerHistory:
     setting, in an earlier run too; `is_busy` whether it uses CPU, kept while it has reported
     nothing; `pace` is its progress for each CPU second, None where that is not followed; `run_id`
     tells this run of the container from its earlier ones. `demands` are the CPUs that its threads
-    wanted at the last samples, `quiet_since` is since when it has wanted next to none, None while
-    it wants some; `cgroup_parent` is the cgroup among whose children its weight counts.
+    wanted at the last samples, `uses` those that it got (NaN: unknown), `quiet_since` is since when
+    it has wanted next to none, None while it wants some; `cgroup_parent` is the cgroup among whose
+    children its weight counts; `gpus` are the GPUs that it holds, `gpu_used_at` is when it was last
+    seen to use one, or to hold one of which that is unknown (microseconds).
     """
 
     id: str
@@ -100,8 +110,11 @@ class ContainerHistory:
     pace: Pace | None = None
     run_id: str = ""
     demands: tuple[float, ...] = ()
+    uses: tuple[float, ...] = ()
     quiet_since: int | None = None
     cgroup_parent: str | None = None
+    gpus: tuple[str, ...] = ()
+    gpu_used_at: int | None = None
 
     def __post_init__(self) -> None:
         """Note what tells this run of the container from its earlier ones."""
@@ -232,9 +245,12 @@ class ContainerHistory:
         before: str | None = self.state
         for time, wanted, used, state in zip(times, demands, seconds, states, strict=True):
             if not math.isnan(wanted):
+                known = last is not None and time > last[0] and used >= last[1]
+                got = (used - last[1]) * MICRO / (time - last[0]) if last and known else math.nan
                 self.demands = (*self.demands, wanted)[-_LOOKS:]
+                self.uses = (*self.uses, got)[-_LOOKS:]
             elif "paused" not in (before, state):
-                self.demands = ()
+                self.demands = self.uses = ()
             if last is not None and 0 < time - last[0] < round(_LEAST_LOOK_S * MICRO):
                 before = state
                 continue
@@ -257,6 +273,29 @@ class ContainerHistory:
     def demand(self) -> float | None:
         """The most CPUs that its threads wanted at the last samples, None where that is unknown."""
         return max(self.demands, default=None)
+
+    @property
+    def is_held_back(self) -> bool | None:
+        """Whether it got clearly fewer CPUs than its threads wanted at the last samples, None where
+        that is unknown."""
+        pairs = [(got, wanted) for got, wanted in zip(self.uses, self.demands, strict=True)
+                 if not math.isnan(got)]  # fmt: skip
+        if not pairs:
+            return None
+        return sum(got for got, _ in pairs) < _GETS_ALL * sum(wanted for _, wanted in pairs)
+
+    def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, float] | None]) -> None:
+        """Note from new samples which GPUs it holds, and which part of the time it uses each (NaN:
+        unknown); nothing where no sample of the host says anything of GPUs."""
+        for time, use in zip(times, uses, strict=False):
+            self.gpus = tuple(sorted(use or ()))
+            if any(not ratio < _GPU_USED for ratio in (use or {}).values()):
+                self.gpu_used_at = time
+
+    def feeds_gpu(self, now: int) -> bool:
+        """Tell whether it trains or serves on a GPU: it has used one within some minutes, which
+        leaves room for a validation or a checkpoint."""
+        return self.gpu_used_at is not None and now - self.gpu_used_at <= round(_FEEDS_S * MICRO)
 
     @property
     def is_idle(self) -> bool:

@@ -6,7 +6,8 @@ threads and CPUs holds until something is measured. Then:
 
 - jobs that keep `KEEPS` of their best rate while others hold them back need no turns: `weight`;
 - jobs that keep less than `LOSES` take turns: `priority`;
-- where the first job keeps less than `LOSES` although the others wait: `rotate`.
+- where the first job keeps less than `LOSES` although the others wait: `rotate`. A pace falls in a
+  validation and a checkpoint too: so only of a job that gets fewer CPUs than it wants.
 
 In between the mode stays. A step to less isolation waits `PATIENCE_S`, twice as long each time, and
 one to `rotate` waits it once; the step from `weight` to `priority` is taken at once. Where nothing
@@ -69,7 +70,8 @@ class Contention:
     ) -> Contention:
         """Return what the paces of a crowded host's jobs show; `may_try`: `weight` may be tried."""
         at = self if self.since is not None else replace(self, since=now)
-        shared, ahead = _kept(jobs, "shared"), _kept(jobs, "ahead")
+        shared = _kept(jobs, "shared")
+        ahead = _kept([job for job in jobs if job.is_held_back is not False], "ahead")
         if ahead is not None and ahead.part < LOSES and not _keeps(shared) and at._may_rotate(now):
             why = f"{ahead.says(lost=True)} although others wait: pause these"
             return at._moved(Mode.ROTATE, why, now)

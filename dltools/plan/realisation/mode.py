@@ -47,6 +47,10 @@ class QueueParameters:
         MAX_SLOWDOWN, "over ten minutes, how many times less CPU than by equal turns a job may get",
         low=1.0, high=100.0, source="ours",
     )  # fmt: skip
+    feeders: str = parameter(
+        "first", "containers that feed a GPU: before jobs that compute on CPUs, or as these",
+        choices=("first", "equal"), source="ours",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class RealisationOptions:
 class ModeChoice:
     """The mode for a host, and why; `quantum_s` and `queue` are those of the options.
 
-    `is_even`: `weight` holds no job back, whatever the shares. `is_mild`: weights differ by a
+    `is_even`: no job is held back, whatever the shares. `is_mild`: weights differ by a
     factor of four at most, as what is set may stay for good.
     """
 
@@ -88,9 +92,11 @@ def choose_mode(
 ) -> ModeChoice:
     """Return the mode for a host: the one asked for, else by its threads against its cores.
 
-    Where trainings of several threads have more threads than there are CPUs: `priority`. Else, and
-    beside serving containers, which must not wait for a turn: `weight` (ours). `silent` jobs, which
-    have reported nothing yet, count too.
+    Where CPUs are idle no job waits for one: `weight` holds nobody back, and neither do `priority`
+    and `rotate` where they are asked for. Where trainings of several threads have more threads than
+    there are CPUs: `priority`. Else, and beside serving containers, which must not wait for a turn:
+    `weight` (ours). `silent` jobs, which have reported nothing yet, count too; those that feed a
+    GPU stand in no line.
 
     Trainings of one thread each win nothing by an order: the CPUs of those that end first stay idle
     at the end. There `weight` holds nobody back.
@@ -99,9 +105,17 @@ def choose_mode(
     def choice(mode: Mode, why: str, *, is_even: bool = False) -> ModeChoice:
         return ModeChoice(mode, why, options.quantum_s, options.queue, is_even)
 
+    now = host.sampled_at or 0
+    awake = [job for job in (*host.jobs, *silent) if not job.is_idle]
+    is_first = options.queue.feeders == "first"
+    everyone = [job for job in awake if not (is_first and job.feeds_gpu(now))]
+    nothing = _nothing_to_win(host, everyone)
     if options.mode is not None:
-        return choice(options.mode, "as asked")
-    everyone = [job for job in (*host.jobs, *silent) if not job.is_idle]
+        is_even = bool(nothing) and options.mode in (Mode.PRIORITY, Mode.ROTATE)
+        return choice(options.mode, f"as asked; {nothing}" if is_even else "as asked",
+                      is_even=is_even)  # fmt: skip
+    if nothing:
+        return choice(Mode.WEIGHT, nothing, is_even=True)
     if everyone and all(_has_one_thread(job) and not is_serving(job) for job in everyone):
         why = f"jobs of one busy thread each on {host.cpus:g} CPUs: an order wins nothing"
         return choice(Mode.WEIGHT, why, is_even=True)
@@ -114,6 +128,19 @@ def choose_mode(
         why = f"{crowded}: jobs of several threads that compete lose time"
         return choice(Mode.PRIORITY, why)
     return choice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
+
+
+def _nothing_to_win(host: HostState, everyone: Sequence[ContainerHistory]) -> str:
+    """Return why no job need wait, "" where CPUs are contested or that is unknown.
+
+    Jobs that take turns leave CPUs idle by that: there, what they need together counts.
+    """
+    if host.is_contested is not False or host.busy_share is None:
+        return ""
+    takes_turns = any(job.turn_s is not None for job in everyone)
+    if takes_turns and sum(needed_cpus(job) for job in everyone) > host.cpus:
+        return ""
+    return f"CPUs {100 * host.busy_share:.0f} % busy: nothing to win"
 
 
 def needed_cpus(job: ContainerHistory) -> float:

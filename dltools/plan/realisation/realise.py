@@ -11,6 +11,7 @@ from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.policy.container_history import WAITING_WEIGHT, ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
+from dltools.plan.realisation.feeders import feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.priority import priorities
 from dltools.plan.realisation.queue import Queue
@@ -38,6 +39,9 @@ _DEFAULTS: Mapping[Mode, Settings] = {
 }
 """What a new container has, of that which a mode sets."""
 
+
+_LEAST_CPUS = 1.0
+"""CPUs that are left for an order of jobs, however many those take that feed GPUs."""
 
 _EXPLORES = "runs alone, so that it reports soon"
 _SILENT = "competes all the same"
@@ -77,13 +81,17 @@ def realise(
     if not has_shares and not competing:
         return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
     jobs = [job for job in host.jobs if job.id in shares] + competing
+    first = feeders(choice, host, jobs, now)
+    jobs = [job for job in jobs if job.id not in first.notes]
+    reset |= first.settings
+    notes |= first.notes
     if choice.mode in _ORDERED:
         idle = [job for job in jobs if job.is_idle]
         jobs = [job for job in jobs if not job.is_idle]
         reset |= {job.id: defaults for job in idle if defaults}
         notes |= dict.fromkeys((job.id for job in idle), _IDLE)
-        if not jobs:
-            return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
+    if not jobs:
+        return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
     if choice.mode in _WEIGHTED:
         elsewhere = _under_other_parents(jobs)
         jobs = [job for job in jobs if job.id not in elsewhere]
@@ -93,7 +101,8 @@ def realise(
     explore = choice.queue.explore if choice.mode in _ORDERED else 0.0
     exploring = frozenset(job.id for job in jobs if job.explores(explore))
     case = Case(
-        choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)}, host.cpus, cpuset,
+        choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)},
+        max(_LEAST_CPUS, host.cpus - first.cpus) if choice.mode in _ORDERED else host.cpus, cpuset,
         queue or Queue(), now, exploring,
     )  # fmt: skip
     found = _REALISERS[choice.mode](case)

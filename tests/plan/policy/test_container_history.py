@@ -252,3 +252,24 @@ def test_a_quarter_of_a_cpu_is_too_little_to_wait_for() -> None:
     small: list[Sample] = [(t, 0.2, t / 5, "running") for t in (0, 2, 4, 6)]
     assert demanding(*small).is_idle
     assert not demanding(*((t, 0.3, 0.3 * t, "running") for t in (0, 2, 4, 6))).is_idle
+
+
+def test_a_job_is_held_back_that_gets_fewer_cpus_than_its_threads_want() -> None:
+    assert history().is_held_back is None
+    assert demanding((0, 2.0, 0.0, "running")).is_held_back is None  # no use is known yet
+    free = [(t, 2.0, 1.95 * t, "running") for t in (0, 2, 4, 6)]
+    assert demanding(*free).is_held_back is False
+    assert demanding(*((t, 2.0, 1.5 * t, "running") for t in (0, 2, 4, 6))).is_held_back
+
+
+def test_a_job_feeds_a_gpu_for_five_minutes_after_it_has_used_one() -> None:
+    job = history()
+    assert not job.feeds_gpu(0)
+    job.note_gpus([MICRO, 2 * MICRO], [{"GPU-1": 0.04}, None])
+    assert (job.gpus, job.gpu_used_at) == ((), None)
+    job.note_gpus([3 * MICRO, 4 * MICRO], [{"GPU-1": 0.5, "GPU-2": 0.0}, {"GPU-2": 0.0}])
+    assert (job.gpus, job.gpu_used_at) == (("GPU-2",), 3 * MICRO)
+    assert job.feeds_gpu(303 * MICRO)
+    assert not job.feeds_gpu(304 * MICRO)
+    job.note_gpus([400 * MICRO], [{"GPU-1": NAN}])
+    assert job.feeds_gpu(400 * MICRO)

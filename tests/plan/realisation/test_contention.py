@@ -75,6 +75,16 @@ def test_where_those_that_wait_disturb_they_are_paused() -> None:
     assert measured(found, trains("b", 0.2), at_s=PATIENCE_S + 5).mode is Mode.ROTATE  # it stays
 
 
+def test_a_pace_that_falls_pauses_nobody_where_the_job_gets_the_cpus_that_it_wants() -> None:
+    """It validates, or writes a checkpoint."""
+    validates, other = trains("a", 0.2, ahead=0.3), trains("b", 0.2)
+    validates.demands, validates.uses = (2.0, 1.9, 2.0), (1.98, 1.9, 1.95)
+    found = measured(Contention(), validates, other)
+    assert measured(found, validates, other, at_s=PATIENCE_S).mode is Mode.PRIORITY
+    validates.uses = (1.7, 1.6, 1.8)
+    assert measured(found, validates, other, at_s=PATIENCE_S).mode is Mode.ROTATE
+
+
 def test_weight_is_tried_for_a_while_where_nothing_is_known() -> None:
     jobs = trains("a"), trains("b")
     found = measured(Contention(), *jobs)

@@ -1,0 +1,77 @@
+"""How busy a host's CPUs are, and whether they are contested, from its own counters.
+
+Threads that are alive say nothing about that: eight trainings on GPUs may keep 480 threads alive
+and a quarter of 64 CPUs busy. Where CPUs are idle no job waits for one, and an order of jobs has
+nothing to win. All bounds are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dltools.notation.times import MICRO
+
+WINDOW_S = 10.0
+"""CPUs are no longer contested when they were less busy over so many seconds."""
+
+_LEAST_S = 0.75
+"""Least time (s) over which CPUs are found contested."""
+
+CONTESTED, CALM = 0.9, 0.8
+"""Share of the CPUs that is busy from which they are contested, and below which no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """The load of a host at its newest samples.
+
+    `samples`: times (microseconds) and the CPU seconds that everything on the host had used, back
+    to the begin of the window. `is_contested`: None where too little is known.
+    """
+
+    samples: tuple[tuple[int, float], ...] = ()
+    is_contested: bool | None = None
+
+    def after(self, times: Sequence[int], busy: Sequence[float], cpus: float) -> HostLoad:
+        """Return the load after new samples of a host of so many CPUs, in order of time.
+
+        A sample without a counter (NaN) is left out; a counter that goes back begins anew.
+        """
+        found = self
+        for time, seconds in zip(times, busy, strict=True):
+            if math.isfinite(seconds):
+                found = found._after_one(time, seconds, cpus)
+        return found
+
+    def _after_one(self, time: int, seconds: float, cpus: float) -> HostLoad:
+        if self.samples and (time <= self.samples[-1][0] or seconds < self.samples[-1][1]):
+            return HostLoad(((time, seconds),))
+        kept = [*self.samples, (time, seconds)]
+        while len(kept) > 2 and kept[1][0] <= time - round(WINDOW_S * MICRO):
+            del kept[0]
+        found = HostLoad(tuple(kept), self.is_contested)
+        newest = found._share(_LEAST_S, cpus)
+        whole = found._share(0.0, cpus, of_all=True)
+        if newest is None or whole is None:
+            return found
+        is_contested = newest >= CONTESTED or (self.is_contested is True and whole >= CALM)
+        return HostLoad(found.samples, is_contested)
+
+    def share(self, cpus: float) -> float | None:
+        """Return the share of a host's CPUs that was busy over the window, None where unknown."""
+        return self._share(0.0, cpus, of_all=True)
+
+    def _share(self, least_s: float, cpus: float, *, of_all: bool = False) -> float | None:
+        """Return the share that was busy over the newest samples that are `least_s` apart at the
+        least, or over all of them."""
+        if len(self.samples) < 2 or cpus <= 0:
+            return None
+        end, used = self.samples[-1]
+        latest = end - round(least_s * MICRO)
+        begins = [one for one in self.samples[:-1] if one[0] <= latest]
+        if not begins:
+            return None
+        begin, before = begins[0] if of_all else begins[-1]
+        return (used - before) * MICRO / (end - begin) / cpus

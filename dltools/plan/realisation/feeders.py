@@ -1,0 +1,66 @@
+"""Containers that feed a GPU go before those that compute on CPUs: an idle GPU costs more.
+
+A job that has used a GPU in the last minutes is in no line for CPUs, and is never paused or capped
+for CPUs' sake. Where CPUs are contested it gets a weight with which it has what it wants at once;
+it wants little, as the work is done on the GPU. Those that together want more than half of the
+CPUs stay nearer to the others: they compute on CPUs too. All of it is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.policy.base import HostState
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.mode import Mode, ModeChoice, is_serving, needed_cpus
+from dltools.plan.realisation.settings import Settings
+
+FIRST_WEIGHT = 64 * DEFAULT_CPU_WEIGHT
+"""Weight of those that want little: on a CPU with four threads of the default weight they have 94 %
+of it."""
+
+NEAR_WEIGHT = 4 * DEFAULT_CPU_WEIGHT
+"""Weight of those that want much; a single plan, which may stay for good, has no other."""
+
+_LITTLE = 0.5
+"""Share of the CPUs up to which feeders want little together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feeders:
+    """The jobs of a host that feed GPUs: what each is set to, what is said of it, and the CPUs that
+    they need together."""
+
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    cpus: float = 0.0
+
+
+def feeders(
+    choice: ModeChoice, host: HostState, jobs: Sequence[ContainerHistory], now: int
+) -> Feeders:
+    """Return what the jobs that feed GPUs get at a time (microseconds)."""
+    if choice.queue.feeders != "first":
+        return Feeders()
+    found = [job for job in jobs if job.feeds_gpu(now) and not is_serving(job)]
+    needs = sum(min(needed_cpus(job), host.cpus) for job in found)
+    setting, note = _setting(choice, host, needs)
+    return Feeders(
+        {job.id: setting for job in found if setting}, {job.id: note for job in found}, needs
+    )
+
+
+def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Settings, str]:
+    if choice.mode is Mode.ROTATE:
+        return {}, "feeds a GPU: never paused"
+    if choice.mode is Mode.QUOTA:
+        return {"cpus": None}, "feeds a GPU: no cap"
+    if choice.mode is Mode.CORES:
+        return {"cpuset": None}, "feeds a GPU: all CPUs"
+    if choice.is_even or host.is_contested is False:
+        return {"cpu_weight": DEFAULT_CPU_WEIGHT}, "feeds a GPU: in no line for CPUs"
+    wants_little = needs <= _LITTLE * host.cpus
+    weight = FIRST_WEIGHT if wants_little and not choice.is_mild else NEAR_WEIGHT
+    return {"cpu_weight": weight}, "feeds a GPU: before jobs on CPUs"

@@ -1,0 +1,185 @@
+"""A server with GPUs: trainings that leave its CPUs idle are left alone, whatever their threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.observed_rows import at, container, job_id, node, point
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.realisation.feeders import FIRST_WEIGHT, NEAR_WEIGHT
+from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
+from dltools.plan.records import Plan
+
+JOBS = [f"job{number}" for number in range(8)]
+POLICIES = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")
+
+
+def planner(policy: str, mode: Mode | None = None, queue: QueueParameters | None = None) -> Planner:
+    found = registry.get(policy, [])
+    options = RealisationOptions(mode, queue=queue or QueueParameters())
+    return Planner(found, found.parameters(), options)
+
+
+def gpu(seconds: float, name: str, number: int, ratio: float | None = 0.9) -> Row:
+    return {
+        "time": at(seconds), "host": "node", "kind": "gpu", "container_id": job_id(name),
+        "container_name": name, "gpu_uuid": f"GPU-{number}", "gpu_utilization_ratio": ratio,
+    }  # fmt: skip
+
+
+def host(seconds: float, busy: float, cpus: float = 64.0) -> Row:
+    return {**node(seconds, cpus), "cpu_seconds": busy}
+
+
+def training(seconds: float, name: str, used: float, threads: int, **more: Any) -> Row:
+    fields = {"thread_count": threads, "cpu_limit_cores": 64.0} | more
+    return container(seconds, name, used, **fields)
+
+
+def plans(made: Planner, samples: list[list[Row]], every: int = 1) -> list[Plan]:
+    """Add sample by sample, and plan after each that is `every` samples after the last plan."""
+    found = []
+    for number, rows in enumerate(samples):
+        made.add(to_table(sorted(rows, key=lambda row: row["time"])))
+        made.complete()
+        if number % every == 0:
+            found.append(made.plan({}, state=False))
+    return found
+
+
+def server(
+    threads: int, *, demand: float | None, gpus: bool, jobs: list[str] = JOBS
+) -> list[list[Row]]:
+    """Eight trainings that each use 2 of 64 CPUs for five minutes. From 100 to 170 s the first four
+    validate: they report a third as often."""
+    samples = []
+    for step in range(151):
+        now = 2.0 * step
+        rows: list[Row] = [host(now, 2.0 * len(jobs) * now)]
+        for number, name in enumerate(jobs):
+            more = {} if demand is None else {"demand_cores": demand}
+            rows.append(training(now, name, 2.0 * now, threads, **more))
+            if gpus:
+                rows.append(gpu(now, name, number % 8))
+            is_slow = 100 <= now <= 170 and number < 4
+            if step % (6 if is_slow else 2) == 0:
+                rows.append(point(now - 0.5, name, 2.0 / (1 + step + number), step=step))
+        samples.append(rows)
+    return samples
+
+
+@pytest.mark.parametrize(("gpus", "threads"), [(True, 60), (False, 96), (False, 128)])
+@pytest.mark.parametrize("demand", [2.0, 11.0, None])
+@pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair"])
+def test_no_training_waits_for_cpus_that_are_idle(
+    policy: str, threads: int, demand: float | None, gpus: bool
+) -> None:
+    """A demand of 11 CPUs each is one of bursts: together they would be more than there are."""
+    found = plans(planner(policy), server(threads, demand=demand, gpus=gpus), every=3)
+    assert [plan.actions for plan in found[1:]] == [()] * (len(found) - 1)
+    if not gpus:
+        assert found[-1].params["realize_why"] == "CPUs 25 % busy: nothing to win"
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])
+def test_two_jobs_on_each_gpu_are_left_to_share_it(policy: str, mode: Mode | None) -> None:
+    jobs = [f"{letter}{number}" for letter in "ab" for number in range(8)]
+    samples = server(60, demand=1.0, gpus=True, jobs=jobs)[:60]
+    found = plans(planner(policy, mode), samples, every=5)
+    assert not any(plan.actions for plan in found[1:])
+
+
+@pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.ROTATE, Mode.WEIGHT])
+def test_nobody_waits_on_idle_cpus_either_where_a_mode_is_asked_for(mode: Mode) -> None:
+    found = plans(planner("fair", mode), server(60, demand=None, gpus=False), every=3)
+    assert not any(plan.actions for plan in found[1:])
+
+
+def contested(
+    feeders: int, *, cpus: float = 8.0, demand: float = 1.0, seconds: int = 40
+) -> list[list[Row]]:
+    """Jobs that feed GPUs beside three trainings of as many threads as there are CPUs."""
+    samples = []
+    for step in range(seconds // 2):
+        now = 2.0 * step
+        rows: list[Row] = [host(now, cpus * now, cpus)]
+        for number in range(feeders):
+            name = f"gpu{number}"
+            rows += [
+                training(now, name, demand * now / 2, 30, demand_cores=demand),
+                gpu(now, name, number), point(now, name, 1 / (1 + step), step=step),
+            ]  # fmt: skip
+        for name in ("x", "y", "z"):
+            rows += [
+                training(now, name, cpus * now / 4, 8, demand_cores=cpus),
+                point(now, name, 1 / (1 + step), step=step),
+            ]
+        samples.append(rows)
+    return samples
+
+
+def weights(plan: Plan) -> dict[str, float]:
+    return {a.container_name: a.set["cpu_weight"] for a in plan.actions if "cpu_weight" in a.set}
+
+
+def test_a_gpu_feeder_goes_before_jobs_on_cpus_where_these_are_contested() -> None:
+    found = weights(plans(planner("fair"), contested(2))[-1])
+    assert (found["gpu0"], found["gpu1"]) == (FIRST_WEIGHT, FIRST_WEIGHT)
+    assert sorted(found.get(name, 1024.0) for name in "xyz") == [2.0, 10.0, 1024.0]
+
+
+def test_feeders_that_want_most_of_the_cpus_stay_near_to_the_others() -> None:
+    assert weights(plans(planner("fair"), contested(2, demand=3.0))[-1])["gpu0"] == NEAR_WEIGHT
+
+
+def test_feeders_are_as_all_others_where_that_is_asked_for() -> None:
+    equal = QueueParameters(feeders="equal")
+    found = weights(plans(planner("fair", None, equal), contested(2))[-1])
+    assert found.get("gpu0", 1024.0) <= 1024.0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_gpu_feeder_takes_no_turns_and_has_no_quota(policy: str) -> None:
+    rotating = plans(planner(policy, Mode.ROTATE), contested(2))
+    named = {action.container_name for plan in rotating for action in plan.actions}
+    assert named == {"x", "y", "z"}
+    capped = plans(planner(policy, Mode.QUOTA), contested(2))
+    assert not any(a.container_name.startswith("gpu") for plan in capped for a in plan.actions)
+
+
+def test_who_has_not_used_its_gpu_for_five_minutes_stands_in_line() -> None:
+    """A validation on the CPU for some minutes does not cost a job its place."""
+    samples = contested(1, seconds=800)
+    for step, rows in enumerate(samples):
+        if step >= 10:
+            rows[2]["gpu_utilization_ratio"] = 0.0
+    found = plans(planner("fair"), samples)
+    assert weights(found[150])["gpu0"] == FIRST_WEIGHT
+    assert weights(found[300]).get("gpu0", 1024.0) <= 1024.0
+
+
+def test_an_unknown_use_of_a_gpu_counts_as_use() -> None:
+    samples = contested(1)
+    for rows in samples:
+        rows[2]["gpu_utilization_ratio"] = None
+    assert weights(plans(planner("fair"), samples)[-1])["gpu0"] == FIRST_WEIGHT
+
+
+def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan() -> None:
+    rows = [row for sample in contested(2, seconds=16) for row in sample]
+    whole = planner("fair")
+    whole.add(to_table(rows))
+    wanted = whole.plan({})
+    for cut in range(0, len(rows), 3):
+        first = planner("fair")
+        first.add(to_table(rows[:cut]))
+        found = registry.get("fair", [])
+        second = Planner(found, found.parameters(), RealisationOptions(), first.plan({}).state)
+        second.add(to_table(rows[cut:]))
+        assert second.plan({}).actions == wanted.actions
+        assert second.plan({}).state == wanted.state
