@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from dltools.notation.cpu_lists import parse_cpus
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import ActionKind, Allocation
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory, Member
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.realisation.shares import LEAST_CPUS
 from dltools.plan.records import Action, Op
 
 _OPS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
@@ -52,12 +53,18 @@ def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobD
     for host in hosts:
         found = realised[host.name]
         for container in sorted(host.containers.values(), key=lambda one: (one.name, one.id)):
-            yield _decision(host, container, found)
+            for one in container.members or (container,):
+                yield _decision(host, container, one, found)
 
 
-def _decision(host: HostHistory, container: ContainerHistory, found: Realisation) -> JobDecision:
-    present = present_settings(container, host.cpus, host.cpuset)
-    allocation, setting = host.allocations.get(container.id), found.settings.get(container.id)
+def _decision(
+    host: HostHistory, container: ContainerHistory, one: ContainerHistory | Member,
+    found: Realisation,
+) -> JobDecision:  # fmt: skip
+    """Return the decision for `one`, which is the container or a member of its job."""
+    present = present_settings(one, host.cpus, host.cpuset)
+    allocation = host.allocations.get(container.id)
+    setting = _part(container, found.settings.get(container.id))
     op = Op.ROTATE if found.takes_turns else Op.UPDATE
     if setting is not None and op is Op.UPDATE and not differs(setting, present, host.cpus):
         setting = None
@@ -66,13 +73,24 @@ def _decision(host: HostHistory, container: ContainerHistory, found: Realisation
         note = note if setting is not None else "left alone"
         why = "protected" if container.protected else f"no progress seen: {note}"
         allocation, note = Allocation(None, "-", why), ""
-    notes = (allocation.reason, note, *container.targets.faults)
+    members = f"one of {len(container.members)} containers of the job {container.job}"
+    notes = (allocation.reason, note, members if container.members else "",
+             *container.targets.faults)  # fmt: skip
     reason = "; ".join(note for note in notes if note)
-    return JobDecision(host.name, container.id, container.name, allocation, present, setting,
-                       reason, op)  # fmt: skip
+    return JobDecision(host.name, one.id, one.name, allocation, present, setting, reason, op)
 
 
-def present_settings(container: ContainerHistory, cpus: float, cpuset: str | None) -> Settings:
+def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:
+    """Return what each container of a job gets of its setting: an equal part of its quota."""
+    if setting is None or setting.get("cpus") is None or not job.members:
+        return setting
+    part = setting["cpus"] / len(job.members)
+    return {**setting, "cpus": round(max(LEAST_CPUS, part), 3)}
+
+
+def present_settings(
+    container: ContainerHistory | Member, cpus: float, cpuset: str | None
+) -> Settings:
     """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
     `cpuset`; what is unknown is left out."""
     present: Settings = {}
@@ -103,7 +121,8 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
                             one.setting, expect, one.reason))  # fmt: skip
     for host in hosts:
         for action in host.actions:
-            job = host.containers.get(action.job_id)
+            known = host.containers.get(action.job_id)
+            job = known.members[0] if known is not None and known.members else known
             if job is not None:
                 found.append(
                     Action(len(found) + 1, _OPS[action.kind], host.name, job.id, job.name, {}, {},
@@ -115,8 +134,9 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
 def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
     """Return the class of each job that has one, by its name, for each host."""
     found = {
-        host.name: {host.containers[key].name: allocation.job_class
-                    for key, allocation in host.allocations.items() if key in host.containers}
+        host.name: {one.name: allocation.job_class
+                    for key, allocation in host.allocations.items() if key in host.containers
+                    for one in host.containers[key].members or (host.containers[key],)}
         for host in hosts
     }  # fmt: skip
     return {name: dict(sorted(jobs.items())) for name, jobs in found.items() if jobs}

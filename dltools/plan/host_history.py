@@ -28,6 +28,7 @@ class HostHistory:
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
     `contention`: what was found of jobs that compete. `load`: how busy its CPUs are.
+    `jobs_elsewhere`: jobs of which other hosts run containers.
     """
 
     name: str
@@ -42,6 +43,7 @@ class HostHistory:
     queue: Queue = field(default_factory=Queue)
     contention: Contention = field(default_factory=Contention)
     load: HostLoad = field(default_factory=HostLoad)
+    jobs_elsewhere: frozenset[str] = frozenset()
 
     def jobs(self) -> Jobs:
         """Return the running, unprotected containers that have reported progress, by name."""
@@ -62,7 +64,7 @@ class HostHistory:
         jobs = self.jobs() if jobs is None else jobs
         return HostState(
             self.name, self.cpus, jobs, self.allocations, self.sampled_at,
-            self.load.is_contested, self.load.share(self.cpus),
+            self.load.is_contested, self.load.share(self.cpus), self.jobs_elsewhere,
         )  # fmt: skip
 
     def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:

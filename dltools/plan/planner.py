@@ -78,12 +78,17 @@ class Planner:
         self._labels = tuple(labels)
         self._hosts: dict[str, RecordedHost] = {}
         self._newest: int | None = None
+        self._jobs: dict[str, frozenset[str]] = {}  # by host, of which it runs containers
         self._labels_by_text: dict[str | None, dict[str, str]] = {}
         self._last_run: int | None = None
         if saved:
             found = state.load(saved, policy.name, self._rounds.requirements)
             self._newest, self._hosts = found.newest, dict(found.hosts)
             self._rounds.memory = found.memory
+            for name, host in self._hosts.items():
+                if jobs := frozenset(c.job for c in host.history.containers.values() if c.job):
+                    self._jobs[name] = jobs
+            self._spread_jobs()
             self._last_run = found.newest
 
     def add(self, table: pa.Table) -> None:
@@ -213,9 +218,24 @@ class Planner:
         """
         uneventful = host.is_next_uneventful()
         host.next_sample(self._labels_of)
+        self._note_jobs(host)
         if always or not uneventful:
             target_met = host.record()
             self._rounds.run(host.history, lambda: _Recorded(self._hosts), target_met=target_met)
+
+    def _note_jobs(self, host: RecordedHost) -> None:
+        """Note which jobs of several containers run on a host, for that and for the others."""
+        name, jobs = host.history.name, host.jobs
+        if jobs == self._jobs.get(name, frozenset()):
+            return
+        self._jobs[name] = jobs
+        self._spread_jobs()
+
+    def _spread_jobs(self) -> None:
+        """Tell each host which jobs the others have containers of."""
+        for other in self._jobs:
+            elsewhere = (jobs for name, jobs in self._jobs.items() if name != other)
+            self._hosts[other].history.jobs_elsewhere = frozenset().union(*elsewhere)
 
     def _histories(self) -> list[HostHistory]:
         return [host.history for _, host in sorted(self._hosts.items())]
@@ -236,6 +256,7 @@ class Planner:
         """Return a copy that shares nothing that changes."""
         twin = copy.copy(self)
         twin._rounds = copy.copy(self._rounds)
+        twin._jobs = dict(self._jobs)
         twin._hosts = {name: host.clone() for name, host in self._hosts.items()}
         return twin
 

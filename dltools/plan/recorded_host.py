@@ -17,6 +17,7 @@ from dltools.notation.cpu_lists import union_of_cpus
 from dltools.observations.points import Points, points_after
 from dltools.observations.samples import HostSamples, Layout, Remainder, pending_sample
 from dltools.plan.host_history import HostHistory
+from dltools.plan.job_members import Reporters, merged
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory
 
@@ -28,16 +29,20 @@ LabelReader = Callable[[str, str | None], dict[str, str]]
 class RecordedHost:
     """A host's history and the samples that it is read from.
 
-    `remainder`: what the samples before have left. `sample_count`: how many of `samples` have been
-    reached, `recorded_count` how many of these are in the history already. `layout`: which
-    containers ran at the newest sample. `wake_times`: when a job first reports, or meets a target.
+    `samples` are those of the table `raw`, in which each job of several containers is one; whose
+    points count there, `reporters` say. `remainder`: what the tables before have left.
+    `sample_count`: how many of `samples` have been reached, `recorded_count` how many of these are
+    in the history already. `layout`: which containers ran at the newest sample. `wake_times`: when
+    a job first reports, or meets a target.
     """
 
     history: HostHistory
     requirements: Requirements
     remainder: Remainder = field(default_factory=Remainder)
     layout: Layout = field(default_factory=Layout)
+    raw: HostSamples = field(default_factory=HostSamples.empty)
     samples: HostSamples = field(default_factory=HostSamples.empty)
+    reporters: Reporters = field(default_factory=dict)
     sample_count: int = 0
     recorded_count: int = 0
     wake_times: dict[str, int] = field(default_factory=dict)
@@ -47,7 +52,8 @@ class RecordedHost:
         containers = {key: one.clone() for key, one in self.history.containers.items()}
         allocations = dict(self.history.allocations)
         history = replace(self.history, containers=containers, allocations=allocations)
-        return replace(self, history=history)
+        reporters = {job: dict(one) for job, one in self.reporters.items()}
+        return replace(self, history=history, reporters=reporters)
 
     def begin_remainder(self) -> None:
         """Begin with the one sample that the samples before have left."""
@@ -55,7 +61,8 @@ class RecordedHost:
 
     def begin(self, samples: HostSamples) -> None:
         """Begin with samples, those of the remainder before them."""
-        self.samples, self.sample_count, self.recorded_count = samples, 0, 0
+        self.raw, self.samples = samples, merged(samples, self.reporters)
+        self.sample_count = self.recorded_count = 0
         self.wake_times = {}
         for container in self.history.containers.values():
             self._set_wake_time(container)
@@ -68,7 +75,7 @@ class RecordedHost:
         """
         self.record()
         self.history.forget_bystanders(self.requirements)
-        samples, count = self.samples, len(self.samples.times)
+        samples, count = self.raw, len(self.raw.times)
         reached = samples.times[self.sample_count - 1] if self.sample_count else None
         points = points_after(samples.points, reached)
         gpus = {time: use for time, use in samples.gpus.items() if time > (reached or -1)}
@@ -78,8 +85,18 @@ class RecordedHost:
             rows = {name: column[low:high] for name, column in samples.rows.items()}
             self.remainder = Remainder(samples.times[-1], samples.sizes[-1], samples.busy[-1], rows,
                                        points, gpus)  # fmt: skip
-        self.samples = HostSamples.empty()
+        self.raw = self.samples = HostSamples.empty()
+        self.reporters = {job: one for job, one in self.reporters.items()
+                          if job in self.history.containers}  # fmt: skip
         self.sample_count = self.recorded_count = 0
+
+    @property
+    def jobs(self) -> frozenset[str]:
+        """The jobs of several containers of which some run at the newest sample."""
+        if not self.sample_count:
+            return frozenset()
+        low, high = self.samples.bounds[self.sample_count - 1 : self.sample_count + 1]
+        return frozenset(filter(None, self.samples.rows["job"][low:high]))
 
     def next_sample(self, labels: LabelReader) -> None:
         """Move on to the next sample: see which containers came, left or restarted."""
@@ -188,6 +205,9 @@ class RecordedHost:
         container.cgroup_parent = rows["cgroup_parent"][row]
         container.openmp_runtime = rows["openmp_runtime"][row]
         container.openmp_settings = rows["openmp_settings"][row]
+        container.job = rows["job"][row]
+        container.members = (rows["members"][row] if "members" in rows else None) or ()
+        container.job_containers = rows["job_containers"][row]
 
     def _add_points(
         self, container: ContainerHistory, points: Mapping[str, Points], now: int

@@ -26,7 +26,7 @@ from dltools.plan.measured_state import (
     save_pace,
 )
 from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirements, State
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory, Member
 from dltools.plan.policy.curve import from_json as curve_from_json
 from dltools.plan.policy.epoch_cost import EpochCost
 from dltools.plan.policy.metric_series import LearningHistory, Series
@@ -106,6 +106,7 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
             "cpu_seconds": [seconds for _, seconds in history.load.samples],
             "is_contested": history.load.is_contested,
         },
+        "reporters": host.reporters,
     }
     if history.contention != Contention():
         saved["contention"] = save_contention(history.contention)
@@ -131,7 +132,10 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
     if set(layout.ids) != set(history.containers):
         raise ValueError("the layout names other containers than there are")
     remainder = _load_remainder(saved["remainder"])
-    return RecordedHost(history, requirements, remainder=remainder, layout=layout)
+    reporters = {str(job): {str(metric): str(id_) for metric, id_ in one.items()}
+                 for job, one in saved["reporters"].items()}  # fmt: skip
+    return RecordedHost(history, requirements, remainder=remainder, layout=layout,
+                        reporters=reporters)  # fmt: skip
 
 
 def _load_load(saved: Mapping[str, Any]) -> HostLoad:
@@ -188,6 +192,9 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
         "cgroup_parent": history.cgroup_parent,
         "gpus": list(history.gpus),
         "gpu_used_at": history.gpu_used_at,
+        "job": history.job,
+        "members": [field_values(member) for member in history.members],
+        "job_containers": history.job_containers,
         "reports": history.reports,
         "epoch_cost": history.epoch_cost and field_values(history.epoch_cost),
         "labels": dict(history.labels),
@@ -209,6 +216,8 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.quiet_since = saved.get("quiet_since")
     history.cgroup_parent = saved.get("cgroup_parent")
     history.gpus, history.gpu_used_at = tuple(saved["gpus"]), saved["gpu_used_at"]
+    history.job, history.members = saved["job"], tuple(Member(**one) for one in saved["members"])
+    history.job_containers = saved["job_containers"]
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]

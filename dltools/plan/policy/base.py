@@ -92,7 +92,7 @@ class HostState:
     holds the allocations of the round before, by job id; new and restarted jobs are not in it.
     `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
     `is_contested`: whether its CPUs are all busy, and `busy_share`: which part of them is; None
-    where that is unknown.
+    where that is unknown. `jobs_elsewhere`: jobs of which other hosts run containers.
     """
 
     name: str
@@ -102,6 +102,7 @@ class HostState:
     sampled_at: int | None = None
     is_contested: bool | None = None
     busy_share: float | None = None
+    jobs_elsewhere: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,23 @@ WAITING_WEIGHT = 10.24
 is 10 in version 1 of cgroups, and the least weight of version 2 reads as 10.24."""
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A container of a job that has several: its state and the limits in force, as in
+    `ContainerHistory`."""
+
+    id: str
+    name: str
+    state: str = "running"
+    cpus: float | None = None
+    weight: float | None = None
+    turn_s: float | None = None
+    cpuset: str | None = None
+
+
 @dataclass(slots=True)
 class ContainerHistory:
-    """One container: identity, limits in force, counter samples and metrics.
+    """One container, or a job of several: identity, limits in force, counter samples and metrics.
 
     `arrived` is when it was first seen (it starts anew when the container restarts); `samples`
     are (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
@@ -78,7 +92,9 @@ class ContainerHistory:
     wanted at the last samples, `uses` those that it got (NaN: unknown), `quiet_since` is since when
     it has wanted next to none, None while it wants some; `cgroup_parent` is the cgroup among whose
     children its weight counts; `gpus` are the GPUs that it holds, `gpu_used_at` is when it was last
-    seen to use one, or to hold one of which that is unknown (microseconds).
+    seen to use one, or to hold one of which that is unknown (microseconds). `job` is the job that
+    it is a member of, if any, and `members` are the containers of that job, () for a container that
+    is alone here; the job has `job_containers` in all, None where that is unknown.
     """
 
     id: str
@@ -115,6 +131,9 @@ class ContainerHistory:
     cgroup_parent: str | None = None
     gpus: tuple[str, ...] = ()
     gpu_used_at: int | None = None
+    job: str | None = None
+    members: tuple[Member, ...] = ()
+    job_containers: int | None = None
 
     def __post_init__(self) -> None:
         """Note what tells this run of the container from its earlier ones."""
@@ -291,6 +310,13 @@ class ContainerHistory:
             self.gpus = tuple(sorted(use or ()))
             if any(not ratio < _GPU_USED for ratio in (use or {}).values()):
                 self.gpu_used_at = time
+
+    @property
+    def lacks_members(self) -> bool:
+        """Whether the job that it is a member of has containers that are not seen here."""
+        if self.job is None:
+            return False
+        return max(1, len(self.members)) < (self.job_containers or 2)
 
     def feeds_gpu(self, now: int) -> bool:
         """Tell whether it trains or serves on a GPU: it has used one within some minutes, which

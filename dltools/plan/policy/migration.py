@@ -213,7 +213,8 @@ class Chooser:
         return at is None or self.cluster.now - at <= self.stale_s * MICRO
 
     def _candidates(self, source: HostState, *, is_target_idle: bool) -> list[ContainerHistory]:
-        jobs = [job for job in source.jobs if job.job_name not in self.moved]
+        jobs = [job for job in source.jobs
+                if job.job_name not in self.moved and job.job is None]  # fmt: skip
         classes = {job.id: self._known_of(source.name, job).job_class for job in source.jobs}
         converged = [job for job in jobs if classes[job.id] == CONVERGED]
         if is_target_idle and len(source.jobs) > 1:

@@ -43,7 +43,7 @@ class Case:
     `jobs`: those with a share; `allocations`: by job id; `cpus`: of the host; `cpuset`: the CPUs
     that containers may have, None where unknown; `queue`: before the change; `now`: microseconds.
     `exploring`: ids of new jobs that run alone until they have reported twice, or have had their
-    CPU seconds.
+    CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers.
     """
 
     choice: ModeChoice
@@ -54,6 +54,11 @@ class Case:
     queue: Queue
     now: int
     exploring: frozenset[str] = frozenset()
+    jobs_elsewhere: frozenset[str] = frozenset()
+
+    def has_members_elsewhere(self, job: ContainerHistory) -> bool:
+        """Tell whether a job waits for containers that are not on this host."""
+        return job.lacks_members or job.job in self.jobs_elsewhere
 
     def share(self, job: ContainerHistory) -> float:
         """Return a job's share; where the job is unlimited, the mean of the others, so that nobody

@@ -103,7 +103,7 @@ def realise(
     case = Case(
         choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)},
         max(_LEAST_CPUS, host.cpus - first.cpus) if choice.mode in _ORDERED else host.cpus, cpuset,
-        queue or Queue(), now, exploring,
+        queue or Queue(), now, exploring, host.jobs_elsewhere,
     )  # fmt: skip
     found = _REALISERS[choice.mode](case)
     notes |= found.notes

@@ -26,6 +26,9 @@ def rotation(case: Case) -> Realisation:
     """
     trainings = in_order(case, standings(case))
     notes = {job.id: "serves: never paused" for job in case.jobs if is_serving(job)}
+    spread = {job.id for job in case.jobs if case.has_members_elsewhere(job)}
+    notes |= dict.fromkeys(spread, "has members elsewhere: never paused")
+    trainings = [job for job in trainings if job.id not in spread]
     if case.choice.is_even:
         return case.realisation("no job waits", notes=notes)
     groups = groups_that_fit(trainings, case.cpus, beside=_SMALL * case.cpus)

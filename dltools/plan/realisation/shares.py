@@ -55,7 +55,8 @@ def weights(case: Case) -> Realisation:
     for job in case.jobs:
         share = fair.shares[job.id]
         is_default = case.is_unlimited(job) or share >= 1
-        weight = DEFAULT_CPU_WEIGHT * (1.0 if is_default else share * len(case.jobs))
+        part = share * len(case.jobs) / max(1, len(job.members))
+        weight = DEFAULT_CPU_WEIGHT * (1.0 if is_default else part)
         bounded = min(most, max(least, weight))
         settings[job.id] = {"cpu_weight": float(round(bounded))}
     note = "work-conserving: what a job leaves the others take"

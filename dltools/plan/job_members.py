@@ -1,0 +1,161 @@
+"""Makes one job of containers that are members of it: each waits for the others at every step.
+
+Whoever reads a host's samples sees such a job as one container: its CPU seconds, threads and demand
+are the sums of its members', its points are those of the member that reports them. So it has one
+place in the queue, one class, one share and one turn, and no policy need know. `decisions` gives
+each member its part of what the job gets.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dltools.labels import PROTECT, is_true, parse_labels
+from dltools.notation.cpu_lists import union_of_cpus
+from dltools.observations.points import PointsByMetric
+from dltools.observations.samples import GpuUse, HostSamples
+from dltools.plan.policy.container_history import Member
+
+PREFIX = "job:"
+"""Begins the id of a job of several containers; no container's id does."""
+
+Reporters = MutableMapping[str, dict[str, str]]
+"""By job and metric: the member whose points count."""
+
+
+def merged(samples: HostSamples, reporters: Reporters) -> HostSamples:
+    """Return samples in which each job of several containers is one container.
+
+    `reporters` is brought up to date: of several members that report a metric, as ranks do, the
+    first one counts.
+    """
+    jobs = samples.rows["job"]
+    if not any(jobs):
+        return samples
+    columns: dict[str, list[Any]] = {name: [] for name in (*samples.rows, "members")}
+    bounds = [0]
+    members: dict[str, set[str]] = {}
+    alone: set[str] = set()
+    for low, high in zip(samples.bounds, samples.bounds[1:], strict=False):
+        for rows in _grouped(jobs, low, high):
+            row: Mapping[str, Any] = {name: samples.rows[name][rows[0]] for name in samples.rows}
+            if len(rows) > 1:
+                ids = {samples.rows["container_id"][at] for at in rows}
+                members.setdefault(PREFIX + jobs[rows[0]], set()).update(ids)
+                row = _one_row(samples.rows, rows)
+            else:
+                alone.add(row["container_id"])
+            for name, column in columns.items():
+                column.append(row.get(name))
+        bounds.append(len(columns["members"]))
+    points = {key: own for key, own in samples.points.items() if key in alone}
+    for job, ids in members.items():
+        points[job] = _points(samples.points, ids, reporters.setdefault(job, {}))
+    every = {id_ for ids in members.values() for id_ in ids}
+    points |= {key: own for key, own in samples.points.items() if key not in every | alone}
+    return replace(
+        samples, bounds=bounds, rows=columns, points=points, gpus=_gpus(samples.gpus, members)
+    )
+
+
+def _grouped(jobs: Sequence[str | None], low: int, high: int) -> list[list[int]]:
+    """Return the rows of a sample, those of one job together where its first one is."""
+    found: dict[str, list[int]] = {}
+    ordered: list[list[int]] = []
+    for at in range(low, high):
+        job = jobs[at]
+        if job is None or job not in found:
+            ordered.append([at])
+            if job is not None:
+                found[job] = ordered[-1]
+        else:
+            found[job].append(at)
+    return ordered
+
+
+def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]:
+    """Return the row of a job of several containers; what is unknown of one member is unknown."""
+    order = sorted(
+        at, key=lambda row: (rows["container_name"][row] or "", rows["container_id"][row])
+    )
+
+    def all_of(name: str) -> list[Any]:
+        return [rows[name][row] for row in order]
+
+    known = [text for text in all_of("cpuset") if text]
+    turns = [turn for turn in all_of("turn_seconds") if not math.isnan(turn)]
+    threads, started = all_of("thread_count"), all_of("started_at")
+    return {
+        **{name: next((value for value in all_of(name) if value is not None), None)
+           for name in rows},
+        "container_id": PREFIX + rows["job"][order[0]],
+        "state": "paused" if "paused" in all_of("state") else rows["state"][order[0]],
+        "labels": _labels(all_of("labels")),
+        "cpuset": union_of_cpus(None, known) if len(known) == len(order) else None,
+        "cgroup_parent": _common(all_of("cgroup_parent")),
+        "cpu_seconds": sum(all_of("cpu_seconds")),
+        "demand_cores": sum(all_of("demand_cores")),
+        "cpu_limit_cores": sum(all_of("cpu_limit_cores")),
+        "cpu_weight": min(all_of("cpu_weight")),
+        "turn_seconds": max(turns, default=math.nan),
+        "thread_count": None if None in threads else sum(threads),
+        "started_at": None if None in started else max(started),
+        "members": tuple(_member(rows, row) for row in order),
+    }  # fmt: skip
+
+
+def _member(rows: Mapping[str, list[Any]], at: int) -> Member:
+    def number(name: str) -> float | None:
+        value: float = rows[name][at]
+        return value if math.isfinite(value) else None
+
+    id_ = rows["container_id"][at]
+    return Member(
+        id_, rows["container_name"][at] or id_[:12], rows["state"][at] or "running",
+        number("cpu_limit_cores"), number("cpu_weight"), number("turn_seconds"), rows["cpuset"][at],
+    )  # fmt: skip
+
+
+def _labels(texts: Sequence[str | None]) -> str | None:
+    """Return the labels of all members, the first one's first; who protects one protects all."""
+    found: dict[str, str] = {}
+    every = [parse_labels(text) for text in texts]
+    for labels in reversed(every):
+        found |= labels
+    if any(is_true(labels.get(PROTECT)) for labels in every):
+        found[PROTECT] = "true"
+    return json.dumps(found, sort_keys=True) if found else None
+
+
+def _common(values: Sequence[Any]) -> Any:
+    return values[0] if len(set(values)) == 1 else None
+
+
+def _points(points: PointsByMetric, ids: set[str], reporters: dict[str, str]) -> dict[str, Any]:
+    """Return a job's points: those of each metric's reporter, who is still a member, or else of the
+    member that reports it first."""
+    found = {}
+    for metric in sorted({metric for id_ in ids for metric in points.get(id_, ())}):
+        reporter = reporters.get(metric)
+        if reporter not in ids:
+            candidates = [id_ for id_ in ids if metric in points.get(id_, ())]
+            reporter = min(candidates, key=lambda id_: (points[id_][metric].times[0], id_))
+            reporters[metric] = reporter
+        if metric in points.get(reporter, ()):
+            found[metric] = points[reporter][metric]
+    return found
+
+
+def _gpus(use: GpuUse, members: Mapping[str, set[str]]) -> GpuUse:
+    """Return the use of GPUs with that of a job's members together."""
+    owner = {id_: job for job, ids in members.items() for id_ in ids}
+    found: GpuUse = {}
+    for time, by_container in use.items():
+        merged_use: dict[str, dict[str, float]] = found.setdefault(time, {})
+        for key, ratios in by_container.items():
+            merged_use.setdefault(owner.get(key, key), {}).update(ratios)
+    return found

@@ -1,0 +1,155 @@
+"""Jobs of several containers: one place, one class, one share, one turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.observed_rows import at, container, decisions_of, job_id, node, point
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.records import Action, Op, Plan
+
+POLICIES = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")
+MEETS = "10.0.0.2:29500"
+
+
+def planner(policy: str, mode: Mode | None = None, state: Any = None) -> Planner:
+    found = registry.get(policy, [])
+    return Planner(found, found.parameters(), RealisationOptions(mode), state)
+
+
+def member(seconds: float, name: str, **more: Any) -> Row:
+    fields = {"job": MEETS, "job_containers": 2, "thread_count": 1, "demand_cores": 1.0} | more
+    return container(seconds, name, seconds / 2, **fields)
+
+
+def rows(seconds: int = 40, **more: Any) -> list[Row]:
+    """A pair of one thread each, of which both report, beside a training of two."""
+    found = []
+    for now in range(0, seconds, 2):
+        found += [
+            {**node(now), "cpu_seconds": 2.0 * now},
+            member(now, "ddp-0", **more), member(now, "ddp-1"),
+            container(now, "cnn", float(now), thread_count=2, demand_cores=2.0),
+        ]  # fmt: skip
+        found += [point(now, name, 9.0 / (1 + now), step=now) for name in ("ddp-1", "ddp-0", "cnn")]
+    return found
+
+
+def plan_of(policy: str, mode: Mode | None, table: list[Row], state: Any = None) -> Plan:
+    made = planner(policy, mode, state)
+    made.add(to_table(sorted(table, key=lambda row: row["time"])))
+    return made.plan({})
+
+
+def by_name(plan: Plan) -> dict[str, Action]:
+    return {action.container_name: action for action in plan.actions}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_members_have_one_turn(policy: str) -> None:
+    found = by_name(plan_of(policy, Mode.ROTATE, rows()))
+    assert set(found) == {"ddp-0", "ddp-1", "cnn"}
+    assert found["ddp-0"].set == found["ddp-1"].set
+    assert found["ddp-0"].set["group"] != found["cnn"].set["group"]
+    assert found["ddp-0"].container_id == job_id("ddp-0")
+    assert "one of 2 containers of the job 10.0.0.2:29500" in found["ddp-1"].reason
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
+def test_members_have_one_weight(policy: str, mode: Mode | None) -> None:
+    found = plan_of(policy, mode, rows())
+    weights = {a.container_name: a.set["cpu_weight"] for a in found.actions}
+    assert weights.get("ddp-0") == weights.get("ddp-1")
+
+
+def test_fair_gives_two_jobs_one_half_each_and_members_a_quarter() -> None:
+    found = by_name(plan_of("fair", Mode.QUOTA, rows()))
+    assert [found[name].set["cpus"] for name in ("ddp-0", "ddp-1", "cnn")] == [0.5, 0.5, 1.0]
+    weights = by_name(plan_of("fair", Mode.WEIGHT, rows()))
+    assert {name: one.set["cpu_weight"] for name, one in weights.items()} == {
+        "ddp-0": 512.0, "ddp-1": 512.0}  # fmt: skip
+
+
+def test_of_a_metric_that_both_report_one_member_s_counts() -> None:
+    made = planner("flowcon", Mode.QUOTA)
+    made.add(to_table(rows()))
+    (host,) = made._hosts.values()
+    job = host.history.containers[f"job:{MEETS}"]
+    assert len(job.metrics["loss"].times) == len(set(job.metrics["loss"].times)) == 19
+    assert job.samples[-1] == (job.samples[-1][0], 36.0)  # of both
+    assert (job.threads, job.demand, job.cpus) == (2, 2.0, 4.0)
+
+
+def test_members_on_two_hosts_are_never_paused() -> None:
+    table = []
+    for row in rows():
+        is_second = row.get("container_name") == "ddp-1"
+        table += [{**row, "host": "other"}] if is_second else [row]
+        if row["kind"] == "node":
+            table.append({**row, "host": "other"})
+    found = by_name(plan_of("fair", Mode.ROTATE, table))
+    assert set(found) <= {"cnn"}
+
+
+def test_a_job_of_which_containers_are_missing_is_never_paused() -> None:
+    assert "ddp-0" not in by_name(plan_of("fair", Mode.ROTATE, rows(job_containers=3)))
+    alone = [row for row in rows() if row.get("container_name") != "ddp-1"]
+    assert "ddp-0" not in by_name(plan_of("fair", Mode.ROTATE, alone))
+
+
+def test_who_protects_one_member_protects_all() -> None:
+    table = rows(labels='{"dltools.protect": "true"}')
+    assert set(by_name(plan_of("fair", Mode.QUOTA, table))) <= {"cnn"}
+    assert decisions_of(_read("fair", table))["ddp-1"].reason.startswith("protected")
+
+
+def _read(policy: str, table: list[Row]) -> Planner:
+    made = planner(policy, Mode.QUOTA)
+    made.add(to_table(table))
+    return made
+
+
+def test_a_job_goes_on_with_the_members_that_are_left() -> None:
+    table = [*rows(), *(row for row in rows(60)
+             if row["time"] >= at(40) and row.get("container_name") != "ddp-0")]  # fmt: skip
+    found = by_name(plan_of("fair", Mode.WEIGHT, table))
+    assert "ddp-0" not in found
+    assert all(action.op is Op.UPDATE for action in found.values())
+
+
+@given(cut=st.integers(0, 140), policy=st.sampled_from(("flowcon", "fair", "srtf")))
+def test_a_state_between_any_two_rows_gives_the_same_plan(cut: int, policy: str) -> None:
+    table = rows()
+    whole = plan_of(policy, Mode.ROTATE, table)
+    first = plan_of(policy, Mode.ROTATE, table[:cut])
+    second = plan_of(policy, Mode.ROTATE, table[cut:], first.state or None)
+    assert second.actions == whole.actions
+    assert second.state == whole.state
+
+
+@given(
+    jobs=st.lists(st.sampled_from([None, "a", "b"]), min_size=1, max_size=8),
+    policy=st.sampled_from(("fair", "flowcon")),
+)
+def test_all_containers_of_a_job_get_the_same(jobs: list[str | None], policy: str) -> None:
+    table: list[Row] = []
+    for now in range(0, 20, 2):
+        table.append({**node(now), "cpu_seconds": 2.0 * now})
+        for number, job in enumerate(jobs):
+            more = {"job": job, "thread_count": 2, "demand_cores": 2.0}
+            table.append(container(now, f"c{number}", float(now), **more))
+            table.append(point(now, f"c{number}", 1 / (1 + now + number), step=now))
+    for mode in (Mode.ROTATE, Mode.PRIORITY, Mode.QUOTA, Mode.WEIGHT):
+        found = by_name(plan_of(policy, mode, table))
+        for job in ("a", "b"):
+            names = [f"c{number}" for number, own in enumerate(jobs) if own == job]
+            settings = [found[name].set if name in found else None for name in names]
+            assert all(one == settings[0] for one in settings)
