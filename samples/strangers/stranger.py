@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Be one of those who share a machine: a training, a notebook, or a program that prepares data.
+"""Be one of those who share a machine: a training, a notebook, a member of a job, a database.
 
 Counts what it does in steps, and keeps the count, with the time of each of its longest steps, in
 the file of --out: who reads it sees how much was done, and how long this program was held up.
@@ -7,12 +7,15 @@ the file of --out: who reads it sees how much was done, and how long this progra
     stranger.py train --threads 2 [--epochs 20] [--sleep 20 --every 10]
     stranger.py notebook --cell 12
     stranger.py prepare --cpu 15
+    stranger.py member --rank 0 --world 2 [--epochs 60]
+    stranger.py database
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import time
@@ -101,6 +104,45 @@ def train(options: argparse.Namespace, record: Record) -> None:
             worked = 0
 
 
+def member(options: argparse.Namespace, record: Record) -> None:
+    """Train with the other members of a job: each step waits for all of them (gloo)."""
+    import torch
+    from torch import distributed
+    from torch.nn.parallel import DistributedDataParallel
+
+    os.environ |= {"RANK": str(options.rank), "WORLD_SIZE": str(options.world)}
+    torch.set_num_threads(1)
+    torch.manual_seed(options.seed)
+    distributed.init_process_group("gloo")
+    model = DistributedDataParallel(torch.nn.Sequential(
+        torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)))  # fmt: skip
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)
+    epoch = 0
+    while not options.epochs or epoch < options.epochs:
+        epoch += 1
+        total = 0.0
+        for _ in range(options.steps):
+            begin = time.monotonic()
+            inputs = torch.randn(options.batch, 64)
+            wanted = torch.sin(inputs[:, :2].sum(dim=1, keepdim=True))
+            loss = torch.nn.functional.mse_loss(model(inputs), wanted)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+            record.step(time.monotonic() - begin)
+        if options.rank == 0:
+            print(f"epoch {epoch} loss {total / options.steps:.5f}", flush=True)
+
+
+def database(options: argparse.Namespace, record: Record) -> None:  # noqa: ARG001
+    """Answer without an end: 20 ms of work at a time, without a word."""
+    while True:
+        begin = time.monotonic()
+        burn(0.02)
+        record.step(time.monotonic() - begin)
+
+
 def notebook(options: argparse.Namespace, record: Record) -> None:
     """Run one long cell, then a short one each second."""
     burn(options.cell)
@@ -137,12 +179,21 @@ def main() -> None:
     two.add_argument("--cell", type=float, default=12.0, help="CPU seconds of the first cell")
     three = kinds.add_parser("prepare")
     three.add_argument("--cpu", type=float, default=15.0, help="CPU seconds")
-    for each in (one, two, three):
+    four = kinds.add_parser("member")
+    four.add_argument("--rank", type=int, required=True)
+    four.add_argument("--world", type=int, default=2)
+    four.add_argument("--batch", type=int, default=512)
+    four.add_argument("--steps", type=int, default=40, help="of an epoch")
+    four.add_argument("--epochs", type=int, default=0, help="0: without an end")
+    four.add_argument("--seed", type=int, default=0)
+    five = kinds.add_parser("database")
+    for each in (one, two, three, four, five):
         each.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     record = Record(options.out)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(record.write()))
-    {"train": train, "notebook": notebook, "prepare": prepare}[options.kind](options, record)
+    {"train": train, "notebook": notebook, "prepare": prepare, "member": member,
+     "database": database}[options.kind](options, record)  # fmt: skip
     record.end()
 
 
