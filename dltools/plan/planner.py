@@ -149,7 +149,9 @@ class Planner:
             gain=decisions.gain(hosts),
             classes=decisions.classes(hosts),
             lease_s=lease_s,
-        )
+            covers=tuple(sorted(key for host in hosts for key in host.containers))
+            if is_single else None,
+        )  # fmt: skip
 
     def _lease_s(self) -> float | None:
         """Return how long a single plan is good for (s): until a third run has failed to come; None
