@@ -86,6 +86,11 @@ class Planner:
             self._rounds.memory = found.memory
             self._last_run = found.newest
 
+    def watch_others(self) -> None:
+        """Leave containers alone that somebody else changes from now on. That can be told where
+        plans are carried out as they are made, and not from a recording of other plans."""
+        self._rounds.watches_others = True
+
     def add(self, table: pa.Table) -> None:
         """Add rows, sorted by time; earlier samples are complete as later ones begin."""
         for _ in self._add(table, every=False):
