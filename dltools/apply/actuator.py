@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
@@ -31,6 +31,7 @@ from dltools.engine.containers import (
     engine_time,
 )
 from dltools.engine.own_state import own
+from dltools.errors import UnavailableError
 from dltools.labels import QOE
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
@@ -83,16 +84,30 @@ class Actuator:
         """Say whether what is changed from now on is to end with this run."""
         self._originals.is_leased = is_leased
 
-    def adopt_leases(self) -> None:
-        """Let the leases that runs before have left behind end with this run."""
-        self._journal.lease_to(self._entries(), self.rotation.run)
+    def adopt_leases(self, covered: Set[str] | None) -> None:
+        """Let the leases that runs before have left behind end with this run: of the containers
+        that it may change, and of these ids, where they are known."""
+        found = (entry for entry in self._entries() if self._is_covered(entry, covered))
+        self._journal.lease_to(found, self.rotation.run)
 
-    def leave_leases(self, until: str) -> bool:
-        """Let all that is under lease stay until a time (RFC 3339), and tell whether that is
+    def leave_leases(self, until: str, covered: Set[str] | None) -> bool:
+        """Let all that is under lease of this run stay until a time (RFC 3339), and what runs
+        before have left behind of the same containers as in `adopt_leases`. Tell whether that is
         anything."""
-        leased = [entry for entry in self._entries() if entry.is_leased]
+        leased = [entry for entry in self._entries() if entry.is_leased
+                  and (not entry.until or self._is_covered(entry, covered))]  # fmt: skip
         self._journal.lease_until(leased, until)
         return bool(leased)
+
+    def _is_covered(self, entry: Entry, covered: Set[str] | None) -> bool:
+        if covered is not None and entry.container_id not in covered:
+            return False
+        if self._rules.selects_all:
+            return True
+        try:
+            return self._rules.refusal(self.engine.inspect(entry.container_id)) is None
+        except (GoneError, RefusedError, UnavailableError):
+            return False
 
     def _entries(self) -> list[Entry]:
         return own(self.engine, self._journal.entries(self.engine.id))

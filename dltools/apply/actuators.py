@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -78,15 +78,15 @@ class Actuators:
         """Say whether what is changed from now on is to end with this run."""
         self._is_leased = is_leased
 
-    def adopt_leases(self) -> None:
+    def adopt_leases(self, covered: Set[str] | None) -> None:
         """Let the leases that runs before have left behind end with this run."""
         for actuator in self._known():
-            actuator.adopt_leases()
+            actuator.adopt_leases(covered)
 
-    def leave_leases(self, until: str) -> bool:
-        """Let all that is under lease stay until a time (RFC 3339), also on engines that do not
+    def leave_leases(self, until: str, covered: Set[str] | None) -> bool:
+        """Let what is under lease stay until a time (RFC 3339), also on engines that do not
         answer now, and tell whether that is anything."""
-        found = [actuator.leave_leases(until) for actuator in self._known()]
+        found = [actuator.leave_leases(until, covered) for actuator in self._known()]
         return any(found)
 
     def _known(self) -> list[Actuator]:

@@ -31,6 +31,11 @@ class Rules:
     max_age_s: float | None = None
     is_forced: bool = False
 
+    @property
+    def selects_all(self) -> bool:
+        """Whether neither names nor labels are asked for."""
+        return not self.names and not self.labels
+
     def refusal(self, container: Container) -> str | None:
         """Return why a container may not be changed, None if it may be."""
         if self.names and not any(name.search(container.name) for name in self.names):

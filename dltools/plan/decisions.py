@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dltools.notation.cpu_lists import parse_cpus
+from dltools.plan.foreign_settings import in_force, says
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import ActionKind, Allocation
 from dltools.plan.policy.container_history import ContainerHistory, Member
@@ -71,7 +72,11 @@ def _decision(
     note = found.notes.get(container.id, "")
     if allocation is None:
         note = note if setting is not None else "left alone"
-        why = "protected" if container.protected else f"no progress seen: {note}"
+        why = f"no progress seen: {note}"
+        if container.protected:
+            why = "protected"
+        elif container.id in host.foreign:
+            why = f"{says(host.watched[container.id])}: left alone"
         allocation, note = Allocation(None, "-", why), ""
     members = f"one of {len(container.members)} containers of the job {container.job}"
     notes = (allocation.reason, note, members if container.members else "",
@@ -93,11 +98,7 @@ def present_settings(
 ) -> Settings:
     """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
     `cpuset`; what is unknown is left out."""
-    present: Settings = {}
-    if container.cpus is not None and container.cpus > 0:
-        present["cpus"] = None if container.cpus >= cpus else container.cpus
-    if container.weight is not None and container.weight > 0:
-        present["cpu_weight"] = container.weight
+    present = in_force(container, cpus)
     if container.cpuset:
         every = container.cpuset == cpuset and len(parse_cpus(container.cpuset)) >= cpus
         present["cpuset"] = None if every else container.cpuset

@@ -5,15 +5,17 @@ A recording, a live stream and a simulation fill the same history, and the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dltools.notation.times import MICRO
+from dltools.plan.foreign_settings import WatchedSettings, asked, in_force, seen
 from dltools.plan.host_load import HostLoad
 from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.round_timer import RoundTimer
 
 Jobs = tuple[ContainerHistory, ...]
@@ -28,7 +30,9 @@ class HostHistory:
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
     `contention`: what was found of jobs that compete. `load`: how busy its CPUs are.
-    `jobs_elsewhere`: jobs of which other hosts run containers.
+    `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
+    that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
+    changed: they are left alone, and take part in nothing.
     """
 
     name: str
@@ -44,16 +48,43 @@ class HostHistory:
     contention: Contention = field(default_factory=Contention)
     load: HostLoad = field(default_factory=HostLoad)
     jobs_elsewhere: frozenset[str] = frozenset()
+    watched: dict[str, WatchedSettings] = field(default_factory=dict)
+    foreign: frozenset[str] = frozenset()
 
     def jobs(self) -> Jobs:
-        """Return the running, unprotected containers that have reported progress, by name."""
+        """Return the running containers that may be changed and have reported progress, by name."""
         if self.cpus <= 0:
             return ()
-        return _by_name(c for c in self.containers.values() if c.metrics and not c.protected)
+        return _by_name(one for one in self._changeable() if one.metrics)
 
     def without_progress(self) -> Jobs:
-        """Return the running, unprotected containers that have reported nothing yet, by name."""
-        return _by_name(c for c in self.containers.values() if not c.metrics and not c.protected)
+        """Return those that have reported nothing yet, by name."""
+        return _by_name(one for one in self._changeable() if not one.metrics)
+
+    def _changeable(self) -> Iterable[ContainerHistory]:
+        return (one for one in self.containers.values()
+                if not one.protected and one.id not in self.foreign)  # fmt: skip
+
+    def note_asked(self, settings: Mapping[str, Settings]) -> None:
+        """Note what a plan asks for, by container id, and forget containers that are gone."""
+        for key, setting in settings.items():
+            present = in_force(self.containers[key], self.cpus)
+            if found := asked(self.watched.get(key, {}), setting, present, self.cpus):
+                self.watched[key] = found
+        self.watched = {key: one for key, one in self.watched.items() if key in self.containers}
+
+    def note_in_force(self) -> bool:
+        """Note which settings are in force at a new sample. Tell whether the next one shows if
+        somebody else has changed them."""
+        for key in self.watched.keys() & self.containers.keys():
+            present = in_force(self.containers[key], self.cpus)
+            self.watched[key] = seen(self.watched[key], present, self.cpus)
+        return any(one.is_suspect for watched in self.watched.values() for one in watched.values())
+
+    def changed_by_others(self) -> frozenset[str]:
+        """Return the ids of containers whose settings in force are somebody else's."""
+        return frozenset(key for key, watched in self.watched.items()
+                         if any(one.is_foreign for one in watched.values()))  # fmt: skip
 
     def containers_changed(self) -> None:
         """Have the settings looked at with the next sample: a container came, left or restarted."""

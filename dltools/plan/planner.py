@@ -91,6 +91,11 @@ class Planner:
             self._spread_jobs()
             self._last_run = found.newest
 
+    def watch_others(self) -> None:
+        """Leave containers alone that somebody else changes from now on. That can be told where
+        plans are carried out as they are made, and not from a recording of other plans."""
+        self._rounds.watches_others = True
+
     def add(self, table: pa.Table) -> None:
         """Add rows, sorted by time; earlier samples are complete as later ones begin."""
         for _ in self._add(table, every=False):
@@ -154,7 +159,9 @@ class Planner:
             gain=decisions.gain(hosts),
             classes=decisions.classes(hosts),
             lease_s=lease_s,
-        )
+            covers=tuple(sorted(key for host in hosts for key in host.containers))
+            if is_single else None,
+        )  # fmt: skip
 
     def _lease_s(self) -> float | None:
         """Return how long a single plan is good for (s): until a third run has failed to come; None

@@ -199,7 +199,15 @@ def _plan(
         classes=_classes(head, where),
         is_live=head.get("live") is True,
         lease_s=_seconds(head, "lease_s", where),
+        covers=_ids(head, "covers", where),
     )
+
+
+def _ids(head: Mapping[str, Any], key: str, where: str) -> tuple[str, ...] | None:
+    found = _optional(head, key, list, where, None)
+    if found is not None and not all(isinstance(one, str) for one in found):
+        raise DataError(f"{where}: missing or wrong {key!r}")
+    return None if found is None else tuple(found)
 
 
 def _seconds(head: Mapping[str, Any], key: str, where: str) -> float | None:

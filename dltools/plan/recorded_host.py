@@ -33,7 +33,8 @@ class RecordedHost:
     points count there, `reporters` say. `remainder`: what the tables before have left.
     `sample_count`: how many of `samples` have been reached, `recorded_count` how many of these are
     in the history already. `layout`: which containers ran at the newest sample. `wake_times`: when
-    a job first reports, or meets a target.
+    a job first reports, or meets a target. `has_suspects`: whether the next sample may show that
+    somebody else has changed a container.
     """
 
     history: HostHistory
@@ -46,12 +47,15 @@ class RecordedHost:
     sample_count: int = 0
     recorded_count: int = 0
     wake_times: dict[str, int] = field(default_factory=dict)
+    has_suspects: bool = True
 
     def clone(self) -> RecordedHost:
         """Return a copy that shares nothing that changes, for reading the remainder."""
         containers = {key: one.clone() for key, one in self.history.containers.items()}
-        allocations = dict(self.history.allocations)
-        history = replace(self.history, containers=containers, allocations=allocations)
+        allocations, watched = dict(self.history.allocations), dict(self.history.watched)
+        history = replace(
+            self.history, containers=containers, allocations=allocations, watched=watched
+        )
         reporters = {job: dict(one) for job, one in self.reporters.items()}
         return replace(self, history=history, reporters=reporters)
 
@@ -118,7 +122,17 @@ class RecordedHost:
             or (history.cpus == 0 and self.samples.sizes[number] > 0)
             or (history.timer.run_ids and history.timer.is_due(now))
             or history.queue.is_due(now)
+            or (history.watched and self._may_show_others(number))
         )
+
+    def _may_show_others(self, number: int) -> bool:
+        """Tell whether somebody else may be found to have changed a container at a sample: a limit
+        changes there, or did so at the sample before. What was before the first is not known."""
+        if self.has_suspects or number == 0:
+            return True
+        low, middle, high = self.samples.bounds[number - 1 : number + 2]
+        columns = (self.samples.rows["cpu_weight"], self.samples.rows["cpu_limit_cores"])
+        return any(_differ(column[low:middle], column[middle:high]) for column in columns)
 
     def _set_containers(self, number: int, layout: Layout, labels: LabelReader) -> None:
         """Begin a history for each container that is new, or restarted, at a sample."""
@@ -190,6 +204,7 @@ class RecordedHost:
                 target_met |= (container.met_first, container.met_final) != before
         cpusets = (container.cpuset for container in history.containers.values())
         history.cpuset = union_of_cpus(history.cpuset, cpusets)
+        self.has_suspects = history.note_in_force()
         return target_met
 
     def _set_present(self, container: ContainerHistory, row: int) -> None:
@@ -258,6 +273,14 @@ class RecordedHost:
         known = [time for time in times if time is not None]
         if known:
             self.wake_times[container.id] = min(known)
+
+
+def _differ(before: list[float], now: list[float]) -> bool:
+    """Tell whether numbers differ; NaN is NaN."""
+    return before != now and (
+        len(before) != len(now)
+        or any(a != b and not (a != a and b != b) for a, b in zip(before, now, strict=True))
+    )
 
 
 def _known(value: float | None) -> float | None:

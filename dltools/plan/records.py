@@ -62,7 +62,8 @@ class Plan:
     needs in order to go on as if it had seen all the data; it is empty where it is not kept.
     `is_live` says that the next plan follows as soon as there are new samples, and that the stream
     ends with a `close` record. `lease_s`: how long a single plan is good for (s), None where no
-    next run is known.
+    next run is known. `covers`: ids of the containers that a single plan decides on, those too that
+    are to stay as they are; None where it does not say.
     """
 
     policy: str
@@ -76,6 +77,7 @@ class Plan:
     classes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     is_live: bool = False
     lease_s: float | None = None
+    covers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,10 +65,12 @@ class Rounds:
     def __init__(
         self, policy: Policy, parameters: Any, options: RealisationOptions, memory: State
     ) -> None:
-        """`memory` is what the policy has remembered so far, {} at first."""
+        """`memory` is what the policy has remembered so far, {} at first. `watches_others`, False
+        at first: settings that nobody has asked for are somebody else's."""
         self.policy = policy
         self.parameters = parameters
         self.memory = memory
+        self.watches_others = False
         self.requirements: Requirements = policy.requirements(parameters)
         may_explore = self.requirements.silent_jobs and options.mode in _EXPLORING
         explore = options.queue.explore if may_explore else 0.0
@@ -82,6 +84,7 @@ class Rounds:
         Return the settings that now hold, None where neither a round nor a turn of the queue was
         due. The history keeps the allocations, the actions and the queue.
         """
+        self._look_for_others(host)
         news = self.options.queue.explore > 0 and any(job.has_news for job in host.jobs())
         is_interrupted = news or (target_met and self.requirements.targets)
         jobs = host.start_round(self.requirements, is_interrupted=is_interrupted)
@@ -105,7 +108,19 @@ class Rounds:
         found = self.realise(host)
         for key in found.settings:
             host.containers[key].managed = True
+        if self.watches_others:
+            host.note_asked(found.settings)
         return found
+
+    def _look_for_others(self, host: HostHistory) -> None:
+        """See which containers somebody else has changed, and which no more."""
+        found = host.changed_by_others()
+        if found - host.foreign:  # plans between two rounds may have asked for other settings
+            host.note_asked(self.realise(host).settings)
+            found = host.changed_by_others()
+        if found != host.foreign:
+            host.foreign = found
+            host.containers_changed()
 
     def realise(self, host: HostHistory, *, is_lasting: bool = False) -> Realisation:
         """Return the settings of a host's containers at its newest sample; `is_lasting`: mild ones,

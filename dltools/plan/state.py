@@ -17,6 +17,7 @@ from dltools.observations.metric_names import OFTEN
 from dltools.observations.points import Point
 from dltools.observations.samples import REALS, ROW_COLUMNS, GpuUse, Layout, Remainder
 from dltools.plan.field_values import field_values
+from dltools.plan.foreign_settings import Watched
 from dltools.plan.host_history import HostHistory
 from dltools.plan.host_load import HostLoad
 from dltools.plan.measured_state import (
@@ -110,6 +111,11 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
     }
     if history.contention != Contention():
         saved["contention"] = save_contention(history.contention)
+    if history.watched:
+        saved["watched"] = {
+            key: {name: field_values(one) for name, one in sorted(watched.items())}
+            for key, watched in sorted(history.watched.items())
+        }
     return saved
 
 
@@ -127,7 +133,13 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         queue=load_queue(saved["queue"]),
         contention=load_contention(saved["contention"]) if "contention" in saved else Contention(),
         load=_load_load(saved["load"]),
-    )
+        watched={
+            key: {name: Watched(**{**one, "asked": tuple(one["asked"])})
+                  for name, one in watched.items()}
+            for key, watched in saved.get("watched", {}).items()
+        },
+    )  # fmt: skip
+    history.foreign = history.changed_by_others()
     layout = Layout(*(list(saved["layout"][name]) for name in ("ids", "started", "labels")))
     if set(layout.ids) != set(history.containers):
         raise ValueError("the layout names other containers than there are")

@@ -30,6 +30,7 @@ def dump_plan(plan: Plan) -> str:
         }
         | ({"live": True} if plan.is_live else {})
         | ({} if plan.lease_s is None else {"lease_s": plan.lease_s})
+        | ({} if plan.covers is None else {"covers": list(plan.covers)})
     ]
     records += [
         {

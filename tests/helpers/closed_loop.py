@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from helpers.observed_rows import at, container, node, point
@@ -40,8 +41,16 @@ class Training:
                          started_at=at(self.started_s))  # fmt: skip
 
 
-def follow(planner: Planner, spins: tuple[float, ...], until_s: float) -> list[Row]:
-    """Return the rows of trainings, ten seconds apart, that get what the plans of `planner` say."""
+def nobody(now: float, jobs: list[Training]) -> None:
+    """Change nothing."""
+
+
+def follow(
+    planner: Planner, spins: tuple[float, ...], until_s: float,
+    meddle: Callable[[float, list[Training]], None] = nobody,
+) -> list[Row]:  # fmt: skip
+    """Return the rows of trainings, ten seconds apart, that get what the plans of `planner` say.
+    `meddle` may change them at each time (s), after the plan."""
     jobs = [Training(f"j{k}", APART_S * k, spin) for k, spin in enumerate(spins)]
     reports: list[Row] = []
     every: list[Row] = []
@@ -55,6 +64,7 @@ def follow(planner: Planner, spins: tuple[float, ...], until_s: float) -> list[R
         for action in planner.plan({}, state=False).actions:
             (job,) = (job for job in jobs if job.name == action.container_name)
             job.weight = action.set.get("cpu_weight", job.weight)
+        meddle(now, jobs)
         limits = [Limits(weight=job.weight) for job in running]
         cores = allocate([float(THREADS)] * len(running), limits, CPUS)
         reports = [row for job, share in zip(running, cores, strict=True)

@@ -69,4 +69,5 @@ def plans(draw: st.DrawFn) -> Plan:
         state=draw(_JSON_OBJECT),
         gain=draw(texts),
         classes=draw(st.dictionaries(names, st.dictionaries(names, names, max_size=2), max_size=2)),
+        covers=draw(st.none() | st.lists(names, max_size=3).map(tuple)),
     )

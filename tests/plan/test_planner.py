@@ -50,9 +50,10 @@ def recordings(draw: st.DrawFn) -> list[Row]:
                     continue
                 begun = 7 if number > 6 and draw(st.integers(0, 9)) == 0 else 0
                 limit = draw(st.sampled_from([None, 0.5, 2.0]))
+                weight = draw(st.sampled_from([1024.0, 1024.0, 10.0, 2.0, 700.0, None]))
                 rows.append(container(now, name, number * 1.5, cpu_limit_cores=limit, host=host,
                                       labels=labels[name], thread_count=draw(st.integers(1, 3)),
-                                      started_at=at(begun)))  # fmt: skip
+                                      started_at=at(begun), cpu_weight=weight))  # fmt: skip
                 serves = labels[name] is not None and "qoe" in labels[name]
                 metric = "latency_seconds" if serves else "loss"
                 for _ in range(draw(st.integers(0, 2))):
@@ -68,7 +69,9 @@ def begin(name: str, state: object = None, mode: Mode | None = Mode.QUOTA) -> Pl
     known = {p["name"] for p in describe(policy.parameters)}
     given = {"itval": 4.0, "itval_max": 8.0, "cooldown": 4.0, "pause": 0.0}
     parameters = build(policy.parameters, {k: v for k, v in given.items() if k in known})
-    return Planner(policy, parameters, RealisationOptions(mode), state)  # type: ignore[arg-type]
+    made = Planner(policy, parameters, RealisationOptions(mode), state)  # type: ignore[arg-type]
+    made.watch_others()
+    return made
 
 
 def final(name: str, rows: list[Row], state: object = None, mode: Mode | None = Mode.QUOTA) -> Plan:

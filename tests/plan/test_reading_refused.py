@@ -132,6 +132,12 @@ def test_a_next_time_that_is_no_number_of_seconds_is_refused(value: Any) -> None
         loaded({**HEAD, "next_s": value}, ACTION, END)
 
 
+@pytest.mark.parametrize("value", ["a", 1, {}, [1], ["a", None]])
+def test_ids_of_containers_that_are_no_texts_are_refused(value: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line 3: missing or wrong 'covers'"):
+        loaded({**HEAD, "covers": value}, ACTION, END)
+
+
 @pytest.mark.parametrize("value", WRONG["object"])
 def test_a_malformed_state_is_refused(value: Any) -> None:
     with pytest.raises(DataError, match=r"^plan: line 3: "):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.observed_rows import container, node, point, reread
+from helpers.observed_rows import container, job_id, node, point, reread
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.decisions import Explanation
@@ -93,3 +93,11 @@ def test_jobs_that_were_not_held_far_back_show_nothing_of_contention() -> None:
     streaming = planner("srtf", None, rows_from(0, 120)).plan({})
     (host,) = streaming.state["hosts"].values()
     assert {job["pace"]["role"] for job in host["containers"].values()} - {None, ""}
+
+
+def test_a_plan_names_all_that_it_decides_on() -> None:
+    made = planner("srtf", None, rows_from(0, 120))
+    plan = single(made)
+    assert plan.covers == tuple(sorted(map(job_id, JOBS)))
+    assert len(plan.actions) < len(plan.covers)  # those too that stay as they are
+    assert reread(made.plan({})).covers is None

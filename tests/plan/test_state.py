@@ -26,7 +26,9 @@ def planner(name: str, saved: dict[str, Any] | None = None) -> Planner:
     policy = registry.get(name, [])
     parameters = build(policy.parameters, {"early": False} if name == "flowcon" else {})
     options = RealisationOptions(Mode.PRIORITY, queue=QueueParameters(explore=0.0))
-    return Planner(policy, parameters, options, saved)
+    made = Planner(policy, parameters, options, saved)
+    made.watch_others()
+    return made
 
 
 def second_part_planned(name: str, saved: dict[str, Any]) -> str:
@@ -88,9 +90,16 @@ def test_another_version_and_another_policy_are_refused() -> None:
         planner("tradl", saved)
 
 
+def test_a_state_from_before_settings_were_watched_is_read() -> None:
+    saved = saved_now("flowcon")
+    for host in saved["hosts"].values():
+        assert host.pop("watched")
+    planner("flowcon", saved)
+
+
 def test_damage_is_one_error_whatever_is_missing() -> None:
     (host,) = saved_now("flowcon")["hosts"]
-    for field in saved_now("flowcon")["hosts"][host]:
+    for field in saved_now("flowcon")["hosts"][host].keys() - {"watched"}:
         damaged = saved_now("flowcon")
         del damaged["hosts"][host][field]
         with pytest.raises(DataError, match="damaged state"):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, plan_for
+from helpers.containers import Containers, eventually, plan_for
 from helpers.tools import Tools, complaint, records
+from real_engine.test_pipe import TRAINING
 
 from dltools.apply.located import Locator
 from dltools.apply.settings import settings_in_force
@@ -91,6 +94,33 @@ def test_an_old_plan_is_to_be_made_again(tool: Tools, run: Containers) -> None:
     assert (done.returncode, result["status"]) == (75, "stale")
     assert "--max-age" in result["error"]
     assert job.kernel_cpus is None
+
+
+@pytest.mark.slow
+def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
+    tool: Tools, run: Containers, tmp_path: Path
+) -> None:
+    busy = TRAINING.replace("RATE", "2")
+    jobs = [run(busy, name=name) for name in "abcd"]
+    plan = f"dl-plan --policy las --set explore=0 --realize priority --state {tmp_path}/known"
+    pipe = (f"dl-probe {' '.join(run.only)} -i 1 -n 25 | {plan.replace('--state', '--save-state')}"
+            f" | tee {tmp_path}/plans | dl-apply")  # fmt: skip
+    stream = threading.Thread(target=lambda: tool.shell(pipe, tmp_path / "bin"))
+    stream.start()
+    job = eventually(lambda: next((one for one in jobs if one.kernel_weight < 20), None))
+    time.sleep(2.5)  # the probe has seen it
+    job.engine.update(job.id, {"CpuShares": 700})
+    stream.join()
+    assert job.kernel_weight == pytest.approx(700, rel=0.02)
+    held = [one for one in jobs if one.kernel_weight < 20]
+    assert 0 < len(held) < len(jobs) - 1
+    last = (tmp_path / "plans").read_bytes().rpartition(b'{"kind":"plan"')[2]
+    assert job.id.encode() not in last.partition(b'{"kind":"end"')[0]
+    seen = tool("dl-probe", *run.only).stdout
+    shown = tool("dl-plan", *plan.split()[1:], "--save-state", tmp_path / "known", "--explain",
+                 input=seen, env={"COLUMNS": "300"}).stdout.decode()  # fmt: skip
+    (line,) = (line for line in shown.splitlines() if job.name in line)
+    assert "by somebody else: left alone" in line
 
 
 @pytest.mark.usefixtures("engine")

@@ -72,6 +72,26 @@ def test_each_plan_renews_the_lease_of_all(tool: Tools, run: Containers, state: 
     eventually(lambda: watchdogs(state) == [])
 
 
+def test_lines_of_cron_with_other_labels_do_not_renew_each_other_s(
+    tool: Tools, run: Containers, tmp_path: Path
+) -> None:
+    """One line runs no more: what it has set ends, though the other goes on."""
+    first, second = (run(name=name, nano_cpus=1_500_000_000, labels={"line": name})
+                     for name in ("first", "second"))  # fmt: skip
+    before = first.kernel()
+    tool("dl-apply", "--label", "line=first", input=good_for(first, {"cpus": 0.4}, 6))
+    tool("dl-apply", "--label", "line=second", input=good_for(second, {"cpus": 0.4}, 6))
+    seen = tmp_path / "seen.parquet"
+    for _ in range(5):
+        time.sleep(2)
+        assert tool("dl-probe", "--label", "line=second", "-o", seen).returncode == 0
+        plan = tool("dl-plan", "--policy", "noop", seen).stdout
+        assert tool("dl-apply", "--lease", "6", input=plan).returncode == 0
+    assert first.kernel() == before
+    assert second.kernel_cpus == pytest.approx(0.4)
+    eventually(lambda: second.kernel() == before)
+
+
 def test_the_next_run_ends_what_has_expired(tool: Tools, job: Job, state: Path) -> None:
     before = job.kernel()
     tool("dl-apply", input=good_for(job, {"cpus": 0.4}, 2))

@@ -28,6 +28,7 @@ class Holding:
         self._is_leased = False
         self._is_live = False
         self._awaits_close = False
+        self._covered: set[str] | None = set()  # by the plans so far; None: one does not say
         self.is_orphaned = False
         """Whether the stream of plans has broken off."""
         self.has_closed = False
@@ -37,10 +38,14 @@ class Holding:
         """Put under lease what this plan will change, if it is one of a stream, or good for so
         long; a stream takes over what single plans have left."""
         self._is_leased = self._lease.is_for(plan.lease_s, is_live=plan.is_live)
+        if plan.covers is None:
+            self._covered = None
+        elif self._covered is not None:
+            self._covered |= set(plan.covers)
         self._awaits_close = self._is_leased and plan.is_live
         self._actuator.lease(self._is_leased)
         if self._awaits_close and not self._is_live:
-            self._actuator.adopt_leases()
+            self._actuator.adopt_leases(self._covered)
         self._is_live = plan.is_live
         takes_turns = any(action.op is Op.ROTATE for action in plan.actions)
         if self._lease.is_possible and (takes_turns or (self._is_leased and plan.actions)):
@@ -83,12 +88,12 @@ class Holding:
         return self._lease.length_s
 
     def end(self) -> float | None:
-        """Let all that is under lease stay for its length: the run ends in order. Return that (s),
+        """Let what is under lease stay for its length: the run ends in order. Return that (s),
         None if there is nothing. After a stream has broken off, what could not be undone is left to
         the next run."""
         if self._is_leased and not self.is_orphaned:
             length_s = self._lease.length_s
-            if self._actuator.leave_leases(timestamp(length_s)):
+            if self._actuator.leave_leases(timestamp(length_s), self._covered):
                 self._guard.leave()
                 return length_s
         self._guard.dismiss()

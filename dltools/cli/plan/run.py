@@ -83,9 +83,9 @@ class _Session:
     ) -> None:
         self._request = request
         self._policy = policy
-        self._planner = planner
         self._make_new = make_new
         self._samples = samples
+        self._planner = self._watching(planner)
         self._account = Account(samples.source.sha256, samples.source)
 
     def decide_on_recording(self) -> None:
@@ -128,7 +128,14 @@ class _Session:
         if hosts := hosts_set_back(self._planner.sampled_at, table):
             names = ", ".join(hosts)
             print_message(f"{names}: the clock was set back: all that is known begins anew")
-            self._planner = self._make_new()
+            self._planner = self._watching(self._make_new())
+
+    def _watching(self, planner: Planner) -> Planner:
+        """Return a planner that looks for what others change, if its plans may be in force by the
+        next sample: of a live stream, or of runs that hand on their state."""
+        if self._samples.is_live or self._request.saved_state_file is not None:
+            planner.watch_others()
+        return planner
 
     def save_state(self) -> None:
         """Write the state, where it was asked for."""

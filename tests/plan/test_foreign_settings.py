@@ -1,0 +1,163 @@
+"""Settings that somebody else has changed: found in a loop that is closed, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.closed_loop import Training, follow
+from helpers.observed_rows import job_id, reread
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.foreign_settings import Value, Watched, says
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.writing import dump_plan
+
+CPUS = 2.0
+SPINS = (0.0, 0.0, 0.0)
+MODES = (None, Mode.PRIORITY, Mode.WEIGHT)
+
+
+def planner(policy: str = "srtf", mode: Mode | None = Mode.PRIORITY, state: Any = None) -> Planner:
+    found = registry.get(policy, [])
+    made = Planner(found, build(found.parameters, {}), RealisationOptions(mode), state)
+    made.watch_others()
+    return made
+
+
+def meddle(now: float, jobs: list[Training]) -> None:
+    """Somebody sets a weight after a minute, and sets it back after two."""
+    if 60 <= now < 120:
+        jobs[1].weight = 700.0
+    elif now == 120:
+        jobs[1].weight = 1024.0
+
+
+def until(rows: list[Row], seconds: float) -> list[Row]:
+    begun = rows[0]["time"]
+    return [row for row in rows if (row["time"] - begun).total_seconds() <= seconds]
+
+
+def decided(rows: list[Row], policy: str = "srtf", mode: Mode | None = Mode.PRIORITY) -> Planner:
+    made = planner(policy, mode)
+    made.add(to_table(rows))
+    return made
+
+
+def strangers(made: Planner) -> dict[str, str]:
+    """What the plan says of containers that somebody else has changed, by name."""
+    return {one.name: one.reason for one in made.explain().decisions
+            if "somebody else" in one.reason}  # fmt: skip
+
+
+# One setting
+
+
+def after(*steps: tuple[str, Value], name: str = "cpu_weight", origin: Value = 1024.0) -> Watched:
+    """A setting after plans that `ask` for a value and samples that `see` one in force."""
+    watched = Watched(origin, origin)
+    for what, value in steps:
+        watched = getattr(watched, what)(name, value, CPUS)
+    return watched
+
+
+FOLLOWED = (("ask", 10.0), ("see", 10.0))
+
+
+@pytest.mark.parametrize(
+    ("steps", "strange"),
+    [
+        ((*FOLLOWED, ("see", 700.0)), 1),
+        ((*FOLLOWED, ("see", 700.0), ("see", 700.0)), 2),
+        ((*FOLLOWED, ("see", 700.0), ("see", 800.0)), 2),
+        ((*FOLLOWED, ("see", 700.0), ("see", 1024.0)), 0),
+        ((*FOLLOWED, ("see", 700.0), ("see", 700.0), ("see", 10.24)), 0),
+        ((*FOLLOWED, ("see", 2.0), ("see", 2.0)), 0),
+        ((("ask", 10.0), ("see", 700.0), ("see", 700.0)), 0),
+        ((("ask", 1024.0), ("see", 1024.0), ("see", 700.0), ("see", 700.0)), 0),
+        ((*FOLLOWED, ("ask", 2.0), ("ask", 300.0), ("ask", 500.0), ("see", 10.0)), 0),
+        ((*FOLLOWED, ("see", 700.0), ("ask", 700.0), ("see", 700.0)), 0),
+        ((*FOLLOWED, ("ask", 2.0), ("see", 2.0), ("see", 10.0), ("see", 10.0)), 0),
+        ((*FOLLOWED, ("ask", 2.0), ("ask", 5.0), ("see", 700.0), ("see", 700.0)), 0),
+    ],
+)  # fmt: skip
+def test_a_weight_is_somebody_else_s(steps: tuple[tuple[str, Value], ...], strange: int) -> None:
+    assert after(*steps).strange == strange
+
+
+def test_what_was_in_force_before_is_nobody_s() -> None:
+    assert after(*FOLLOWED, ("see", 512.0), ("see", 512.0), origin=512.0).strange == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "is_foreign"),
+    [(0.4, False), (0.401, False), (1.5, True), (None, False), (2.0, False)],
+)
+def test_a_quota_is_somebody_else_s(value: Value, is_foreign: bool) -> None:
+    steps = (("ask", 0.4), ("see", 0.4), ("see", value), ("see", value))
+    assert after(*steps, name="cpus", origin=None).is_foreign is is_foreign
+
+
+def test_it_is_said_what_was_set() -> None:
+    weight = after(*FOLLOWED, ("see", 700.0), ("see", 700.0))
+    quota = after(("ask", 0.4), ("see", 0.4), ("see", 1.5), ("see", 1.5), name="cpus", origin=None)
+    assert says({"cpu_weight": weight}) == "its weight was set to 700 by somebody else"
+    assert says({"cpus": quota, "cpu_weight": weight}) == (
+        "its weight was set to 700 and its quota was set to 1.5 CPUs by somebody else"
+    )
+    assert says({"cpu_weight": after(*FOLLOWED)}) == ""
+
+
+# A loop
+
+
+@pytest.mark.parametrize("policy", ["srtf", "flowcon", "las"])
+def test_a_container_that_somebody_else_has_changed_holds_no_place(policy: str) -> None:
+    rows = follow(planner(policy), SPINS, 140, meddle)
+    before, first, second, back = (decided(until(rows, now), policy) for now in (60, 62, 64, 126))
+    assert strangers(before) == strangers(first) == strangers(back) == {}
+    assert strangers(second) == {"j1": "its weight was set to 700 by somebody else: left alone"}
+    wanted = {one.name: one.setting or one.present for one in second.explain().decisions}
+    assert wanted["j1"]["cpu_weight"] == 700
+    assert sorted(wanted[name]["cpu_weight"] for name in ("j0", "j2")) == [10, 1024]
+    assert job_id("j1") not in {action.container_id for action in second.plan({}).actions}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("policy", ["srtf", "flowcon", "las", "slaq", "tradl"])
+def test_plans_that_are_followed_find_nobody_else(policy: str, mode: Mode | None) -> None:
+    rows = follow(planner(policy, mode), SPINS, 140)
+    for now in range(0, 141, 2):
+        assert strangers(decided(until(rows, now), policy, mode)) == {}
+
+
+@pytest.mark.parametrize("policy", ["srtf", "flowcon", "las", "slaq", "tradl", "fair", "noop"])
+@pytest.mark.parametrize("recorded", ["srtf", "flowcon", "las"])
+def test_the_plans_of_another_pipe_are_nobody_else_s(recorded: str, policy: str) -> None:
+    """A dry run of a policy beside the pipe of another one."""
+    rows = follow(planner(recorded), SPINS, 140)
+    made = planner(policy)
+    for _ in made.add_by_sample(to_table(rows)):
+        assert strangers(made) == {}
+
+
+def test_a_replay_looks_for_nobody() -> None:
+    found = registry.get("srtf", [])
+    made = Planner(found, build(found.parameters, {}), RealisationOptions(Mode.PRIORITY))
+    made.add(to_table(until(follow(planner(), SPINS, 70, meddle), 70)))
+    assert strangers(made) == {}
+
+
+def test_a_recording_may_be_cut_anywhere() -> None:
+    rows = follow(planner(), SPINS, 70, meddle)
+    for end in (64, 66, 70):
+        known = until(rows, end)
+        whole = dump_plan(decided(known).plan({}))
+        for cut in range(len(known) - 60, len(known)):
+            first = reread(decided(known[:cut]).plan({}))
+            second = planner(state=first.state)
+            second.add(to_table(known[cut:]))
+            assert dump_plan(second.plan({})) == whole
