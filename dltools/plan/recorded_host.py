@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -17,8 +17,13 @@ from dltools.notation.cpu_lists import union_of_cpus
 from dltools.observations.points import Points, points_after
 from dltools.observations.samples import HostSamples, Layout, Remainder, pending_sample
 from dltools.plan.host_history import HostHistory
+from dltools.plan.owners import first_seen, limits_of, told
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory
+
+_PRESENT = ("cpu_limit_cores", "cpu_weight", "cpuset")
+_ASKED = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")
+"""The columns of what is in force, and of what the owner asked for."""
 
 LabelReader = Callable[[str, str | None], dict[str, str]]
 """From a container's name and the text of its labels to its labels."""
@@ -115,6 +120,8 @@ class RecordedHost:
                 title = samples.rows["container_name"][at] or key[:12]
                 managed = before is not None and before.managed
                 container = ContainerHistory(key, title, self.history.name, now, managed=managed)
+                if before is not None and managed:
+                    container.owner = before.owner
                 self._drop_earlier_run(key, number)
             else:
                 container = before
@@ -146,7 +153,8 @@ class RecordedHost:
         self.recorded_count = end
         history, order = self.history, self.layout.ids
         sizes = self.samples.sizes[begin:end]
-        history.cpus = next((size for size in reversed(sizes) if size > 0), None) or history.cpus
+        cpus_before = history.cpus
+        history.cpus = _newest_size(sizes) or cpus_before
         times = self.samples.times[begin:end]
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
         target_met = False
@@ -157,6 +165,12 @@ class RecordedHost:
             states = rows["state"][low + number : high : many]
             container.note_demand(times, demands, seconds, states)
             self._set_present(container, high - many + number)
+            owned = rows["owner_cpu_weight"][low + number : high : many]
+            at = _last_known(owned)
+            cpus = _newest_size(sizes[: (at or 0) + 1]) or cpus_before
+            self._set_owner(
+                container, low + number + (at or 0) * many, cpus, is_told=at is not None
+            )
             if not container.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 container.note_cpu_use(times, seconds, [_known(weight) for weight in weights])
@@ -183,6 +197,19 @@ class RecordedHost:
         container.cgroup_parent = rows["cgroup_parent"][row]
         container.openmp_runtime = rows["openmp_runtime"][row]
         container.openmp_settings = rows["openmp_settings"][row]
+
+    def _set_owner(
+        self, container: ContainerHistory, row: int, cpus: float, *, is_told: bool
+    ) -> None:
+        """Set what a container's owner asked for, as a row says it; where none does, what limits a
+        container that no plan has changed when it is first seen."""
+        rows = self.samples.rows
+        present = limits_of(*(rows[name][row] for name in _PRESENT))
+        if is_told:
+            said = limits_of(*(rows[name][row] for name in _ASKED))
+            container.owner = told(container.owner, said, present, cpus)
+        elif not (container.owner.is_known or container.managed):
+            container.owner = first_seen(container.owner, present, cpus)
 
     def _add_points(
         self, container: ContainerHistory, points: Mapping[str, Points], now: int
@@ -233,6 +260,17 @@ class RecordedHost:
         known = [time for time in times if time is not None]
         if known:
             self.wake_times[container.id] = min(known)
+
+
+def _newest_size(sizes: Sequence[float]) -> float | None:
+    return next((size for size in reversed(sizes) if size > 0), None)
+
+
+def _last_known(values: Sequence[float]) -> int | None:
+    """Return the position of the last number that is not NaN, None where there is none."""
+    if not values or all(map(math.isnan, values)):
+        return None
+    return next(at for at in range(len(values) - 1, -1, -1) if not math.isnan(values[at]))
 
 
 def _known(value: float | None) -> float | None:

@@ -19,6 +19,7 @@ from dltools.labels import PROTECT, is_true
 from dltools.notation.times import MICRO
 from dltools.plan.policy.epoch_cost import EpochCost
 from dltools.plan.policy.metric_series import LearningHistory, Series
+from dltools.plan.policy.owner import UNKNOWN, Owner
 from dltools.plan.policy.pace import Pace
 from dltools.plan.policy.targets import NONE, Targets, parse
 
@@ -64,7 +65,8 @@ class ContainerHistory:
     nothing; `pace` is its progress for each CPU second, None where that is not followed; `run_id`
     tells this run of the container from its earlier ones. `demands` are the CPUs that its threads
     wanted at the last samples, `quiet_since` is since when it has wanted next to none, None while
-    it wants some; `cgroup_parent` is the cgroup among whose children its weight counts.
+    it wants some; `cgroup_parent` is the cgroup among whose children its weight counts; `owner` is
+    what its owner asked for.
     """
 
     id: str
@@ -98,6 +100,7 @@ class ContainerHistory:
     demands: tuple[float, ...] = ()
     quiet_since: int | None = None
     cgroup_parent: str | None = None
+    owner: Owner = UNKNOWN
 
     def __post_init__(self) -> None:
         """Note what tells this run of the container from its earlier ones."""
@@ -208,7 +211,7 @@ class ContainerHistory:
                 continue
             if last is not None and time > last[0] and used >= last[1]:
                 cores = (used - last[1]) * MICRO / (time - last[0])
-                waits = weight is None or weight <= WAITING_WEIGHT or self.turn_s is not None
+                waits = weight is None or self.may_wait_at(weight) or self.turn_s is not None
                 if cores >= _BUSY:
                     self.is_busy = True
                 elif cores < _IDLE and not waits and time - last[0] >= MICRO // 2:
@@ -245,6 +248,10 @@ class ContainerHistory:
             if not math.isnan(used):
                 last = time, used
             before = state
+
+    def may_wait_at(self, weight: float) -> bool:
+        """Tell whether it may be idle at a weight because it waits."""
+        return weight <= WAITING_WEIGHT * max(1.0, self.owner.ratio)
 
     @property
     def demand(self) -> float | None:

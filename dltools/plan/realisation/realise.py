@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.base import Allocation, HostState
-from dltools.plan.policy.container_history import WAITING_WEIGHT, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
 from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.owners import respecting
 from dltools.plan.realisation.priority import priorities
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.rotation import rotation
@@ -53,13 +54,31 @@ def realise(
     now: int = 0,
     silent: Sequence[ContainerHistory] = (),
 ) -> Realisation:
-    """Return the settings of each job that was last allocated a share.
+    """Return the settings of each job that was last allocated a share, within what their owners
+    asked for.
 
     `cpuset`: the CPUs that containers may have. `without_progress`: containers that have reported
     nothing yet; one that restarted, or still has the weight of a waiting job, gets the defaults
     back. `queue`: the queue at `now` (microseconds). `silent`: those of them that compete with the
     jobs all the same, where jobs run in order.
     """
+    found = _shared(choice, host, cpuset, without_progress, queue or Queue(), now, silent)
+    if not choice.queue.respects_owners:
+        return found
+    owners = {job.id: job.owner for job in (*host.jobs, *without_progress, *silent)}
+    return respecting(found, owners, host.cpus)
+
+
+def _shared(
+    choice: ModeChoice,
+    host: HostState,
+    cpuset: str | None,
+    without_progress: Sequence[ContainerHistory],
+    queue: Queue,
+    now: int,
+    silent: Sequence[ContainerHistory],
+) -> Realisation:
+    """Return the settings as if no owner had asked for anything."""
     given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
     shares = {key: allocation for key, allocation in given.items() if allocation.share is not None}
     has_shares = host.cpus > 0 and bool(shares)
@@ -94,7 +113,7 @@ def realise(
     exploring = frozenset(job.id for job in jobs if job.explores(explore))
     case = Case(
         choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)}, host.cpus, cpuset,
-        queue or Queue(), now, exploring,
+        queue, now, exploring,
     )  # fmt: skip
     found = _REALISERS[choice.mode](case)
     notes |= found.notes
@@ -118,4 +137,4 @@ def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
 
 def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:
     """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
-    return "cpu_weight" in defaults and job.weight is not None and job.weight <= WAITING_WEIGHT
+    return "cpu_weight" in defaults and job.weight is not None and job.may_wait_at(job.weight)
