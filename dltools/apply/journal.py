@@ -13,13 +13,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from dltools.engine.journal_files import VERSION, entry_name
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DataError
 from dltools.notation.json_text import parse_json
 from dltools.plan.realisation.settings import Settings
-
-VERSION = 1
 
 _LONGEST_S = 1e9
 """Longest lease (s), about thirty years: later times need not be dates."""
@@ -104,7 +103,7 @@ class Journal:
 
     def find(self, container_id: str) -> Entry | None:
         """Return the entry of a container, None if it has none. Raises `DataError`."""
-        return self._load(_name(container_id))
+        return self._load(entry_name(container_id))
 
     def keep(self, entries: Iterable[Entry]) -> None:
         """Let changes stay that were made under lease. Raises `OutputError`."""
@@ -131,7 +130,7 @@ class Journal:
 
     def _write(self, entry: Entry) -> None:
         text = json.dumps({"v": VERSION, **asdict(entry)})
-        self._folder.write(_name(entry.container_id), text.encode())
+        self._folder.write(entry_name(entry.container_id), text.encode())
 
     def entries(self, engine: str) -> list[Entry]:
         """Return the entries of one engine's containers, by name. Raises `DataError`."""
@@ -141,7 +140,7 @@ class Journal:
 
     def remove(self, entry: Entry) -> None:
         """Remove the entry of a container that is as it was, or gone."""
-        self._folder.remove(_name(entry.container_id))
+        self._folder.remove(entry_name(entry.container_id))
 
     def _load(self, name: str) -> Entry | None:
         text = self._folder.read(name)
@@ -160,10 +159,6 @@ class Journal:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             where = self._folder.path / name
             raise DataError(f"{where}: damaged journal entry: {error}") from error
-
-
-def _name(container_id: str) -> str:
-    return f"{container_id}.json"
 
 
 def _check_types(entry: Entry) -> None:

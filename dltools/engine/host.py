@@ -54,11 +54,17 @@ def usable_cpus(bounding: Bounds, root: Path = ROOT) -> float | None:
     """
     online = len(re.findall(r"^cpu\d+ ", read_text(root / "proc/stat"), re.M))
     known = [float(online)] if online else []
-    lists = (parse_cpus(directory.cpuset() or "") for directory in bounding.cpuset)
-    if innermost := next(filter(None, lists), None):
+    if innermost := parse_cpus(usable_cpu_list(bounding) or ""):
         known.append(float(len(innermost)))
     known += [quota for directory in bounding.cpu if (quota := directory.quota())]
     return min(known, default=None)
+
+
+def usable_cpu_list(bounding: Bounds) -> str | None:
+    """Return the CPUs of the innermost cgroup that holds all the containers and says them, None
+    where none does."""
+    lists = (directory.cpuset() for directory in bounding.cpuset)
+    return next((text for text in lists if text and parse_cpus(text)), None)
 
 
 def _shared(containers: list[Cgroup], controller: str, mounted: list[Mount]) -> list[Directory]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -106,6 +106,18 @@ class StateFolder:
             if folder is not None:
                 return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
         return None
+
+    def stamps(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
+        """Return what tells one version of a record from the next, for those of these records that
+        are there."""
+        found = {}
+        with self._opened() as folder:
+            for name in _names(folder):
+                if name in names:
+                    with suppress(FileNotFoundError):
+                        one = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                        found[name] = one.st_ino, one.st_mtime_ns
+        return found
 
     def remove_staged(self) -> None:
         """Remove what runs that were killed have begun to write. Nobody else may write now."""

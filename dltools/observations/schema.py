@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "1.4"
+VERSION = "1.5"
 """Version of the table. A minor version adds nullable columns; a major one renames columns."""
 
 VERSION_KEY = b"dltools.schema"
@@ -146,6 +146,12 @@ COLUMNS: tuple[Column, ...] = (
            "Received on all interfaces but lo."),
     Column("network_transmit_bytes", _I, (_C,), _CO, "By", "container.network.io",
            "Sent on all interfaces but lo."),
+    Column("owner_cpu_limit_cores", _F, (_C,), _GA, "{cpu}", "",
+           "CPU quota that its owner asked for, in cores; null if none was."),
+    Column("owner_cpu_weight", _F, (_C,), _GA, "1", "",
+           "CPU weight that its owner asked for (default 1024); null if that is unknown."),
+    Column("owner_cpuset", _S, (_C,), _A, "", "",
+           "CPUs that its owner asked for; null if none were."),
     Column("probe_cpu_seconds", _F, (_N,), _CO, "s", "process.cpu.time",
            "CPU time that dl-probe itself has used."),
     Column("probe_sample_seconds", _F, (_N,), _GA, "s", "",

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dltools.labels import PROTECT, is_true, parse_labels
-from dltools.notation.cpu_lists import union_of_cpus
+from dltools.notation.cpu_lists import format_cpus, parse_cpus, union_of_cpus
 from dltools.observations.points import PointsByMetric
 from dltools.observations.samples import GpuUse, HostSamples
 from dltools.plan.policy.container_history import Member
@@ -102,10 +102,25 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         "cpu_limit_cores": sum(all_of("cpu_limit_cores")),
         "cpu_weight": min(all_of("cpu_weight")),
         "turn_seconds": max(turns, default=math.nan),
+        **_wishes(all_of),
         "thread_count": None if None in threads else sum(threads),
         "started_at": None if None in started else max(started),
         "members": tuple(_member(rows, row) for row in order),
     }  # fmt: skip
+
+
+def _wishes(all_of: Callable[[str], list[Any]]) -> dict[str, Any]:
+    """Return what owners asked for, as a bound that holds for each member: it gets an equal part of
+    the quota, the least weight, and the CPUs that all may have."""
+    quotas = [quota for quota in all_of("owner_cpu_limit_cores") if not math.isnan(quota)]
+    weights = [weight for weight in all_of("owner_cpu_weight") if not math.isnan(weight)]
+    lists = [set(parse_cpus(text)) for text in all_of("owner_cpuset") if text]
+    cpus = set.intersection(*lists) or lists[0] if lists else set()
+    return {
+        "owner_cpu_limit_cores": len(all_of("job")) * min(quotas) if quotas else math.nan,
+        "owner_cpu_weight": min(weights, default=math.nan),
+        "owner_cpuset": format_cpus(sorted(cpus)) if cpus else None,
+    }
 
 
 def _member(rows: Mapping[str, list[Any]], at: int) -> Member:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -18,8 +18,13 @@ from dltools.observations.points import Points, points_after
 from dltools.observations.samples import HostSamples, Layout, Remainder, pending_sample
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
+from dltools.plan.owners import first_seen, limits_of, told
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory
+
+_PRESENT = ("cpu_limit_cores", "cpu_weight", "cpuset")
+_ASKED = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")
+"""The columns of what is in force, and of what the owner asked for."""
 
 LabelReader = Callable[[str, str | None], dict[str, str]]
 """From a container's name and the text of its labels to its labels."""
@@ -148,6 +153,8 @@ class RecordedHost:
                 title = samples.rows["container_name"][at] or key[:12]
                 managed = before is not None and before.managed
                 container = ContainerHistory(key, title, self.history.name, now, managed=managed)
+                if before is not None and managed:
+                    container.owner = before.owner
                 self._drop_earlier_run(key, number)
             else:
                 container = before
@@ -179,7 +186,8 @@ class RecordedHost:
         self.recorded_count = end
         history, order = self.history, self.layout.ids
         sizes = self.samples.sizes[begin:end]
-        history.cpus = next((size for size in reversed(sizes) if size > 0), None) or history.cpus
+        cpus_before = history.cpus
+        history.cpus = _newest_size(sizes) or cpus_before
         times = self.samples.times[begin:end]
         history.load = history.load.after(times, self.samples.busy[begin:end], history.cpus)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
@@ -193,6 +201,12 @@ class RecordedHost:
             self._set_present(container, high - many + number)
             container.note_gpus(times, [self.samples.gpus.get(time, {}).get(key) for time in times]
                                 if self.samples.gpus else ())  # fmt: skip
+            owned = rows["owner_cpu_weight"][low + number : high : many]
+            at = _last_known(owned)
+            cpus = _newest_size(sizes[: (at or 0) + 1]) or cpus_before
+            self._set_owner(
+                container, low + number + (at or 0) * many, cpus, is_told=at is not None
+            )
             if not container.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 container.note_cpu_use(times, seconds, [_known(weight) for weight in weights])
@@ -223,6 +237,19 @@ class RecordedHost:
         container.job = rows["job"][row]
         container.members = (rows["members"][row] if "members" in rows else None) or ()
         container.job_containers = rows["job_containers"][row]
+
+    def _set_owner(
+        self, container: ContainerHistory, row: int, cpus: float, *, is_told: bool
+    ) -> None:
+        """Set what a container's owner asked for, as a row says it; where none does, what limits a
+        container that no plan has changed when it is first seen."""
+        rows = self.samples.rows
+        present = limits_of(*(rows[name][row] for name in _PRESENT))
+        if is_told:
+            said = limits_of(*(rows[name][row] for name in _ASKED))
+            container.owner = told(container.owner, said, present, cpus)
+        elif not (container.owner.is_known or container.managed):
+            container.owner = first_seen(container.owner, present, cpus)
 
     def _add_points(
         self, container: ContainerHistory, points: Mapping[str, Points], now: int
@@ -281,6 +308,17 @@ def _differ(before: list[float], now: list[float]) -> bool:
         len(before) != len(now)
         or any(a != b and not (a != a and b != b) for a, b in zip(before, now, strict=True))
     )
+
+
+def _newest_size(sizes: Sequence[float]) -> float | None:
+    return next((size for size in reversed(sizes) if size > 0), None)
+
+
+def _last_known(values: Sequence[float]) -> int | None:
+    """Return the position of the last number that is not NaN, None where there is none."""
+    if not values or all(map(math.isnan, values)):
+        return None
+    return next(at for at in range(len(values) - 1, -1, -1) if not math.isnan(values[at]))
 
 
 def _known(value: float | None) -> float | None:

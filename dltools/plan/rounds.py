@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.plan.host_history import HostHistory, Jobs
+from dltools.plan.owners import after_plan
 from dltools.plan.paces import measured, note_roles
 from dltools.plan.policy.base import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
@@ -106,8 +107,10 @@ class Rounds:
     def _settings(self, host: HostHistory) -> Realisation:
         """Return the settings of a host's containers, which are managed from now on."""
         found = self.realise(host)
-        for key in found.settings:
-            host.containers[key].managed = True
+        for key, setting in found.settings.items():
+            container = host.containers[key]
+            container.managed = True
+            container.owner = after_plan(container.owner, setting)
         if self.watches_others:
             host.note_asked(found.settings)
         return found

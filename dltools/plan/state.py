@@ -31,6 +31,7 @@ from dltools.plan.policy.container_history import ContainerHistory, Member
 from dltools.plan.policy.curve import from_json as curve_from_json
 from dltools.plan.policy.epoch_cost import EpochCost
 from dltools.plan.policy.metric_series import LearningHistory, Series
+from dltools.plan.policy.owner import UNKNOWN, Owner
 from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.queue import Queue, QueuePosition
@@ -44,7 +45,8 @@ _CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "wei
                      "managed", "is_busy")  # fmt: skip
 _OPENMP = ("openmp_runtime", "openmp_settings")
 """Fields of containers, and columns, that earlier states of version 3 lack."""
-_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent")
+_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent", "owner_cpu_limit_cores",
+                  "owner_cpu_weight", "owner_cpuset")  # fmt: skip
 """All columns that earlier states of version 3 lack."""
 
 
@@ -197,6 +199,7 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
             "uses": [_null_if_infinite(use) for use in history.uses],
             "quiet_since": history.quiet_since,
         }
+    owner = {} if history.owner == UNKNOWN else {"owner": _save_owner(history.owner)}
     return {
         **{name: getattr(history, name) for name in (*_CONTAINER_FIELDS, *_OPENMP)},
         **pace,
@@ -207,6 +210,7 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
         "job": history.job,
         "members": [field_values(member) for member in history.members],
         "job_containers": history.job_containers,
+        **owner,
         "reports": history.reports,
         "epoch_cost": history.epoch_cost and field_values(history.epoch_cost),
         "labels": dict(history.labels),
@@ -230,6 +234,7 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.gpus, history.gpu_used_at = tuple(saved["gpus"]), saved["gpu_used_at"]
     history.job, history.members = saved["job"], tuple(Member(**one) for one in saved["members"])
     history.job_containers = saved["job_containers"]
+    history.owner = _load_owner(saved["owner"]) if "owner" in saved else UNKNOWN
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]
@@ -238,6 +243,17 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     times = {time for series in history.metrics.values() for time in series.times}
     history.reports = int(saved.get("reports", min(2, len(times))))
     return history
+
+
+def _save_owner(owner: Owner) -> dict[str, Any]:
+    planned = {name: list(values) for name, values in sorted(owner.planned.items())}
+    return field_values(owner) | {"planned": planned}
+
+
+def _load_owner(saved: Mapping[str, Any]) -> Owner:
+    planned = {str(name): tuple(values) for name, values in saved["planned"].items()}
+    return Owner(saved["cpus"], float(saved["ratio"]), saved["cpuset"], planned,
+                 bool(saved["is_known"]))  # fmt: skip
 
 
 def _load_epoch_cost(saved: Mapping[str, Any] | None) -> EpochCost | None:

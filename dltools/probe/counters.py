@@ -14,6 +14,7 @@ from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.observations.table import Row
 from dltools.probe.gpu import Gpus
 from dltools.probe.inventory import Inventory, Watched
+from dltools.probe.owners import Owners
 from dltools.probe.rows import NO_STATS, container_row
 from dltools.probe.threads import side_by_side
 
@@ -26,10 +27,11 @@ class Counters:
 
     def __init__(self, engine: Engine, state_directories: Sequence[Path] = ()) -> None:
         """Nothing is read yet; dl-apply notes in the state directories which containers take
-        turns."""
+        turns, and what those that it changes had before."""
         self._engine = engine
         self._state_directories = state_directories
         self._gpus = Gpus()
+        self._owners = Owners(state_directories, engine.cpus)
         self._turns: Mapping[str, TurnNote] = {}
 
     def read(self, inventory: Inventory) -> list[Row]:
@@ -38,16 +40,19 @@ class Counters:
         elsewhere = self._is_elsewhere(inventory)
         gpus = [] if elsewhere else self._gpus.sample(time.monotonic())
         self._turns = read_notes(self._state_directories, self._engine.id)
+        self._owners.begin(inventory.running)
         host_row = self._row_of_host_elsewhere() if elsewhere else self._host_row(inventory)
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
         stats = self._stats([one for one in by_name if one.cgroup is None])
-        rows = [host_row]
-        for watched in by_name:
-            row = self._container_row(watched, host_row, stats.get(watched.container.id, NO_STATS))
-            rows.append(row)
-            if _has_vanished(watched, row):
-                inventory.expire()
-        rows += _with_names(gpus, inventory.running)
+        found = [
+            (one, self._container_row(one, host_row, stats.get(one.container.id, NO_STATS)))
+            for one in by_name
+        ]
+        if any(_has_vanished(watched, row) for watched, row in found):
+            inventory.expire()
+        usable = None if elsewhere else host.usable_cpu_list(inventory.bounds)
+        self._owners.add(found, host_row, usable)
+        rows = [host_row, *(row for _, row in found), *_with_names(gpus, inventory.running)]
         return [common | row for row in rows]
 
     def left_paused(self, running: Mapping[str, Watched]) -> list[str]:

@@ -50,7 +50,8 @@ def _container_row(job: SimulatedJob, host: SimulatedHost, now: float) -> Row:
         "container_id": _id(job), "container_name": job.job.name, "state": "running",
         "labels": labels_text(job.job), "started_at": _moment((job.history.started or 0) / MICRO),
         "cpu_seconds": job.cpu, "cpu_limit_cores": host.spec.cpus if quota is None else quota,
-        "cpu_weight": job.limits.weight or DEFAULT_CPU_WEIGHT, "thread_count": job.job.threads,
+        "cpu_weight": job.limits.weight or DEFAULT_CPU_WEIGHT,
+        "owner_cpu_weight": DEFAULT_CPU_WEIGHT, "thread_count": job.job.threads,
     }  # fmt: skip
 
 

@@ -34,6 +34,14 @@ LABELS = (
 )
 
 
+ASKED: tuple[Row, ...] = (
+    {},
+    {},
+    {"owner_cpu_weight": 1024.0},
+    {"owner_cpu_weight": 2048.0, "owner_cpu_limit_cores": 0.5, "owner_cpuset": "0"},
+)
+
+
 @st.composite
 def recordings(draw: st.DrawFn) -> list[Row]:
     """Up to 12 samples on up to two hosts of up to 4 jobs each that come, go, restart, have targets
@@ -51,7 +59,9 @@ def recordings(draw: st.DrawFn) -> list[Row]:
                 begun = 7 if number > 6 and draw(st.integers(0, 9)) == 0 else 0
                 limit = draw(st.sampled_from([None, 0.5, 2.0]))
                 weight = draw(st.sampled_from([1024.0, 1024.0, 10.0, 2.0, 700.0, None]))
-                rows.append(container(now, name, number * 1.5, cpu_limit_cores=limit, host=host,
+                asked = draw(st.sampled_from(ASKED))
+                rows.append(container(now, name, number * 1.5, **asked,
+                                      cpu_limit_cores=limit, host=host,
                                       labels=labels[name], thread_count=draw(st.integers(1, 3)),
                                       started_at=at(begun), cpu_weight=weight))  # fmt: skip
                 serves = labels[name] is not None and "qoe" in labels[name]

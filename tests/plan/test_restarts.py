@@ -94,10 +94,11 @@ def test_a_protected_container_is_left_alone() -> None:
 
 def test_a_restarted_job_loses_its_quota() -> None:
     weights = {"a": 1024.0, "b": 1024.0}
-    rows = sample(2, "a", "b", weights=weights, cpu_limit_cores=1.0)
+    none = {"owner_cpu_weight": 1024.0}
+    rows = sample(2, "a", "b", weights=weights, cpu_limit_cores=1.0, **none)
     assert sets(planned(rows, "fair", Mode.QUOTA)) == {}
     again = container(4, "b", 0.1, started_at=at(3), cpu_limit_cores=1.0)
-    more = [*sample(4, "a", weights=weights, cpu_limit_cores=2.0), again]
+    more = [*sample(4, "a", weights=weights, cpu_limit_cores=2.0, **none), again]
     assert sets(planned([*rows, *more], "fair", Mode.QUOTA)) == {"b": {"cpus": None}}
 
 

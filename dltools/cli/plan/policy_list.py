@@ -26,7 +26,7 @@ def print_policies() -> None:
             words = _span([one.word for one in classes])
             print(f"    class {names}, {words}: {meaning}")
 
-    print("every policy: jobs that cannot all run at once")
+    print("every policy: jobs that cannot all run at once, and what owners asked for")
     _print_parameters(QueueParameters)
 
 

@@ -19,6 +19,7 @@ from dltools.labels import PROTECT, is_true
 from dltools.notation.times import MICRO
 from dltools.plan.policy.epoch_cost import EpochCost
 from dltools.plan.policy.metric_series import LearningHistory, Series
+from dltools.plan.policy.owner import UNKNOWN, Owner
 from dltools.plan.policy.pace import Pace
 from dltools.plan.policy.targets import NONE, Targets, parse
 
@@ -94,7 +95,8 @@ class ContainerHistory:
     children its weight counts; `gpus` are the GPUs that it holds, `gpu_used_at` is when it was last
     seen to use one, or to hold one of which that is unknown (microseconds). `job` is the job that
     it is a member of, if any, and `members` are the containers of that job, () for a container that
-    is alone here; the job has `job_containers` in all, None where that is unknown.
+    is alone here; the job has `job_containers` in all, None where that is unknown; `owner`
+    is what its owner asked for.
     """
 
     id: str
@@ -134,6 +136,7 @@ class ContainerHistory:
     job: str | None = None
     members: tuple[Member, ...] = ()
     job_containers: int | None = None
+    owner: Owner = UNKNOWN
 
     def __post_init__(self) -> None:
         """Note what tells this run of the container from its earlier ones."""
@@ -244,7 +247,7 @@ class ContainerHistory:
                 continue
             if last is not None and time > last[0] and used >= last[1]:
                 cores = (used - last[1]) * MICRO / (time - last[0])
-                waits = weight is None or weight <= WAITING_WEIGHT or self.turn_s is not None
+                waits = weight is None or self.may_wait_at(weight) or self.turn_s is not None
                 if cores >= _BUSY:
                     self.is_busy = True
                 elif cores < _IDLE and not waits and time - last[0] >= MICRO // 2:
@@ -287,6 +290,10 @@ class ContainerHistory:
             if not math.isnan(used):
                 last = time, used
             before = state
+
+    def may_wait_at(self, weight: float) -> bool:
+        """Tell whether it may be idle at a weight because it waits."""
+        return weight <= WAITING_WEIGHT * max(1.0, self.owner.ratio)
 
     @property
     def demand(self) -> float | None:

@@ -70,6 +70,11 @@ class Case:
                  if one.share is not None and not one.unlimited]  # fmt: skip
         return math.fsum(known) / len(known) if known else 1 / len(self.jobs)
 
+    def most_cpus(self, job: ContainerHistory) -> float:
+        """Return the largest quota that a job can have, in cores."""
+        owners = job.owner.cpus if self.choice.queue.respects_owners else None
+        return self.cpus if owners is None else min(owners, self.cpus)
+
     def is_unlimited(self, job: ContainerHistory) -> bool:
         """Tell whether a job is not limited, whatever its share."""
         return self.allocations[job.id].unlimited

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from dltools.notation.cpu_lists import parse_cpus
 from dltools.observations import metric_names
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
@@ -32,13 +31,17 @@ thread wants 1.05 CPUs, one of two that wait for each other 1.8."""
 _LEAST_NEED = 0.1
 """The least that a job is taken to need, in CPUs."""
 
+_LEAST_QUOTA = 0.001
+"""The least quota that an owner can ask for: 1 ms in a period of 1 s."""
+
 QUANTUM_S = 8.0
 """Mean turn of `rotate` in seconds: changing over takes 0.16 s (measured), 2 % of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueParameters:
-    """Parameters of every policy, for jobs that cannot all run at once."""
+    """Parameters of every policy, for jobs that cannot all run at once, and for what owners asked
+    for."""
 
     explore: float = parameter(
         10.0, "CPU seconds for which a job that has not reported twice runs alone", source="ours"
@@ -51,6 +54,15 @@ class QueueParameters:
         "first", "containers that feed a GPU: before jobs that compute on CPUs, or as these",
         choices=("first", "equal"), source="ours",
     )  # fmt: skip
+    owners: str = parameter(
+        "respect", "whether what owners asked for at start bounds what is set",
+        choices=("respect", "ignore"), source="ours",
+    )  # fmt: skip
+
+    @property
+    def respects_owners(self) -> bool:
+        """Whether what owners asked for bounds what is set."""
+        return self.owners == "respect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +156,12 @@ def _nothing_to_win(host: HostState, everyone: Sequence[ContainerHistory]) -> st
 
 
 def needed_cpus(job: ContainerHistory) -> float:
-    """Return the CPUs that a job can use: the least of its busy threads, its quota and its list."""
+    """Return the CPUs that a job can use: the least of its busy threads, and of the quota and the
+    list that its owner asked for."""
     need = float(busy_threads(job))
     if job.demand is not None and job.demand < 1 - _NEAR:
         need = max(_LEAST_NEED, round(job.demand, 1))
-    listed = len(parse_cpus(job.cpuset)) if job.cpuset else math.inf
-    return min(need, math.inf if job.cpus is None else job.cpus, listed)
+    return max(_LEAST_QUOTA, min(need, job.owner.most_cpus))
 
 
 def _has_one_thread(job: ContainerHistory) -> bool:

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.base import Allocation, HostState
-from dltools.plan.policy.container_history import WAITING_WEIGHT, ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
 from dltools.plan.realisation.feeders import feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.owners import respecting
 from dltools.plan.realisation.priority import priorities
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.rotation import rotation
@@ -57,13 +58,31 @@ def realise(
     now: int = 0,
     silent: Sequence[ContainerHistory] = (),
 ) -> Realisation:
-    """Return the settings of each job that was last allocated a share.
+    """Return the settings of each job that was last allocated a share, within what their owners
+    asked for.
 
     `cpuset`: the CPUs that containers may have. `without_progress`: containers that have reported
     nothing yet; one that restarted, or still has the weight of a waiting job, gets the defaults
     back. `queue`: the queue at `now` (microseconds). `silent`: those of them that compete with the
     jobs all the same, where jobs run in order.
     """
+    found = _shared(choice, host, cpuset, without_progress, queue or Queue(), now, silent)
+    if not choice.queue.respects_owners:
+        return found
+    owners = {job.id: job.owner for job in (*host.jobs, *without_progress, *silent)}
+    return respecting(found, owners, host.cpus)
+
+
+def _shared(
+    choice: ModeChoice,
+    host: HostState,
+    cpuset: str | None,
+    without_progress: Sequence[ContainerHistory],
+    queue: Queue,
+    now: int,
+    silent: Sequence[ContainerHistory],
+) -> Realisation:
+    """Return the settings as if no owner had asked for anything."""
     given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
     shares = {key: allocation for key, allocation in given.items() if allocation.share is not None}
     has_shares = host.cpus > 0 and bool(shares)
@@ -80,30 +99,21 @@ def realise(
     notes = dict.fromkeys(reset, "what containers begin with")
     if not has_shares and not competing:
         return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
-    jobs = [job for job in host.jobs if job.id in shares] + competing
-    first = feeders(choice, host, jobs, now)
-    jobs = [job for job in jobs if job.id not in first.notes]
-    reset |= first.settings
-    notes |= first.notes
-    if choice.mode in _ORDERED:
-        idle = [job for job in jobs if job.is_idle]
-        jobs = [job for job in jobs if not job.is_idle]
-        reset |= {job.id: defaults for job in idle if defaults}
-        notes |= dict.fromkeys((job.id for job in idle), _IDLE)
+    everyone = [job for job in host.jobs if job.id in shares] + competing
+    first = feeders(choice, host, everyone, now)
+    apart = _apart(choice.mode, [job for job in everyone if job.id not in first.notes])
+    reset |= {**first.settings, **(dict.fromkeys(apart, defaults) if defaults else {})}
+    notes |= {**first.notes, **apart}
+    jobs = [job for job in everyone if job.id not in first.notes and job.id not in apart]
     if not jobs:
         return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
-    if choice.mode in _WEIGHTED:
-        elsewhere = _under_other_parents(jobs)
-        jobs = [job for job in jobs if job.id not in elsewhere]
-        reset |= dict.fromkeys(elsewhere, defaults)
-        notes |= elsewhere
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
     explore = choice.queue.explore if choice.mode in _ORDERED else 0.0
     exploring = frozenset(job.id for job in jobs if job.explores(explore))
     case = Case(
         choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)},
         max(_LEAST_CPUS, host.cpus - first.cpus) if choice.mode in _ORDERED else host.cpus, cpuset,
-        queue or Queue(), now, exploring, host.jobs_elsewhere,
+        queue, now, exploring, host.jobs_elsewhere,
     )  # fmt: skip
     found = _REALISERS[choice.mode](case)
     notes |= found.notes
@@ -112,6 +122,14 @@ def realise(
             why = _EXPLORES if job.id in exploring else _SILENT
             notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
     return replace(found, settings={**reset, **found.settings}, notes=notes)
+
+
+def _apart(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:
+    """Return the jobs that take no part in a mode and keep what containers begin with, and why."""
+    idle = {job.id: _IDLE for job in jobs if job.is_idle} if mode in _ORDERED else {}
+    if mode not in _WEIGHTED:
+        return idle
+    return idle | _under_other_parents([job for job in jobs if job.id not in idle])
 
 
 def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
@@ -127,4 +145,4 @@ def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
 
 def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:
     """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
-    return "cpu_weight" in defaults and job.weight is not None and job.weight <= WAITING_WEIGHT
+    return "cpu_weight" in defaults and job.weight is not None and job.may_wait_at(job.weight)

@@ -14,6 +14,9 @@ length of its turn in seconds."""
 
 Settings = dict[str, Any]
 
+LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
+"""Bounds of Docker's CPU shares."""
+
 _V2_STEP = DEFAULT_CPU_WEIGHT / 100
 """One step of the weights of cgroup version 2, whose default is 100 steps."""
 

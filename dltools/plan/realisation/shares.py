@@ -8,20 +8,17 @@ from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.base import MILD_NOTE, TURN_NOTE, Case, Realisation
 from dltools.plan.realisation.mode import is_serving
 from dltools.plan.realisation.queue import Bound, Queue
-from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.settings import LEAST_WEIGHT, MOST_WEIGHT, Settings
 
 LEAST_CPUS = 0.01
 """Smallest quota in cores: the kernel's least quota of 1 ms in a period of 100 ms."""
-
-LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
-"""Bounds of Docker's CPU shares."""
 
 MILD_WEIGHTS = (512.0, 2048.0)
 """Bounds where what is set may stay for good (ours)."""
 
 
 def quotas(case: Case) -> Realisation:
-    """Return a hard cap of share * cpus cores for each job, to 0.001; a share of 1 removes the cap.
+    """Return a hard cap of share * cpus cores for each job, to 0.001; a share of 1 is without one.
 
     Quotas isolate, and leave CPU idle where a job does not use its share.
     """
@@ -32,7 +29,7 @@ def quotas(case: Case) -> Realisation:
         share = 1.0 if case.is_unlimited(job) else fair.shares[job.id]
         cores = round(max(LEAST_CPUS, share * case.cpus), 3)
         settings[job.id] = {"cpus": None if cores >= case.cpus else cores}
-        total += min(cores, case.cpus)
+        total += min(cores, case.most_cpus(job))
     note = f"quotas sum to {total:.3g} of {case.cpus:g} CPUs; what a job leaves of its own is lost"
     return case.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)
 

@@ -126,6 +126,7 @@ def test_all_completing_takes_limits_off_and_doubles_the_interval() -> None:
     for row in made:
         if row["kind"] == "container":
             row["cpu_limit_cores"] = 0.7
+            row["owner_cpu_weight"] = 1024.0
     plan = planner_of(made, itval=10)
     assert {v.setting["cpus"] for v in plan.explain().decisions if v.setting} == {None}
     assert plan.plan({}).next_s == 20

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy.base import Allocation
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.owner import Owner
 from dltools.plan.realisation.base import Case
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.order import groups_that_fit, in_order, standing, standings, unknown
@@ -119,7 +120,8 @@ def test_each_job_is_in_one_group_that_fits(threads: list[int], cpus: int) -> No
 
 def test_jobs_are_grouped_by_the_cpus_that_they_can_use() -> None:
     pool, quota, pinned, sleepy = job("pool", 31), job("quota", 4), job("pinned", 8), job("x", 4)
-    pool.demands, quota.cpus, pinned.cpuset, sleepy.demands = (2.1,), 0.5, "3", (0.3,)
+    pool.demands, sleepy.demands = (2.1,), (0.3,)
+    quota.owner, pinned.owner = Owner(cpus=0.5), Owner(cpuset="3")
     jobs = [job("wide", 4), pool, quota, pinned, sleepy]
     assert [names(group) for group in groups_that_fit(jobs, 4.0)] == [
         "wide", "poolquotapinnedx"

@@ -9,6 +9,7 @@ from helpers.shared_hosts import first_jobs, host, job, settings_of
 
 from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.owner import Owner
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
 
@@ -88,7 +89,7 @@ def test_a_job_that_is_not_understood_gets_turns_as_long_as_the_others() -> None
 
 def test_a_group_has_turns_by_what_its_members_can_use() -> None:
     wide, small, other = job("wide", 2), job("small", 2), job("other", 2)
-    small.cpus = 0.5
+    small.owner = Owner(cpus=0.5)
     found = host(
         wide, small, other, cpus=2.0, shares=dict.fromkeys(("wide", "small", "other"), 1 / 3)
     )

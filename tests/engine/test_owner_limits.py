@@ -1,0 +1,97 @@
+"""What the journal says that owners asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dltools.apply.journal import Entry, Journal
+from dltools.engine import owner_limits
+from dltools.engine.owner_limits import JournaledLimits, OwnerLimits
+
+ID, OTHER = "a" * 64, "b" * 64
+
+
+def add(directory: Path, id_: str = ID, **changes: Any) -> Entry:
+    """Journal a container as dl-apply does."""
+    values: dict[str, Any] = {
+        "fields": {"NanoCpus": 500_000_000, "CpuShares": 2048, "CpusetCpus": "0"},
+        "settings": {"cpus": 0.5, "cpu_weight": 2048.0, "cpuset": "0"},
+        "kernel": {"cpu.shares": "2048"},
+    }  # fmt: skip
+    entry = Entry("E", id_, "job", **values | changes)
+    Journal(directory / "journal").add(entry)
+    return entry
+
+
+def test_an_entry_tells_what_the_owner_asked_for(tmp_path: Path) -> None:
+    add(tmp_path)
+    found = JournaledLimits([tmp_path]).read([ID, OTHER])
+    assert found == {ID: OwnerLimits(0.5, 2048.0, "0")}
+    assert JournaledLimits([tmp_path]).read([OTHER]) == {}
+    assert JournaledLimits([tmp_path / "nowhere"]).read([ID]) == {}
+
+
+def test_of_version_2_the_engine_s_record_tells_the_weight(tmp_path: Path) -> None:
+    settings = {"cpus": None, "cpu_weight": 808.96, "cpuset": None}
+    add(tmp_path, settings=settings, kernel={"cpu.max": "max 100000", "cpu.weight": "79"})
+    assert JournaledLimits([tmp_path]).read([ID]) == {ID: OwnerLimits(None, 2048.0, None)}
+
+
+def test_the_first_of_several_entries_counts(tmp_path: Path) -> None:
+    add(tmp_path / "late", since="2026-01-31T12:00:01Z", settings={"cpus": 0.1})
+    add(tmp_path / "early", since="2026-01-31T12:00:00Z", settings={"cpus": 0.5})
+    directories = [tmp_path / "late", tmp_path / "early"]
+    for order in (directories, directories[::-1]):
+        assert JournaledLimits(order).read([ID])[ID] == OwnerLimits(0.5, 1024.0, None)
+
+
+def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[bytes] = []
+    parse = owner_limits.parse_json
+    monkeypatch.setattr(owner_limits, "parse_json", lambda text: texts.append(text) or parse(text))
+    journal, limits = Journal(tmp_path / "journal"), JournaledLimits([tmp_path])
+    entry = add(tmp_path)
+    for _ in range(3):
+        assert limits.read([ID])[ID] == OwnerLimits(0.5, 2048.0, "0")
+    assert len(texts) == 1
+    journal.remove(entry)
+    assert limits.read([ID]) == {}
+    add(tmp_path, settings={"cpus": 0.25})
+    assert limits.read([ID])[ID] == OwnerLimits(0.25, 1024.0, None)
+    assert len(texts) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "null", "3", '{"v": 1}',
+        '{"v": 2, "fields": {}, "settings": {}, "kernel": {}}',
+        '{"v": 1, "fields": [], "settings": {}, "kernel": {}}',
+        '{"v": 1, "fields": {}, "settings": {"cpus": "1"}, "kernel": {}}',
+        '{"v": 1, "fields": {}, "settings": {"cpus": -1}, "kernel": {}}',
+        '{"v": 1, "fields": {}, "settings": {"cpus": true}, "kernel": {}}',
+        '{"v": 1, "fields": {}, "settings": {"cpu_weight": 1e300}, "kernel": {}}',
+        '{"v": 1, "fields": {"CpuShares": []}, "settings": {}, "kernel": {}}',
+        '{"v": 1, "fields": {}, "settings": {"cpuset": 3}, "kernel": {}}',
+        "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_damaged_entry_is_a_reason_of_its_container_alone(tmp_path: Path, text: str) -> None:
+    add(tmp_path, OTHER)
+    (tmp_path / "journal" / f"{ID}.json").write_text(text)
+    found = JournaledLimits([tmp_path]).read([ID, OTHER])
+    assert f"{ID}.json: damaged journal entry" in str(found[ID])
+    assert found[OTHER] == OwnerLimits(0.5, 2048.0, "0")
+
+
+def test_a_journal_that_cannot_be_trusted_hides_the_owners_of_all(tmp_path: Path) -> None:
+    add(tmp_path / "own", OTHER)
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "journal").symlink_to(tmp_path / "own" / "journal")
+    found = JournaledLimits([tmp_path / "theirs", tmp_path / "own"]).read([ID, OTHER])
+    assert "a link, which is not followed" in str(found[ID])
+    assert found[OTHER] == OwnerLimits(0.5, 2048.0, "0")
+    assert JournaledLimits([tmp_path / "theirs"]).read([]) == {}

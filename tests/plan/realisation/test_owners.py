@@ -1,0 +1,182 @@
+"""What owners asked for bounds every realisation: worked by hand, and over random hosts."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from helpers.shared_hosts import host, job, settings_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.plan.policy.base import HostState
+from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.owner import Owner
+from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters, needed_cpus
+from dltools.plan.realisation.owners import within
+from dltools.plan.realisation.realise import realise
+
+IGNORE = QueueParameters(owners="ignore")
+
+
+def owned(name: str, threads: int | None = 1, **asked: Any) -> ContainerHistory:
+    found = job(name, threads)
+    found.owner = Owner(**asked)
+    return found
+
+
+def test_a_quota_is_the_owner_s_at_most() -> None:
+    jobs = owned("a", cpus=0.5), owned("b", cpus=0.5), owned("c", cpus=0.5), owned("d")
+    found = host(*jobs, shares={"a": 0.6, "b": 0.1, "c": 1.0, "d": 1.0})
+    assert settings_of(Mode.QUOTA, found) == {
+        "a": {"cpus": 0.5}, "b": {"cpus": 0.2}, "c": {"cpus": 0.5}, "d": {"cpus": None},
+    }  # fmt: skip
+    made = realise(ModeChoice(Mode.QUOTA, ""), found)
+    assert "sum to 3.2 of 2 CPUs" in made.note
+    assert made.notes["c"] == "its owner asked for 0.5 CPUs at most"
+    assert not made.notes.get("b")
+    free = realise(ModeChoice(Mode.QUOTA, "", queue=IGNORE), found)
+    assert [free.settings[name]["cpus"] for name in "abcd"] == [1.2, 0.2, None, None]
+    assert "sum to 5.4 of 2 CPUs" in free.note
+
+
+def test_weights_are_multiplied_by_the_owner_s() -> None:
+    jobs = owned("a", ratio=2.0), owned("b", ratio=0.5), owned("c")
+    equal = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
+    assert settings_of(Mode.WEIGHT, equal) == {
+        "a": {"cpu_weight": 2048}, "b": {"cpu_weight": 512}, "c": {"cpu_weight": 1024},
+    }  # fmt: skip
+    even = realise(ModeChoice(Mode.WEIGHT, "", is_even=True), equal).settings
+    assert [even[name]["cpu_weight"] for name in "abc"] == [2048, 512, 1024]
+    free = realise(ModeChoice(Mode.WEIGHT, "", queue=IGNORE), equal).settings
+    assert [free[name]["cpu_weight"] for name in "abc"] == [1024, 1024, 1024]
+
+
+def test_levels_are_multiplied_by_the_owner_s_weight_and_stay_in_bounds() -> None:
+    jobs = owned("a", 2, ratio=2.0), owned("b", 2, ratio=4.0), owned("c", 2, ratio=0.25)
+    made = realise(
+        ModeChoice(Mode.PRIORITY, ""), host(*jobs, shares={"a": 0.6, "b": 0.3, "c": 0.1})
+    )
+    assert {name: one["cpu_weight"] for name, one in made.settings.items()} == {
+        "a": 2048.0, "b": 40.0, "c": 2.0,
+    }  # fmt: skip
+    assert made.notes["b"] == "2. of 3 in the queue; its owner asked for a weight of 4096"
+    largest = within({"cpu_weight": 1024.0}, Owner(ratio=1000.0), 2.0)
+    assert largest == {"cpu_weight": 262144.0}
+
+
+def test_disjoint_sets_are_parts_of_the_owners_lists() -> None:
+    """a takes 5 and b takes 7; c and d need four of the other six. The shares for each CPU are
+    a 0.4, d 0.15 and c 0.1: a gets the rest of its list, and then d one more."""
+    jobs = owned("a", cpuset="5-6"), owned("b", cpuset="7"), owned("c", 2), owned("d", 2)
+    found = host(*jobs, cpus=8.0, shares={"a": 0.4, "b": 0.1, "c": 0.2, "d": 0.3})
+    assert settings_of(Mode.CORES, found, "0-7") == {
+        "a": {"cpuset": "5-6"}, "b": {"cpuset": "7"},
+        "c": {"cpuset": "3-4"}, "d": {"cpuset": "0-2"},
+    }  # fmt: skip
+
+
+def test_jobs_whose_lists_leave_nothing_to_share_keep_them() -> None:
+    jobs = owned("a", cpuset="0"), owned("b", cpuset="0"), owned("c")
+    found = host(*jobs, cpus=4.0, shares=dict.fromkeys("abc", 1 / 3))
+    assert settings_of(Mode.CORES, found, "0-3") == {
+        "a": {"cpuset": "0"}, "b": {"cpuset": "0"}, "c": {"cpuset": "1-3"},
+    }  # fmt: skip
+    assert "but not b" in realise(ModeChoice(Mode.CORES, ""), found, "0-3").note
+    free = realise(ModeChoice(Mode.CORES, "", queue=IGNORE), found, "0-3").settings
+    assert sorted(itertools.chain(*(parse_cpus(one["cpuset"]) for one in free.values()))) == [
+        0, 1, 2, 3,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 3, None])
+def test_where_no_job_is_pinned_the_owner_s_list_stays(threads: int | None) -> None:
+    jobs = owned("a", threads, cpuset="1"), owned("b", 4)
+    found = host(*jobs, shares={"a": 0.5, "b": 0.5})
+    assert settings_of(Mode.CORES, found) == {"a": {"cpuset": "1"}, "b": {"cpuset": None}}
+    gone = owned("c", threads, cpuset="1,9")  # 9 is not there
+    assert settings_of(Mode.CORES, host(gone, shares={"c": 0.5}))["c"] == {"cpuset": "1,9"}
+    alone = host(jobs[0], shares={"a": 0.5})
+    # Nothing but the owner's list was ever seen: it is not taken for all CPUs.
+    assert settings_of(Mode.CORES, alone, "1") == {"a": {"cpuset": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("mode", "setting"),
+    [
+        (Mode.QUOTA, {"cpus": 0.5}),
+        (Mode.WEIGHT, {"cpu_weight": 2048.0}),
+        (Mode.PRIORITY, {"cpu_weight": 2048.0}),
+        (Mode.CORES, {"cpuset": "1"}),
+    ],
+)
+@pytest.mark.parametrize("cpus", [2.0, 0.0])
+def test_a_restarted_container_gets_back_what_its_owner_asked_for(
+    mode: Mode, setting: dict[str, Any], cpus: float
+) -> None:
+    again = ContainerHistory("again", "again", "h", 0, managed=True)
+    again.owner = Owner(0.5, 2.0, "1")
+    found = realise(ModeChoice(mode, ""), host(cpus=cpus), "0-1", (again,))
+    assert found.settings["again"] == setting
+
+
+def test_turns_go_by_what_owners_let_jobs_use() -> None:
+    assert needed_cpus(owned("a", 4, cpus=0.5)) == 0.5
+    assert needed_cpus(owned("a", 4, cpuset="0,2")) == 2
+    assert needed_cpus(owned("a", 4, cpus=3.0, cpuset="0,2")) == 2
+    left = owned("a", 4)
+    left.cpus, left.cpuset = 0.5, "0"  # ours, perhaps
+    assert needed_cpus(left) == 4
+
+
+def test_a_waiting_job_of_a_heavy_owner_is_not_found_idle() -> None:
+    heavy = owned("a", ratio=4.0)
+    assert heavy.may_wait_at(40.0)
+    assert not heavy.may_wait_at(41.0)
+    assert owned("a", ratio=0.5).may_wait_at(10.24)  # the least weight of version 2
+
+
+owners = st.builds(
+    Owner,
+    cpus=st.none() | st.floats(0.01, 10),
+    ratio=st.floats(2 / 1024, 256),
+    cpuset=st.none() | st.sets(st.integers(0, 7), min_size=1).map(sorted).map(format_cpus),
+)
+
+
+@given(
+    asked=st.lists(st.tuples(owners, st.integers(1, 4), st.floats(0.001, 1)), max_size=6),
+    silent=st.lists(owners, max_size=2),
+    cpus=st.integers(1, 8),
+    mode=st.sampled_from(Mode),
+    is_mild=st.booleans(),
+)
+def test_no_job_gets_more_than_its_owner_asked_for(
+    asked: list[tuple[Owner, int, float]],
+    silent: list[Owner],
+    cpus: int,
+    mode: Mode,
+    is_mild: bool,
+) -> None:
+    jobs = [job(str(at), threads) for at, (_, threads, _) in enumerate(asked)]
+    for one, (owner, _, _) in zip(jobs, asked, strict=True):
+        one.owner = owner
+    others = [ContainerHistory(f"s{at}", "s", "h", 0, managed=True) for at in range(len(silent))]
+    for one, owner in zip(others, silent, strict=True):
+        one.owner = owner
+    shares: dict[str, float | None] = {str(at): share for at, (_, _, share) in enumerate(asked)}
+    state: HostState = host(*jobs, cpus=float(cpus), shares=shares)
+    choice = ModeChoice(mode, "", is_mild=is_mild)
+    found = realise(choice, state, f"0-{cpus - 1}", others, silent=others)
+    for one in (*jobs, *others):
+        setting = found.settings.get(one.id, {})
+        if "cpus" in setting and one.owner.cpus is not None:
+            assert (cpus if setting["cpus"] is None else setting["cpus"]) <= one.owner.cpus or (
+                one.owner.cpus >= cpus and setting["cpus"] is None
+            )
+        if "cpuset" in setting and one.owner.cpuset is not None:
+            assert set(parse_cpus(setting["cpuset"])) <= set(parse_cpus(one.owner.cpuset))
+        if "cpu_weight" in setting:
+            assert 2 <= setting["cpu_weight"] <= 262144

@@ -1,0 +1,115 @@
+"""What owners asked for at start, on real containers: it bounds what the tools give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.tools import Tools, records
+
+REPORTS = 'n=900; while :; do echo "step $n loss: 0.$n"; n=$((n-1)); usleep 200000; done'
+"""A job that reports, and uses next to no CPU."""
+
+ASKED = {"nano_cpus": 500_000_000, "cpu_shares": 2048, "cpuset_cpus": "0"}
+OURS = {"cpus": 0.2, "cpu_weight": 10}
+COLUMNS = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")
+
+
+@pytest.fixture
+def mine(run: Containers) -> Job:
+    return run(REPORTS, name="mine", **ASKED)
+
+
+@pytest.fixture
+def other(run: Containers) -> Job:
+    return run(REPORTS, name="other")
+
+
+def row(tool: Tools, run: Containers, job: Job) -> dict[str, Any]:
+    found = records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
+    (mine,) = (one for one in found if one["kind"] == "container" and one["container_id"] == job.id)
+    return mine
+
+
+def asked(tool: Tools, run: Containers, job: Job) -> tuple[Any, ...]:
+    found = row(tool, run, job)
+    return tuple(found.get(name) for name in COLUMNS)
+
+
+def planned(tool: Tools, run: Containers, mode: str, *options: str) -> bytes:
+    sample = tool("dl-probe", *run.only, "--since", "1m", "--format", "arrow").stdout
+    how = ("--policy", "fair", "--realize", mode, "--set", "explore=0", *options)
+    done = tool("dl-plan", *how, "-", input=sample)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("mode", ["quota", "weight", "priority"])
+def test_ours_is_taken_back_to_what_the_owner_asked_for_and_no_further(
+    tool: Tools, run: Containers, mine: Job, other: Job, mode: str
+) -> None:
+    before = mine.kernel(), other.kernel()
+    eventually(lambda: all(job.log().count(b"loss") > 2 for job in (mine, other)))
+    assert b'"kind":"action"' not in planned(tool, run, "weight")  # all is as asked for
+    for name, value in OURS.items():
+        done = tool("dl-apply", input=plan_for(mine, {name: value}))
+        assert done.returncode == 0, done.stderr
+    assert (mine.kernel_cpus, mine.kernel_weight) == (0.2, 10)
+    seen = row(tool, run, mine)
+    assert (seen["cpu_limit_cores"], seen["cpu_weight"]) == (0.2, 10)
+
+    assert asked(tool, run, mine) == (0.5, 2048.0, "0")
+    assert asked(tool, run, other) == (None, 1024.0, None)
+    done = tool("dl-apply", input=planned(tool, run, mode))
+    assert done.returncode == 0, done.stderr
+    if mode == "quota":
+        assert (mine.kernel_cpus, other.kernel_cpus) == (0.5, mine.engine.cpus / 2)
+    elif mode == "weight":
+        assert (mine.kernel_cpus, mine.kernel_weight, other.kernel_weight) == (0.2, 2048, 1024)
+    else:  # the first in the queue, and the next
+        assert (mine.kernel_cpus, mine.kernel_weight) == (0.2, 2048)
+        assert other.kernel_weight in (1024, 10)
+    assert mine.kernel()["cpuset.cpus"] == "0"
+    assert asked(tool, run, mine) == (0.5, 2048.0, "0")
+
+    assert tool("dl-apply", "--undo").returncode == 0
+    assert (mine.kernel(), other.kernel()) == before
+    assert asked(tool, run, mine) == (0.5, 2048.0, "0")
+
+
+def test_owners_are_ignored_where_that_is_asked_for(
+    tool: Tools, run: Containers, mine: Job, other: Job
+) -> None:
+    before = mine.kernel()
+    eventually(lambda: all(job.log().count(b"loss") > 2 for job in (mine, other)))
+    done = tool("dl-apply", input=planned(tool, run, "quota", "--set", "owners=ignore"))
+    assert done.returncode == 0, done.stderr
+    assert mine.kernel_cpus == mine.engine.cpus / 2
+    assert asked(tool, run, mine) == (0.5, 2048.0, "0")
+    assert tool("dl-apply", "--undo").returncode == 0
+    assert mine.kernel() == before
+
+
+def test_a_new_wish_of_the_owner_stands(
+    tool: Tools, run: Containers, mine: Job, other: Job
+) -> None:
+    """`docker update` of a container that dl-apply has changed: it is left alone until --undo."""
+    eventually(lambda: all(job.log().count(b"loss") > 2 for job in (mine, other)))
+    assert tool("dl-apply", input=plan_for(mine, {"cpus": 0.2})).returncode == 0
+    mine.engine.update(mine.id, {"NanoCpus": 300_000_000})
+    tool("dl-apply", input=planned(tool, run, "quota"))
+    assert mine.kernel_cpus == 0.3
+
+
+def test_a_journal_that_cannot_be_trusted_is_a_gap(
+    tool: Tools, run: Containers, mine: Job, state: Path, tmp_path: Path
+) -> None:
+    state.mkdir(parents=True)
+    (state / "journal").symlink_to(tmp_path)
+    found = row(tool, run, mine)
+    assert "its owner's limits: " in found["gap"]
+    assert "a link, which is not followed" in found["gap"]
+    assert found["cpu_limit_cores"] == 0.5
+    assert not any(found.get(name) for name in COLUMNS)
