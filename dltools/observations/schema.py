@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "1.4"
+VERSION = "1.5"
 """Version of the table. A minor version adds nullable columns; a major one renames columns."""
 
 VERSION_KEY = b"dltools.schema"
@@ -123,6 +123,10 @@ COLUMNS: tuple[Column, ...] = (
            "OpenMP runtimes in its processes, joined by +: libgomp, libiomp5, libomp."),
     Column("openmp_settings", _S, (_C,), _A, "", "",
            "How these wait, as set in its environment, such as OMP_WAIT_POLICY=passive."),
+    Column("role", _S, (_C,), _A, "", "",
+           "What it is to dltools: training, server, interactive or other."),
+    Column("role_reason", _S, (_C,), _A, "", "",
+           "What shows its role; begins with label dltools.role or --role where somebody said it."),
     Column("memory_total_bytes", _I, (_N,), _GA, "By", "system.memory.limit", "Memory installed."),
     Column("memory_available_bytes", _I, (_N,), _GA, "By", "system.linux.memory.available",
            "Memory that new work could take without swapping."),

@@ -21,7 +21,8 @@ Realised = Mapping[str, Realisation]
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """What was decided for one container: `setting` is None where nothing changes."""
+    """What was decided for one container: `setting` is None where nothing changes. `reason` is that
+    of the action, `role` what the container is, and what shows it."""
 
     host: str
     container_id: str
@@ -31,6 +32,14 @@ class JobDecision:
     setting: Settings | None
     reason: str
     op: Op
+    role: str = ""
+
+    @property
+    def explanation(self) -> str:
+        """What the container is, and why it gets what it gets."""
+        if self.reason.startswith(self.role):
+            return self.reason
+        return f"{self.role}; {self.reason}"
 
     @property
     def job_class(self) -> str:
@@ -58,18 +67,23 @@ def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobD
 def _decision(host: HostHistory, container: ContainerHistory, found: Realisation) -> JobDecision:
     present = present_settings(container, host.cpus, host.cpuset)
     allocation, setting = host.allocations.get(container.id), found.settings.get(container.id)
-    op = Op.ROTATE if found.takes_turns else Op.UPDATE
+    op = Op.ROTATE if setting is not None and "turn_s" in setting else Op.UPDATE
     if setting is not None and op is Op.UPDATE and not differs(setting, present, host.cpus):
         setting = None
-    note = found.notes.get(container.id, "")
+    note, role = found.notes.get(container.id, ""), container.judged.text
     if allocation is None:
-        note = note if setting is not None else "left alone"
-        why = "protected" if container.protected else f"no progress seen: {note}"
+        why = f"{role}; {note}" if setting is not None and note else _left_alone(container)
         allocation, note = Allocation(None, "-", why), ""
     notes = (allocation.reason, note, *container.targets.faults)
     reason = "; ".join(note for note in notes if note)
     return JobDecision(host.name, container.id, container.name, allocation, present, setting,
-                       reason, op)  # fmt: skip
+                       reason, op, role)  # fmt: skip
+
+
+def _left_alone(container: ContainerHistory) -> str:
+    why = ", as no label of its owner asks for more" if container.left_out else ""
+    what = "protected" if container.protected else f"left alone{why}"
+    return f"{container.judged.text}, {what}"
 
 
 def present_settings(container: ContainerHistory, cpus: float, cpuset: str | None) -> Settings:

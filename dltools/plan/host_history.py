@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from dltools.labels import Role
 from dltools.notation.times import MICRO
 from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
 from dltools.plan.policy.container_history import ContainerHistory
@@ -26,7 +27,8 @@ class HostHistory:
     to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
-    `contention`: what was found of jobs that compete.
+    `contention`: what was found of jobs that compete. `has_servers`: whether servers are jobs too,
+    and not trainings alone.
     """
 
     name: str
@@ -40,16 +42,28 @@ class HostHistory:
     gain: str = ""
     queue: Queue = field(default_factory=Queue)
     contention: Contention = field(default_factory=Contention)
+    has_servers: bool = False
 
     def jobs(self) -> Jobs:
-        """Return the running, unprotected containers that have reported progress, by name."""
+        """Return the running trainings that have reported progress, and servers where they are jobs
+        too, by name; without those that must not be touched."""
         if self.cpus <= 0:
             return ()
-        return _by_name(c for c in self.containers.values() if c.metrics and not c.protected)
+        return _by_name(c for c in self.containers.values() if c.metrics and self._is_job(c))
 
     def without_progress(self) -> Jobs:
-        """Return the running, unprotected containers that have reported nothing yet, by name."""
-        return _by_name(c for c in self.containers.values() if not c.metrics and not c.protected)
+        """Return those that have reported nothing yet, by name."""
+        return _by_name(c for c in self.containers.values() if not c.metrics and self._is_job(c))
+
+    def no_longer_jobs(self) -> Jobs:
+        """Return the containers that were given settings as jobs, and are none any more, by name:
+        one that seemed to train has turned out to serve."""
+        return _by_name(c for c in self.containers.values()
+                        if c.managed and not c.protected and not self._is_job(c))  # fmt: skip
+
+    def _is_job(self, container: ContainerHistory) -> bool:
+        roles = (Role.TRAINING, Role.SERVER) if self.has_servers else (Role.TRAINING,)
+        return container.role in roles and container.may_be_touched
 
     def containers_changed(self) -> None:
         """Have the settings looked at with the next sample: a container came, left or restarted."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dltools.labels import Role
+from dltools.plan.decisions import present_settings
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.paces import measured, note_roles
 from dltools.plan.policy.base import Cluster, HostState, Policy, Requirements, State
@@ -22,6 +24,7 @@ from dltools.plan.realisation.mode import (
     choose_mode,
 )
 from dltools.plan.realisation.realise import realise
+from dltools.plan.realisation.settings import differs
 
 _LOOK_S = 5.0
 """How often jobs that have reported nothing are looked at (s)."""
@@ -105,6 +108,9 @@ class Rounds:
         found = self.realise(host)
         for key in found.settings:
             host.containers[key].managed = True
+        for one in host.no_longer_jobs():  # the last word to it is what it began with
+            present = present_settings(one, host.cpus, host.cpuset)
+            one.managed = differs(found.settings.get(one.id, {}), present, host.cpus)
         return found
 
     def realise(self, host: HostHistory, *, is_lasting: bool = False) -> Realisation:
@@ -116,7 +122,8 @@ class Rounds:
         if is_lasting:
             choice = choice.mild(as_asked=self.options.mode is not None)
         now = host.sampled_at or 0
-        found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent)
+        found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent,
+                        host.no_longer_jobs())  # fmt: skip
         explore = self.options.queue.explore
         looks = [_explored_in_s(job, host.cpus, explore) for job in (*state.jobs, *silent)
                  if job.explores(explore)]  # fmt: skip
@@ -141,7 +148,7 @@ class Rounds:
 
     def _competes(self, job: ContainerHistory) -> bool:
         """Tell whether a job that has reported nothing yet competes with the others."""
-        return self.requirements.silent_jobs and job.is_busy and job.targets.qoe_s is None
+        return self.requirements.silent_jobs and job.is_busy and job.role is Role.TRAINING
 
     def _decide(self, host: HostHistory, jobs: Jobs, all_hosts: OtherHosts) -> None:
         states: Mapping[str, HostState] = {host.name: host.state(jobs)}

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dltools.errors import DataError
+from dltools.labels import Role
 from dltools.notation.json_numbers import from_json_number, to_json_number
 from dltools.observations.metric_names import OFTEN
 from dltools.observations.points import Point
+from dltools.observations.roles import from_row
 from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
 from dltools.plan.field_values import field_values
 from dltools.plan.host_history import HostHistory
@@ -42,7 +44,7 @@ _CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "wei
                      "managed", "is_busy")  # fmt: skip
 _OPENMP = ("openmp_runtime", "openmp_settings")
 """Fields of containers, and columns, that earlier states of version 3 lack."""
-_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent")
+_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent", "role", "role_reason")
 """All columns that earlier states of version 3 lack."""
 
 
@@ -119,8 +121,12 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         gain=saved["gain"],
         queue=load_queue(saved["queue"]),
         contention=load_contention(saved["contention"]) if "contention" in saved else Contention(),
+        has_servers=requirements.servers,
     )
     layout = Layout(*(list(saved["layout"][name]) for name in ("ids", "started", "labels")))
+    unknown = [None] * len(layout.ids)  # in earlier states of version 3
+    more = {name: list(saved["layout"].get(name, unknown)) for name in ("roles", "names")}
+    layout = replace(layout, **more)
     if set(layout.ids) != set(history.containers):
         raise ValueError("the layout names other containers than there are")
     remainder = _load_remainder(saved["remainder"])
@@ -169,6 +175,7 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
         **{name: getattr(history, name) for name in (*_CONTAINER_FIELDS, *_OPENMP)},
         **pace,
         **demand,
+        **_save_role(history),
         "cgroup_parent": history.cgroup_parent,
         "reports": history.reports,
         "epoch_cost": history.epoch_cost and field_values(history.epoch_cost),
@@ -179,6 +186,16 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
         },
         "metrics": {name: _save_series(s) for name, s in sorted(history.metrics.items())},
     }
+
+
+def _save_role(history: ContainerHistory) -> dict[str, Any]:
+    """Return what a container is, and what is known of that beside its labels and metrics."""
+    saved: dict[str, Any] = {"role": history.role, "role_reason": history.judged.reason}
+    if history.observed is not None:
+        saved["observed_role"] = [history.observed.role, history.observed.reason]
+    if history.earlier is not None:
+        saved["earlier_role"] = history.earlier
+    return saved
 
 
 def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
@@ -196,6 +213,9 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.pace = load_pace(saved["pace"]) if "pace" in saved else None
     times = {time for series in history.metrics.values() for time in series.times}
     history.reports = int(saved.get("reports", min(2, len(times))))
+    history.observed = from_row(*saved.get("observed_role", (None, None)))
+    history.earlier = Role(saved["earlier_role"]) if "earlier_role" in saved else None
+    history.judge()
     return history
 
 

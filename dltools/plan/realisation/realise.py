@@ -11,7 +11,7 @@ from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.policy.container_history import WAITING_WEIGHT, ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import Mode, ModeChoice, is_serving
 from dltools.plan.realisation.priority import priorities
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.rotation import rotation
@@ -38,6 +38,11 @@ _DEFAULTS: Mapping[Mode, Settings] = {
 }
 """What a new container has, of that which a mode sets."""
 
+_WHEN_LEAVING: Mapping[Mode, Settings] = {
+    **_DEFAULTS, Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT}
+}  # fmt: skip
+"""The same for a container that turns out to be no job: beside turns it may have had a weight."""
+
 
 _EXPLORES = "runs alone, so that it reports soon"
 _SILENT = "competes all the same"
@@ -52,13 +57,15 @@ def realise(
     queue: Queue | None = None,
     now: int = 0,
     silent: Sequence[ContainerHistory] = (),
+    leaving: Sequence[ContainerHistory] = (),
 ) -> Realisation:
     """Return the settings of each job that was last allocated a share.
 
     `cpuset`: the CPUs that containers may have. `without_progress`: containers that have reported
     nothing yet; one that restarted, or still has the weight of a waiting job, gets the defaults
     back. `queue`: the queue at `now` (microseconds). `silent`: those of them that compete with the
-    jobs all the same, where jobs run in order.
+    jobs all the same, where jobs run in order. `leaving`: containers that have had settings as
+    jobs, and are none any more.
     """
     given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
     shares = {key: allocation for key, allocation in given.items() if allocation.share is not None}
@@ -67,12 +74,11 @@ def realise(
     competing_ids = {job.id for job in competing}
     defaults = _DEFAULTS[choice.mode]
     reset = {
-        job.id: defaults
-        for job in without_progress
-        if defaults
-        and job.id not in competing_ids
+        job.id: defaults for job in without_progress
+        if defaults and job.id not in competing_ids
         and (job.managed or (has_shares and _was_waiting(job, defaults)))
-    }
+    }  # fmt: skip
+    reset |= {job.id: _WHEN_LEAVING[choice.mode] for job in leaving}
     notes = dict.fromkeys(reset, "what containers begin with")
     if not has_shares and not competing:
         return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
@@ -118,4 +124,5 @@ def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
 
 def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:
     """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
-    return "cpu_weight" in defaults and job.weight is not None and job.weight <= WAITING_WEIGHT
+    may_wait = "cpu_weight" in defaults and not is_serving(job)
+    return may_wait and job.weight is not None and job.weight <= WAITING_WEIGHT
