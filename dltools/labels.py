@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
+from dltools.notation.durations import parse_duration
 from dltools.text import suggestion, writable
 
 PREFIX = "dltools."
@@ -21,8 +24,34 @@ STEPS = "dltools.steps"  # how many steps it will train
 CHECKPOINT = "dltools.checkpoint"  # path inside it of its model: a file or a folder
 ORIGIN = "dltools.origin"  # id of its first container, if dl-apply has moved it
 PROTECT = "dltools.protect"  # never touch it
+JOB = "dltools.job"  # the name of a job that has several containers
+ROLE = "dltools.role"  # training, server, interactive or other
 KNOWN = (METRIC, PATTERN, FILES, ENDPOINT, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS, STEPS,
-         CHECKPOINT, ORIGIN, PROTECT)  # fmt: skip
+         CHECKPOINT, ORIGIN, PROTECT, JOB, ROLE)  # fmt: skip
+
+
+class Role(StrEnum):
+    """What a container is to us, as the label dltools.role says."""
+
+    TRAINING = "training"
+    SERVER = "server"
+    INTERACTIVE = "interactive"
+    OTHER = "other"
+
+
+def role(labels: Mapping[str, str]) -> Role | None:
+    """Return the role that labels say, None where they say none that is known."""
+    word = labels.get(ROLE, "").strip().lower()
+    return Role(word) if word in list(Role) else None
+
+
+def response_time_s(text: str) -> float | None:
+    """Return the seconds of a response time such as 0.2 or 200ms, None where it is none."""
+    try:
+        seconds = parse_duration(text, ("s", "ms"))
+    except ValueError:
+        return None
+    return seconds if 0 < seconds < math.inf else None
 
 
 def is_true(label: str | None) -> bool:
@@ -50,7 +79,11 @@ def parse_labels(text: str | None) -> dict[str, str]:
     return {writable(name): writable(value) for name, value in found.items()}
 
 
-def unknown_labels(names: Iterable[str]) -> list[str]:
-    """Return a warning for each label under our prefix that is unknown."""
-    unknown = (name for name in sorted(names) if name.startswith(PREFIX) and name not in KNOWN)
-    return [f"unknown label {name}{suggestion(name, KNOWN, PREFIX)}" for name in unknown]
+def unknown_labels(labels: Mapping[str, str]) -> list[str]:
+    """Return a warning for each label under our prefix that is unknown, and for an unknown role."""
+    unknown = (name for name in sorted(labels) if name.startswith(PREFIX) and name not in KNOWN)
+    found = [f"unknown label {name}{suggestion(name, KNOWN, PREFIX)}" for name in unknown]
+    if ROLE in labels and role(labels) is None:
+        word = labels[ROLE]
+        found.append(f"unknown role {word!r} in the label {ROLE}{suggestion(word, list(Role))}")
+    return found

@@ -99,6 +99,17 @@ def quantum_seconds(text: str) -> float | None:
     return None if text == "auto" else duration(text)
 
 
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        metavar="PATTERN=ROLE",
+        help="Say what containers are, whatever else tells it: training, server, interactive or "
+        "other. PATTERN is that of their names, or label:KEY[=VALUE]. Repeatable: the last one "
+        "that fits counts.",
+    ),
+]
+
 StateDir = Annotated[
     Path | None,
     typer.Option(

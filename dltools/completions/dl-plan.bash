@@ -80,11 +80,11 @@ _dl_plan() {
         --set) _dltools_set "${DLTOOLS_POLICY:-flowcon}" $(_dltools_policies | tail -n 1) ;;
         --params|--targets|--state|--save-state) _dltools_files -f ;;
         --realize) _dltools_reply auto quota weight priority rotate cores ;;
-        --quantum) COMPREPLY=() ;;
+        --quantum|--role) COMPREPLY=() ;;
         --format) _dltools_reply auto table jsonl ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --policy --set --params --realize --quantum --targets --state --save-state --every --no-state --explain --format --policies --verbose --version --help
+                _dltools_reply --policy --set --params --realize --quantum --targets --role --only-labelled --state --save-state --every --no-state --explain --format --policies --verbose --version --help
             else
                 _dltools_files -f
             fi ;;

@@ -62,6 +62,26 @@ class Container:
         return str(self.raw.get("State", {}).get("StartedAt") or "")
 
     @property
+    def command(self) -> list[str]:
+        """The words of the command that it was started with."""
+        return [str(self.raw.get("Path") or ""), *map(str, self.raw.get("Args") or ())]
+
+    @property
+    def shares_network(self) -> bool:
+        """Whether it has the network of the host, or of another container."""
+        mode = str(self.host_config.get("NetworkMode") or "")
+        return mode == "host" or mode.startswith("container:")
+
+    @property
+    def ports(self) -> list[int]:
+        """The ports of its own that are published to the network."""
+        bound = self.host_config.get("PortBindings") or {}
+        shown = (self.raw.get("NetworkSettings") or {}).get("Ports") or {}
+        keys = [*bound, *(key for key, places in shown.items() if places)]
+        numbers = {key.partition("/")[0] for key in keys}
+        return sorted(int(number) for number in numbers if number.isascii() and number.isdigit())
+
+    @property
     def dltools_labels(self) -> dict[str, str]:
         """The labels that are meant for this toolkit."""
         return {k: v for k, v in sorted(self.labels.items()) if k.startswith(PREFIX)}

@@ -16,8 +16,8 @@ from dltools.observations.points import Point, PointsByMetric, points_by_metric
 from dltools.observations.schema import COLUMNS, Type
 
 ROW_COLUMNS = ("container_id", "container_name", "state", "labels", "cpuset", "openmp_runtime",
-               "openmp_settings", "cgroup_parent", "job", "owner_cpuset", "cpu_seconds",
-               "cpu_limit_cores", "cpu_weight", "turn_seconds", "demand_cores",
+               "openmp_settings", "cgroup_parent", "job", "owner_cpuset", "role", "role_reason",
+               "cpu_seconds", "cpu_limit_cores", "cpu_weight", "turn_seconds", "demand_cores",
                "owner_cpu_limit_cores", "owner_cpu_weight", "started_at", "thread_count",
                "job_containers")  # fmt: skip
 """The columns of `HostSamples.rows`."""
@@ -38,11 +38,14 @@ there, NaN where that is unknown."""
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which containers run at a sample: their ids, when they started, the text of their labels."""
+    """Which containers run at a sample: their ids, when they started, the text of their labels,
+    their roles and their names."""
 
     ids: list[str] = field(default_factory=list)
     started: list[int | None] = field(default_factory=list)
     labels: list[str | None] = field(default_factory=list)
+    roles: list[str | None] = field(default_factory=list)
+    names: list[str | None] = field(default_factory=list)
 
     def containers(self) -> Iterator[tuple[str, int | None, str | None]]:
         """Yield id, start and labels of each."""
@@ -80,6 +83,8 @@ class HostSamples:
             self.rows["container_id"][low:high],
             self.rows["started_at"][low:high],
             self.rows["labels"][low:high],
+            self.rows["role"][low:high],
+            self.rows["container_name"][low:high],
         )
 
     def with_rows(self, kept: Sequence[int]) -> HostSamples:

@@ -23,7 +23,8 @@ Realised = Mapping[str, Realisation]
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """What was decided for one container: `setting` is None where nothing changes."""
+    """What was decided for one container: `setting` is None where nothing changes. `reason` is that
+    of the action, `role` what the container is, and what shows it."""
 
     host: str
     container_id: str
@@ -33,6 +34,14 @@ class JobDecision:
     setting: Settings | None
     reason: str
     op: Op
+    role: str = ""
+
+    @property
+    def explanation(self) -> str:
+        """What the container is, and why it gets what it gets."""
+        if self.reason.startswith(self.role):
+            return self.reason
+        return f"{self.role}; {self.reason}"
 
     @property
     def job_class(self) -> str:
@@ -66,23 +75,26 @@ def _decision(
     present = present_settings(one, host.cpus, host.cpuset)
     allocation = host.allocations.get(container.id)
     setting = _part(container, found.settings.get(container.id))
-    op = Op.ROTATE if found.takes_turns else Op.UPDATE
+    op = Op.ROTATE if setting is not None and "turn_s" in setting else Op.UPDATE
     if setting is not None and op is Op.UPDATE and not differs(setting, present, host.cpus):
         setting = None
-    note = found.notes.get(container.id, "")
+    note, role = found.notes.get(container.id, ""), container.judged.text
     if allocation is None:
-        note = note if setting is not None else "left alone"
-        why = f"no progress seen: {note}"
-        if container.protected:
-            why = "protected"
-        elif container.id in host.foreign:
-            why = f"{says(host.watched[container.id])}: left alone"
+        why = f"{role}; {note}" if setting is not None and note else _left_alone(host, container)
         allocation, note = Allocation(None, "-", why), ""
     members = f"one of {len(container.members)} containers of the job {container.job}"
     notes = (allocation.reason, note, members if container.members else "",
              *container.targets.faults)  # fmt: skip
     reason = "; ".join(note for note in notes if note)
-    return JobDecision(host.name, one.id, one.name, allocation, present, setting, reason, op)
+    return JobDecision(host.name, one.id, one.name, allocation, present, setting, reason, op, role)
+
+
+def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
+    if container.id in host.foreign:
+        return f"{says(host.watched[container.id])}: left alone"
+    why = ", as no label of its owner asks for more" if container.left_out else ""
+    what = "protected" if container.protected else f"left alone{why}"
+    return f"{container.judged.text}, {what}"
 
 
 def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:

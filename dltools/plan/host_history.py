@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from dltools.labels import Role
 from dltools.notation.times import MICRO
 from dltools.plan.foreign_settings import WatchedSettings, asked, in_force, seen
 from dltools.plan.host_load import HostLoad
@@ -32,7 +33,8 @@ class HostHistory:
     `contention`: what was found of jobs that compete. `load`: how busy its CPUs are.
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
-    changed: they are left alone, and take part in nothing.
+    changed: they are left alone, and take part in nothing. `has_servers`: whether servers are jobs
+    too, and not trainings alone.
     """
 
     name: str
@@ -50,20 +52,29 @@ class HostHistory:
     jobs_elsewhere: frozenset[str] = frozenset()
     watched: dict[str, WatchedSettings] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
+    has_servers: bool = False
 
     def jobs(self) -> Jobs:
-        """Return the running containers that may be changed and have reported progress, by name."""
+        """Return the running trainings that have reported progress, and servers where they are jobs
+        too, by name; without those that must not be touched."""
         if self.cpus <= 0:
             return ()
-        return _by_name(one for one in self._changeable() if one.metrics)
+        return _by_name(c for c in self.containers.values() if c.metrics and self._is_job(c))
 
     def without_progress(self) -> Jobs:
         """Return those that have reported nothing yet, by name."""
-        return _by_name(one for one in self._changeable() if not one.metrics)
+        return _by_name(c for c in self.containers.values() if not c.metrics and self._is_job(c))
 
-    def _changeable(self) -> Iterable[ContainerHistory]:
-        return (one for one in self.containers.values()
-                if not one.protected and one.id not in self.foreign)  # fmt: skip
+    def no_longer_jobs(self) -> Jobs:
+        """Return the containers that were given settings as jobs, and are none any more, by name:
+        one that seemed to train has turned out to serve."""
+        return _by_name(c for c in self.containers.values() if c.managed and not c.protected
+                        and c.id not in self.foreign and not self._is_job(c))  # fmt: skip
+
+    def _is_job(self, container: ContainerHistory) -> bool:
+        roles = (Role.TRAINING, Role.SERVER) if self.has_servers else (Role.TRAINING,)
+        is_ours = container.may_be_touched and container.id not in self.foreign
+        return container.role in roles and is_ours
 
     def note_asked(self, settings: Mapping[str, Settings]) -> None:
         """Note what a plan asks for, by container id, and forget containers that are gone."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dltools.labels import PROTECT, is_true, parse_labels
+from dltools.labels import PROTECT, Role, is_true, parse_labels
 from dltools.notation.cpu_lists import format_cpus, parse_cpus, union_of_cpus
 from dltools.observations.points import PointsByMetric
 from dltools.observations.samples import GpuUse, HostSamples
@@ -86,6 +86,7 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
     def all_of(name: str) -> list[Any]:
         return [rows[name][row] for row in order]
 
+    trains = next((row for row in order if rows["role"][row] == Role.TRAINING), order[0])
     known = [text for text in all_of("cpuset") if text]
     turns = [turn for turn in all_of("turn_seconds") if not math.isnan(turn)]
     threads, started = all_of("thread_count"), all_of("started_at")
@@ -95,6 +96,8 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         "container_id": PREFIX + rows["job"][order[0]],
         "state": "paused" if "paused" in all_of("state") else rows["state"][order[0]],
         "labels": _labels(all_of("labels")),
+        "role": rows["role"][trains],
+        "role_reason": rows["role_reason"][trains],
         "cpuset": union_of_cpus(None, known) if len(known) == len(order) else None,
         "cgroup_parent": _common(all_of("cgroup_parent")),
         "cpu_seconds": sum(all_of("cpu_seconds")),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.labels import parse_labels
 from dltools.notation.times import MICRO, format_time, from_micros
+from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.samples_by_host import newest_time, samples_by_host, table_chunks
 from dltools.plan import decisions, state
 from dltools.plan.advice import advice
@@ -26,6 +27,7 @@ from dltools.plan.decisions import Explanation
 from dltools.plan.host_history import HostHistory
 from dltools.plan.paces import forget_roles
 from dltools.plan.policy.base import Policy
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.recorded_host import RecordedHost
@@ -68,14 +70,17 @@ class Planner:
         options: RealisationOptions,
         saved: Mapping[str, Any] | None = None,
         labels: Sequence[tuple[str, Mapping[str, str]]] = (),
+        rules: Rules = NO_RULES,
     ) -> None:
         """Begin, or go on from the state `saved` in an earlier plan.
 
         `labels` are given to containers whose names match a pattern (as in a shell) and that do not
-        have them. Raises `DataError` for a state of another version or policy.
+        have them. `rules` are what the user says of roles. Raises `DataError` for a state of
+        another version or policy.
         """
         self._rounds = Rounds(policy, parameters, options, {})
         self._labels = tuple(labels)
+        self._rules = rules
         self._hosts: dict[str, RecordedHost] = {}
         self._newest: int | None = None
         self._jobs: dict[str, frozenset[str]] = {}  # by host, of which it runs containers
@@ -90,6 +95,9 @@ class Planner:
                     self._jobs[name] = jobs
             self._spread_jobs()
             self._last_run = found.newest
+            for host in self._hosts.values():
+                for key, _, text in host.layout.containers():
+                    self._introduce(host.history.containers[key], text)
 
     def watch_others(self) -> None:
         """Leave containers alone that somebody else changes from now on. That can be told where
@@ -206,7 +214,8 @@ class Planner:
             for name, samples in found.items():
                 if name not in self._hosts:
                     requirements = self._rounds.requirements
-                    self._hosts[name] = RecordedHost(HostHistory(name), requirements)
+                    history = HostHistory(name, has_servers=requirements.servers)
+                    self._hosts[name] = RecordedHost(history, requirements)
                 self._hosts[name].begin(samples)
                 # The first row of a host's next sample completes it: so all hosts' are in order.
                 completions += [(row, name) for row in samples.first_rows[1:]]
@@ -224,7 +233,7 @@ class Planner:
         unless `always`.
         """
         uneventful = host.is_next_uneventful()
-        host.next_sample(self._labels_of)
+        host.next_sample(self._introduce)
         self._note_jobs(host)
         if always or not uneventful:
             target_met = host.record()
@@ -267,16 +276,20 @@ class Planner:
         twin._hosts = {name: host.clone() for name, host in self._hosts.items()}
         return twin
 
-    def _labels_of(self, name: str, text: str | None) -> dict[str, str]:
-        """Return a container's labels: those given to its name, then its own."""
+    def _introduce(self, container: ContainerHistory, text: str | None) -> None:
+        """Give a container its labels, those given to its name and then its own, whose text this
+        is, and what the user says of its role."""
         own = self._labels_by_text.get(text)
         if own is None:
             own = self._labels_by_text[text] = parse_labels(text)
         given: dict[str, str] = {}
         for pattern, labels in self._labels:
-            if fnmatchcase(name, pattern):
+            if fnmatchcase(container.name, pattern):
                 given |= labels
-        return {**given, **own} if given else own
+        container.said = self._rules.said(container.name, own)
+        container.left_out = self._rules.leave_out(own)
+        container.label({**given, **own} if given else own)
+        container.judge()
 
     def _state(self, *, is_lasting: bool) -> dict[str, Any]:
         for host in self._histories():

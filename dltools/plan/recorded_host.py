@@ -11,10 +11,12 @@ import bisect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
+from typing import TypeVar
 
 from dltools.notation.cpu_lists import union_of_cpus
+from dltools.observations import roles
 from dltools.observations.points import Points, points_after
+from dltools.observations.roles import from_row
 from dltools.observations.samples import HostSamples, Layout, Remainder, pending_sample
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
@@ -26,8 +28,11 @@ _PRESENT = ("cpu_limit_cores", "cpu_weight", "cpuset")
 _ASKED = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")
 """The columns of what is in force, and of what the owner asked for."""
 
-LabelReader = Callable[[str, str | None], dict[str, str]]
-"""From a container's name and the text of its labels to its labels."""
+_N = TypeVar("_N", int, float)
+
+Introduce = Callable[[ContainerHistory, str | None], None]
+"""Gives a container its labels, and what the user says of its role, by its name and the text of its
+labels."""
 
 
 @dataclass(slots=True)
@@ -107,13 +112,13 @@ class RecordedHost:
         low, high = self.samples.bounds[self.sample_count - 1 : self.sample_count + 1]
         return frozenset(filter(None, self.samples.rows["job"][low:high]))
 
-    def next_sample(self, labels: LabelReader) -> None:
+    def next_sample(self, introduce: Introduce) -> None:
         """Move on to the next sample: see which containers came, left or restarted."""
         number = self.sample_count
         layout = self.samples.layout(number)
         if layout != self.layout:
             self.record()
-            self._set_containers(number, layout, labels)
+            self._set_containers(number, layout, introduce)
         self.sample_count += 1
         self.history.sampled_at, self.history.actions = self.samples.times[number], ()
 
@@ -139,7 +144,7 @@ class RecordedHost:
         columns = (self.samples.rows["cpu_weight"], self.samples.rows["cpu_limit_cores"])
         return any(_differ(column[low:middle], column[middle:high]) for column in columns)
 
-    def _set_containers(self, number: int, layout: Layout, labels: LabelReader) -> None:
+    def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:
         """Begin a history for each container that is new, or restarted, at a sample."""
         samples, running = self.samples, {}
         low, now = samples.bounds[number], samples.times[number]
@@ -150,16 +155,20 @@ class RecordedHost:
                          and started != before.started)  # fmt: skip
             is_new = before is None or bool(restarted)
             if before is None or restarted:
-                title = samples.rows["container_name"][at] or key[:12]
+                title = layout.names[at - low] or key[:12]
                 managed = before is not None and before.managed
-                container = ContainerHistory(key, title, self.history.name, now, managed=managed)
+                earlier = None if before is None else before.reported_role
+                container = ContainerHistory(key, title, self.history.name, now, managed=managed,
+                                             earlier=earlier)  # fmt: skip
                 if before is not None and managed:
                     container.owner = before.owner
                 self._drop_earlier_run(key, number)
             else:
                 container = before
+                container.name = layout.names[at - low] or before.name
             container.started = started or container.started
-            container.label(labels(container.name, text))
+            introduce(container, text)
+            container.observe(from_row(layout.roles[at - low], samples.rows["role_reason"][at]))
             running[key] = container
             if is_new:
                 self._set_wake_time(container)
@@ -237,6 +246,7 @@ class RecordedHost:
         container.job = rows["job"][row]
         container.members = (rows["members"][row] if "members" in rows else None) or ()
         container.job_containers = rows["job_containers"][row]
+        container.observe(from_row(rows["role"][row], rows["role_reason"][row]))
 
     def _set_owner(
         self, container: ContainerHistory, row: int, cpus: float, *, is_told: bool
@@ -256,6 +266,8 @@ class RecordedHost:
     ) -> None:
         """Add a container's progress points up to a time; those before its start are not its."""
         reports: list[tuple[int, int | None, float | None]] = []
+        newest_steps: list[tuple[int, int]] = []
+        newest_epochs: list[tuple[int, float]] = []
         for metric, found in points.items():
             low, high = found.at, found.upto(now)
             if low == high:
@@ -268,22 +280,28 @@ class RecordedHost:
             steps, epochs = found.steps[low:high], found.epochs[low:high]
             container.add_points(metric, found.times[low:high], found.values[low:high], steps,
                                  curves=self.requirements.curves)  # fmt: skip
-            container.step = next((s for s in reversed(steps) if s is not None), container.step)
-            container.epoch = next((e for e in reversed(epochs) if e == e), container.epoch)
+            times = found.times[low:high]
+            newest_steps += _last(times, steps)
+            newest_epochs += _last(times, epochs)
             if container.targets.length is not None:
-                reports += zip(found.times[low:high], steps, map(_known, epochs), strict=True)
-        container.note_positions(sorted(reports, key=itemgetter(0)))
+                reports += zip(times, steps, map(_known, epochs), strict=True)
+        container.step = max(newest_steps, default=(0, container.step))[1]
+        container.epoch = max(newest_epochs, default=(0, container.epoch))[1]
+        reports.sort(key=lambda one: (one[0], one[1] or 0, one[2] or 0.0))
+        container.note_positions(reports)
         if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
             del self.wake_times[container.id]
             self._set_wake_time(container)
 
     def _set_wake_time(self, container: ContainerHistory) -> None:
-        """Note when a job reports for the first or second time, and when it meets its target."""
+        """Note when a job reports for the first or second time, when it meets its target, and when
+        what it reports shows it to be another thing than it was."""
         points = self.samples.points.get(container.id)
         if not points:
             return
         started, targets = container.started or 0, container.targets
         unmet = targets.final if container.met_first is not None else targets.first
+        times: list[int | None] = []
         if container.reports < 2:
             last = max((s.times[-1] for s in container.metrics.values() if s.times), default=-1)
             started = max(started, last + 1)
@@ -295,8 +313,8 @@ class RecordedHost:
             found = points.get(targets.metric or "", Points())
             rest = zip(found.times[found.at :], found.values[found.at :], strict=True)
             times = [next((t for t, v in rest if t >= started and targets.meets(v, unmet)), None)]
-        else:
-            return
+        if (time := _role_changes_at(container, points)) is not None:
+            times.append(time)
         known = [time for time in times if time is not None]
         if known:
             self.wake_times[container.id] = min(known)
@@ -319,6 +337,32 @@ def _last_known(values: Sequence[float]) -> int | None:
     if not values or all(map(math.isnan, values)):
         return None
     return next(at for at in range(len(values) - 1, -1, -1) if not math.isnan(values[at]))
+
+
+def _role_changes_at(container: ContainerHistory, points: Mapping[str, Points]) -> int | None:
+    """Return when a job reports another metric by which it serves, where it seemed to train, or
+    trains, where it seemed to serve; None for never."""
+    if not container.metrics or container.metrics.keys() >= points.keys():
+        return None
+    started, known, firsts = container.started or 0, list(container.metrics), []
+    for name, found in points.items():
+        first = next((time for time in found.times[found.at :] if time >= started), None)
+        if first is not None and name not in container.metrics:
+            firsts.append((first, name))
+    for first, name in sorted(firsts):
+        known.append(name)
+        judged = roles.by_reports(known)
+        if judged is not None and judged.role is not container.reported_role:
+            return first
+    return None
+
+
+def _last(times: Sequence[int], values: Sequence[_N | None]) -> list[tuple[int, _N]]:
+    """Return the last value of a metric that is known, with its time; [] where none is."""
+    for time, value in zip(reversed(times), reversed(values), strict=True):
+        if value is not None and math.isfinite(value):
+            return [(time, value)]
+    return []
 
 
 def _known(value: float | None) -> float | None:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dltools.labels import Role
+from dltools.plan.decisions import present_settings
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.owners import after_plan
 from dltools.plan.paces import measured, note_roles
@@ -23,6 +25,7 @@ from dltools.plan.realisation.mode import (
     choose_mode,
 )
 from dltools.plan.realisation.realise import realise
+from dltools.plan.realisation.settings import differs
 
 _LOOK_S = 5.0
 """How often jobs that have reported nothing, and the load of the host, are looked at (s)."""
@@ -113,6 +116,9 @@ class Rounds:
             container.owner = after_plan(container.owner, setting)
         if self.watches_others:
             host.note_asked(found.settings)
+        for one in host.no_longer_jobs():  # the last word to it is what it began with
+            present = present_settings(one, host.cpus, host.cpuset)
+            one.managed = differs(found.settings.get(one.id, {}), present, host.cpus)
         return found
 
     def _look_for_others(self, host: HostHistory) -> None:
@@ -134,7 +140,8 @@ class Rounds:
         if is_lasting:
             choice = choice.mild(as_asked=self.options.mode is not None)
         now = host.sampled_at or 0
-        found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent)
+        found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent,
+                        host.no_longer_jobs())  # fmt: skip
         explore = self.options.queue.explore
         looks = [_explored_in_s(job, host.cpus, explore) for job in (*state.jobs, *silent)
                  if job.explores(explore)]  # fmt: skip
@@ -161,7 +168,7 @@ class Rounds:
 
     def _competes(self, job: ContainerHistory) -> bool:
         """Tell whether a job that has reported nothing yet competes with the others."""
-        return self.requirements.silent_jobs and job.is_busy and job.targets.qoe_s is None
+        return self.requirements.silent_jobs and job.is_busy and job.role is Role.TRAINING
 
     def _decide(self, host: HostHistory, jobs: Jobs, all_hosts: OtherHosts) -> None:
         states: Mapping[str, HostState] = {host.name: host.state(jobs)}

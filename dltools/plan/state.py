@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dltools.errors import DataError
+from dltools.labels import Role
 from dltools.notation.json_numbers import from_json_number, to_json_number
 from dltools.observations.metric_names import OFTEN
 from dltools.observations.points import Point
+from dltools.observations.roles import from_row
 from dltools.observations.samples import REALS, ROW_COLUMNS, GpuUse, Layout, Remainder
 from dltools.plan.field_values import field_values
 from dltools.plan.foreign_settings import Watched
@@ -46,7 +48,7 @@ _CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "wei
 _OPENMP = ("openmp_runtime", "openmp_settings")
 """Fields of containers, and columns, that earlier states of version 3 lack."""
 _LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent", "owner_cpu_limit_cores",
-                  "owner_cpu_weight", "owner_cpuset")  # fmt: skip
+                  "owner_cpu_weight", "owner_cpuset", "role", "role_reason")  # fmt: skip
 """All columns that earlier states of version 3 lack."""
 
 
@@ -140,9 +142,13 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
                   for name, one in watched.items()}
             for key, watched in saved.get("watched", {}).items()
         },
+        has_servers=requirements.servers,
     )  # fmt: skip
     history.foreign = history.changed_by_others()
     layout = Layout(*(list(saved["layout"][name]) for name in ("ids", "started", "labels")))
+    unknown = [None] * len(layout.ids)  # in earlier states of version 3
+    more = {name: list(saved["layout"].get(name, unknown)) for name in ("roles", "names")}
+    layout = replace(layout, **more)
     if set(layout.ids) != set(history.containers):
         raise ValueError("the layout names other containers than there are")
     remainder = _load_remainder(saved["remainder"])
@@ -204,6 +210,7 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
         **{name: getattr(history, name) for name in (*_CONTAINER_FIELDS, *_OPENMP)},
         **pace,
         **demand,
+        **_save_role(history),
         "cgroup_parent": history.cgroup_parent,
         "gpus": list(history.gpus),
         "gpu_used_at": history.gpu_used_at,
@@ -220,6 +227,16 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
         },
         "metrics": {name: _save_series(s) for name, s in sorted(history.metrics.items())},
     }
+
+
+def _save_role(history: ContainerHistory) -> dict[str, Any]:
+    """Return what a container is, and what is known of that beside its labels and metrics."""
+    saved: dict[str, Any] = {"role": history.role, "role_reason": history.judged.reason}
+    if history.observed is not None:
+        saved["observed_role"] = [history.observed.role, history.observed.reason]
+    if history.earlier is not None:
+        saved["earlier_role"] = history.earlier
+    return saved
 
 
 def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
@@ -242,6 +259,9 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.pace = load_pace(saved["pace"]) if "pace" in saved else None
     times = {time for series in history.metrics.values() for time in series.times}
     history.reports = int(saved.get("reports", min(2, len(times))))
+    history.observed = from_row(*saved.get("observed_role", (None, None)))
+    history.earlier = Role(saved["earlier_role"]) if "earlier_role" in saved else None
+    history.judge()
     return history
 
 

@@ -10,7 +10,10 @@ from typing import Any
 
 from dltools.engine import host
 from dltools.engine.containers import Engine, GoneError, RefusedError
+from dltools.engine.process_search import Processes
 from dltools.engine.turn_notes import TurnNote, read_notes
+from dltools.labels import JOB
+from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.gpu import Gpus
 from dltools.probe.inventory import Inventory, Watched
@@ -25,10 +28,13 @@ _UNREADABLE = "OpenMP: this user may not read its processes"
 class Counters:
     """Reads the counters of one engine's host."""
 
-    def __init__(self, engine: Engine, state_directories: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, engine: Engine, state_directories: Sequence[Path] = (), roles: Rules = NO_RULES
+    ) -> None:
         """Nothing is read yet; dl-apply notes in the state directories which containers take
-        turns, and what those that it changes had before."""
+        turns, and what those that it changes had before. `roles` is what the user says of roles."""
         self._engine = engine
+        self._roles = roles
         self._state_directories = state_directories
         self._gpus = Gpus()
         self._owners = Owners(state_directories, engine.cpus)
@@ -44,10 +50,13 @@ class Counters:
         host_row = self._row_of_host_elsewhere() if elsewhere else self._host_row(inventory)
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
         stats = self._stats([one for one in by_name if one.cgroup is None])
-        found = [
-            (one, self._container_row(one, host_row, stats.get(one.container.id, NO_STATS)))
-            for one in by_name
-        ]
+        on_gpu = {row.get("container_id") for row in gpus}
+        found = []
+        for one in by_name:
+            id_ = one.container.id
+            row = self._container_row(one, host_row, stats.get(id_, NO_STATS))
+            row |= self._columns_of_processes(one, row, has_gpu=id_ in on_gpu)
+            found.append((one, row))
         if any(_has_vanished(watched, row) for watched, row in found):
             inventory.expire()
         usable = None if elsewhere else host.usable_cpu_list(inventory.bounds)
@@ -106,7 +115,36 @@ class Counters:
         turn = self._turns.get(watched.container.id)
         if turn is not None and turn.run.is_alive:
             row["turn_seconds"] = turn.seconds
-        return row | _demand_columns(watched, row) | _openmp_columns(watched, row)
+        return row | _demand_columns(watched, row)
+
+    def _columns_of_processes(self, watched: Watched, row: Row, *, has_gpu: bool) -> Row:
+        """Return what the container is, its OpenMP runtime and settings; a gap where there are
+        several threads and they cannot be read."""
+        found: Processes | None = None
+        columns: Row = {}
+        if watched.cgroup is not None:
+            threads = row["thread_count"]
+            is_known = watched.role.has_reported
+            found = watched.processes.look(
+                watched.cgroup, threads, is_known=is_known,
+                shares_network=watched.container.shares_network,
+            )  # fmt: skip
+            columns["openmp_runtime"] = found.openmp.runtime
+            columns["openmp_settings"] = found.openmp.settings
+            if not found.is_readable and (threads or 0) > 1:
+                columns["gap"] = "; ".join(filter(None, (row["gap"], _UNREADABLE)))
+        judged = watched.role.look(watched.container, self._roles, found, has_gpu=has_gpu)
+        columns |= {"role": str(judged.role), "role_reason": judged.reason}
+        return columns | _job_columns(watched, found)
+
+
+def _job_columns(watched: Watched, processes: Processes | None) -> Row:
+    """Return the job of several containers that it is a member of: as a label says, else as its
+    processes find each other."""
+    if said := watched.container.labels.get(JOB, "").strip():
+        return {"job": said}
+    found = processes.membership if processes else None
+    return {"job": found.job, "job_containers": found.containers} if found else {}
 
 
 def _demand_columns(watched: Watched, row: Row) -> Row:
@@ -119,18 +157,6 @@ def _demand_columns(watched: Watched, row: Row) -> Row:
         columns["demand_cores"] = watched.demand.look(
             watched.cgroup, row["cpu_seconds"], may_be_frozen=row.get("turn_seconds") is not None
         )
-    return columns
-
-
-def _openmp_columns(watched: Watched, row: Row) -> Row:
-    """Return the OpenMP runtime and its settings; of several threads that cannot be read, a gap."""
-    if watched.cgroup is None:
-        return {}
-    threads = row["thread_count"]
-    found = watched.openmp.look(watched.cgroup, threads)
-    columns: Row = {"openmp_runtime": found.runtime, "openmp_settings": found.settings}
-    if not found.is_readable and (threads or 0) > 1:
-        columns["gap"] = "; ".join(filter(None, (row["gap"], _UNREADABLE)))
     return columns
 
 

@@ -11,9 +11,10 @@ from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine, GoneError
 from dltools.engine.demand import DemandWatch
 from dltools.labels import unknown_labels
-from dltools.probe.openmp_watch import OpenMPWatch
+from dltools.probe.process_watch import ProcessWatch
 from dltools.probe.progress import Extractor
 from dltools.probe.progress.source import Target
+from dltools.probe.role_watch import RoleWatch
 from dltools.probe.sources import SourceSet
 from dltools.probe.threads import side_by_side
 
@@ -32,8 +33,9 @@ class Watched:
     gap: str | None
     cgroup_parent: str | None = None
     sources: SourceSet = field(default_factory=SourceSet)
-    openmp: OpenMPWatch = field(default_factory=OpenMPWatch)
+    processes: ProcessWatch = field(default_factory=ProcessWatch)
     demand: DemandWatch = field(default_factory=DemandWatch)
+    role: RoleWatch = field(default_factory=RoleWatch)
 
     @property
     def gaps(self) -> str | None:
@@ -174,6 +176,7 @@ class Inventory:
         watched = Watched(container, group, _gap(container, is_here, group), parent)
         if known is not None:
             watched.sources = known.sources
+            watched.role.metrics = known.role.metrics
         watched.sources.start(
             Target(self._engine, container, self._pattern, group is not None, self.is_followed)
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 from dltools.engine.containers import Container, Engine
 from dltools.engine.kernel_files import hold_files
+from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.counters import Counters
 from dltools.probe.events import EventStream, Run
@@ -28,6 +29,7 @@ class Options:
     `filters` are those of `docker ps`, `names` the filter by name as compiled expressions.
     `since_s` are the seconds of log history to read, `pattern` finds progress in logs, and
     `metrics` are those to keep (none: all). dl-apply notes turns in the `state_directories`.
+    `roles` is what the user says of the roles of containers.
     """
 
     filters: Mapping[str, list[str]]
@@ -36,6 +38,7 @@ class Options:
     metrics: frozenset[str] = frozenset()
     names: Sequence[Any] = ()
     state_directories: Sequence[Path] = ()
+    roles: Rules = NO_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Sampler:
         self._ran: dict[str, Run] = {}  # before the engine was away
         self._is_back = False  # and its events have had time to come
         self._inventory = Inventory(engine, options.filters, options.pattern)
-        self._counters = Counters(engine, options.state_directories)
+        self._counters = Counters(engine, options.state_directories, options.roles)
         self._events = EventStream(
             engine, options.filters.get("label", ()), options.names, self._inventory.note_event,
             changed,
@@ -196,10 +199,12 @@ class Sampler:
     def _keep(self, watched: Watched, points: Iterable[TimedPoint]) -> None:
         """Keep the points of the metrics that the user wants for the sample."""
         wanted, container = self._options.metrics, watched.container
+        found = list(points)
+        watched.role.metrics.update(one.point.metric for one in found)
         self._pending += [
-            progress_row(found.time, self._engine.host, container.id, container.name, found.point)
-            for found in points
-            if not wanted or found.point.metric in wanted
+            progress_row(one.time, self._engine.host, container.id, container.name, one.point)
+            for one in found
+            if not wanted or one.point.metric in wanted
         ]
 
 

@@ -1,10 +1,11 @@
-"""The labels of a simulated job, as its container would carry them."""
+"""The labels and the role of a simulated job, as its container would have them."""
 
 from __future__ import annotations
 
 import json
 
-from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET
+from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, TARGET, Role
+from dltools.observations.roles import Judgement
 from dltools.sim.workload import Job
 
 
@@ -21,6 +22,11 @@ def labels_of(job: Job, *, clairvoyant: bool = False) -> dict[str, str]:
     if clairvoyant:
         found[EPOCHS] = str(job.epochs)
     return found
+
+
+def role_of(job: Job) -> Judgement:
+    """Return what dl-probe would say that a job's container is, before it has reported."""
+    return Judgement(Role.SERVER if job.serves else Role.TRAINING, "simulated")
 
 
 def labels_text(job: Job) -> str | None:

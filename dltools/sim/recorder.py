@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dltools.notation.times import MICRO
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.observations.table import Row, to_table
-from dltools.sim.labels import labels_text
+from dltools.sim.labels import labels_text, role_of
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulated_job import Report, SimulatedJob
 
@@ -44,7 +44,7 @@ class Recorder:
 
 
 def _container_row(job: SimulatedJob, host: SimulatedHost, now: float) -> Row:
-    quota = job.limits.cpus
+    quota, role = job.limits.cpus, role_of(job.job)
     return {
         "time": _moment(now), "host": host.spec.name, "kind": "container",
         "container_id": _id(job), "container_name": job.job.name, "state": "running",
@@ -52,6 +52,7 @@ def _container_row(job: SimulatedJob, host: SimulatedHost, now: float) -> Row:
         "cpu_seconds": job.cpu, "cpu_limit_cores": host.spec.cpus if quota is None else quota,
         "cpu_weight": job.limits.weight or DEFAULT_CPU_WEIGHT,
         "owner_cpu_weight": DEFAULT_CPU_WEIGHT, "thread_count": job.job.threads,
+        "role": str(role.role), "role_reason": role.reason,
     }  # fmt: skip
 
 

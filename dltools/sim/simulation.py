@@ -23,7 +23,7 @@ from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
 from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
 from dltools.sim.cpu_sharing import Limits
-from dltools.sim.labels import labels_of
+from dltools.sim.labels import labels_of, role_of
 from dltools.sim.placement import Placement
 from dltools.sim.reaction import AT_ONCE, Reaction
 from dltools.sim.simulated_host import SimulatedHost
@@ -70,6 +70,8 @@ class Simulation:
         is_observed = observer is not None
         self._hosts = {spec.name: SimulatedHost(spec, is_observed=is_observed)
                        for spec in workload.hosts}  # fmt: skip
+        for host in self._hosts.values():
+            host.history.has_servers = self._requirements.servers
         self._placement = Placement(self._hosts.values())
         self._jobs = workload.jobs
         self._results: dict[str, JobResult] = {}
@@ -180,8 +182,9 @@ class Simulation:
         micros = round(now * MICRO)
         container_id = f"{job.name}#{migrations}" if migrations else job.name
         history = ContainerHistory(
-            container_id, job.name, host.spec.name, micros, started=micros, threads=job.threads
-        )
+            container_id, job.name, host.spec.name, micros, started=micros, threads=job.threads,
+            observed=role_of(job),
+        )  # fmt: skip
         history.label(labels_of(job, clairvoyant=self._clairvoyant))
         return history
 

@@ -1,42 +1,13 @@
-"""What is found in the maps and the environment of processes, and what is left there."""
+"""What is found of OpenMP in maps and environments, and what is left there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import pytest
+from helpers.made_processes import BUNDLED, LIBC, LLVM, MKL, TORCH, maps
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.engine.openmp import VARIABLES, OpenMP, openmp_of, runtimes_in, settings_in
-
-TORCH = "/usr/lib/python3/dist-packages/torch/lib/libgomp.so.1"
-BUNDLED = "/opt/venv/lib/scikit_learn.libs/libgomp-a34b3233.so.1.0.0"
-MKL = "/opt/conda/lib/libiomp5.so"
-LLVM = "/usr/lib/llvm-19/lib/libomp.so.5"
-LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
-
-
-def maps(*paths: str) -> str:
-    return "".join(
-        f"7f30{n:04x}0000-7f30{n:04x}8000 r-xp 00000000 00:2a 1234{n}    {path}\n"
-        for n, path in enumerate(paths)
-    )
-
-
-def process(
-    root: Path, pid: int, *paths: str, threads: int = 1, environ: Mapping[str, str] | None = None
-) -> int:
-    """A process in a made-up /proc."""
-    directory = root / "proc" / str(pid)
-    for number in range(threads):
-        (directory / "task" / str(pid + number)).mkdir(parents=True)
-    (directory / "maps").write_text(maps(*paths))
-    variables = {"SECRET": "hunter2", "PATH": "/bin"} | dict(environ or {})
-    text = "".join(f"{name}={value}\0" for name, value in variables.items())
-    (directory / "environ").write_text(text)
-    return pid
+from dltools.engine.openmp import VARIABLES, runtimes_in, settings_in
 
 
 @pytest.mark.parametrize(
@@ -90,32 +61,3 @@ def test_no_other_name_and_no_strange_value_is_shown(variables: dict[str, str]) 
         name, _, value = entry.partition("=")
         assert name in VARIABLES
         assert value == "?" or (value.replace(",", "").isalnum() and len(value) < 40)
-
-
-def test_processes_without_a_runtime_have_none(tmp_path: Path) -> None:
-    pid = process(tmp_path, 7, LIBC, threads=9, environ={"OMP_NUM_THREADS": "2"})
-    assert openmp_of([pid], tmp_path) == OpenMP()
-
-
-def test_the_settings_are_those_of_the_widest_process_with_a_runtime(tmp_path: Path) -> None:
-    pids = [
-        process(tmp_path, 7, LIBC, threads=9, environ={"OMP_NUM_THREADS": "9"}),
-        process(tmp_path, 20, LIBC, TORCH, threads=4, environ={"OMP_WAIT_POLICY": "passive"}),
-        process(tmp_path, 30, BUNDLED, MKL, environ={"OMP_NUM_THREADS": "1"}),
-    ]
-    assert openmp_of(pids, tmp_path) == OpenMP("libgomp+libiomp5", "OMP_WAIT_POLICY=passive")
-
-
-def test_a_process_that_has_ended_is_left_out(tmp_path: Path) -> None:
-    assert openmp_of([6, process(tmp_path, 7, TORCH)], tmp_path) == OpenMP("libgomp")
-
-
-def test_processes_that_may_not_be_read_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(self: Path, *_arguments: object) -> None:
-        raise PermissionError(13, "Permission denied", str(self))
-
-    pid = process(tmp_path, 7, TORCH)
-    monkeypatch.setattr(Path, "open", refuse)
-    assert openmp_of([pid], tmp_path) == OpenMP(is_readable=False)

@@ -38,7 +38,7 @@ class Training:
 
     def row(self, now: float) -> Row:
         return container(now, self.name, self.cpu, cpu_weight=self.weight, thread_count=THREADS,
-                         started_at=at(self.started_s))  # fmt: skip
+                         started_at=at(self.started_s), role="training")  # fmt: skip
 
 
 def nobody(now: float, jobs: list[Training]) -> None:

@@ -22,8 +22,8 @@ def micros(seconds: float) -> int:
     return round((at(seconds).timestamp()) * 1e6)
 
 
-def labels_of(name: str, text: str | None) -> dict[str, str]:  # noqa: ARG001
-    return parse_labels(text)
+def introduce(container: ContainerHistory, text: str | None) -> None:
+    container.label(parse_labels(text))
 
 
 def new(required: Requirements | None = None) -> RecordedHost:
@@ -46,7 +46,7 @@ def read(host: RecordedHost, count: int) -> bool:
     met at one of them."""
     met = False
     for _ in range(count):
-        host.next_sample(labels_of)
+        host.next_sample(introduce)
         met |= host.record()
         host.history.queue = Queue()
     return met

@@ -19,6 +19,7 @@ def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> 
     container.label({key.replace("_", "."): value for key, value in labels.items()})
     container.metrics["loss"] = Series()
     container.reports = 2
+    container.judge()
     return container
 
 

@@ -112,11 +112,12 @@ def test_a_reason_has_the_policy_s_words_the_note_and_the_faults_of_labels() -> 
 @pytest.mark.parametrize(
     ("labels", "settings", "reason"),
     [
-        ({"dltools.protect": "1"}, {}, "protected"),
-        ({}, {}, "no progress seen: left alone"),
-        ({}, {"cpus": None}, "no progress seen: a note"),
+        ({"dltools.protect": "1"}, {}, "other: no sign of a training, protected"),
+        ({}, {}, "other: no sign of a training, left alone"),
+        ({"dltools.role": "training"}, {"cpus": None},
+         "training: label dltools.role=training; a note"),
     ],
-)
+)  # fmt: skip
 def test_a_container_without_an_allocation_says_why(
     labels: dict[str, str], settings: Settings, reason: str
 ) -> None:

@@ -48,14 +48,40 @@ def starts_round(
 # Jobs
 
 
-def test_jobs_have_progress_and_are_not_protected() -> None:
+TRAINS = {"dltools.role": "training"}
+
+
+def test_jobs_are_trainings_and_are_not_protected() -> None:
     protected = {"dltools.protect": "true"}
     host = host_history(
-        job("b"), job("a"), history(name="silent"), history(ONE_POINT, name="p", labels=protected),
-        history(name="silent-p", labels=protected),
+        job("b"), job("a"), history(name="silent", labels=TRAINS), history(name="unknown"),
+        history(ONE_POINT, name="p", labels=protected),
+        history(name="silent-p", labels=protected | TRAINS),
+        history(ONE_POINT, name="notebook", labels={"dltools.role": "interactive"}),
     )  # fmt: skip
     assert [one.name for one in host.jobs()] == ["a", "b"]
     assert [one.name for one in host.without_progress()] == ["silent"]
+
+
+def test_servers_are_jobs_where_the_policy_keeps_response_times() -> None:
+    latency = {"latency_seconds": [(0.0, 1.0)]}
+    host = host_history(
+        job("a"), history(latency, name="s"), history(name="t", labels={"dltools.qoe": "1"})
+    )
+    assert [one.name for one in host.jobs()] == ["a"]
+    assert [one.name for one in host.without_progress()] == []
+    host.has_servers = True
+    assert [one.name for one in host.jobs()] == ["a", "s"]
+    assert [one.name for one in host.without_progress()] == ["t"]
+
+
+def test_what_seemed_to_train_and_serves_is_no_longer_a_job() -> None:
+    one = history({"accuracy": [(0.0, 1.0)]}, name="a")
+    host = host_history(one, history(name="never-touched"))
+    one.managed = True
+    assert host.no_longer_jobs() == ()
+    one.add_points("latency_seconds", [1], [0.1], [None])
+    assert (host.jobs(), host.no_longer_jobs()) == ((), (one,))
 
 
 def test_a_host_of_unknown_size_has_no_jobs() -> None:

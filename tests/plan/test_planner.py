@@ -31,7 +31,10 @@ LABELS = (
     '{"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.final": "0.1"}',
     '{"dltools.qoe": "0.5"}',
     '{"dltools.steps": "20"}',
+    '{"dltools.role": "training"}',
+    '{"dltools.role": "interactive"}',
 )
+ROLES = (None, "training", "training", "server", "interactive", "other")
 
 
 ASKED: tuple[Row, ...] = (
@@ -44,18 +47,21 @@ ASKED: tuple[Row, ...] = (
 
 @st.composite
 def recordings(draw: st.DrawFn) -> list[Row]:
-    """Up to 12 samples on up to two hosts of up to 4 jobs each that come, go, restart, have targets
-    or serve, and report whatever they like."""
+    """Up to 12 samples on up to two hosts of up to 4 containers each that come, go, restart, have
+    targets, serve, or are no jobs, and report whatever they like."""
     rows: list[Row] = []
     for host in draw(st.sampled_from([["node"], ["node"], ["node", "other"]])):
         names = draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True))
         labels = {name: draw(st.sampled_from(LABELS)) for name in names}
+        roles = {name: draw(st.sampled_from(ROLES)) for name in names}
         for number in range(draw(st.integers(1, 12))):
             now = number * 2.0 + draw(st.sampled_from([0.0, 0.0, 0.05]))
             rows.append(node(now, draw(st.sampled_from([1.0, 2.0, 4.0])), host))
             for name in names:
                 if draw(st.integers(0, 9)) == 0:
                     continue
+                if draw(st.integers(0, 9)) == 0:
+                    roles[name] = draw(st.sampled_from(ROLES))
                 begun = 7 if number > 6 and draw(st.integers(0, 9)) == 0 else 0
                 limit = draw(st.sampled_from([None, 0.5, 2.0]))
                 weight = draw(st.sampled_from([1024.0, 1024.0, 10.0, 2.0, 700.0, None]))
@@ -63,9 +69,11 @@ def recordings(draw: st.DrawFn) -> list[Row]:
                 rows.append(container(now, name, number * 1.5, **asked,
                                       cpu_limit_cores=limit, host=host,
                                       labels=labels[name], thread_count=draw(st.integers(1, 3)),
+                                      role=roles[name], role_reason="as drawn",
                                       started_at=at(begun), cpu_weight=weight))  # fmt: skip
                 serves = labels[name] is not None and "qoe" in labels[name]
-                metric = "latency_seconds" if serves else "loss"
+                seldom = draw(st.sampled_from(["loss", "loss", "loss", "accuracy", "latency_p99"]))
+                metric = "latency_seconds" if serves else seldom
                 for _ in range(draw(st.integers(0, 2))):
                     value = draw(st.floats(width=32))
                     offset = draw(st.sampled_from([0.0, 0.5, 1.0, 3.0]))

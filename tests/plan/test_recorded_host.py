@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from helpers.observed_rows import BEGUN, at, container, node, point
-from helpers.recorded_hosts import A, B, begin, labels_of, losses, micros, new, read, sample
+from helpers.recorded_hosts import A, B, begin, introduce, losses, micros, new, read, sample
 
 from dltools.plan.policy.base import Allocation, Requirements
 from dltools.plan.realisation.queue import Queue
@@ -68,7 +68,7 @@ def test_samples_recorded_at_once_are_those_recorded_one_by_one() -> None:
     slow, fast = begin(new(), *rows), begin(new(), *rows)
     read(slow, 3)
     for _ in range(3):
-        fast.next_sample(labels_of)
+        fast.next_sample(introduce)
     fast.record()
     fast.history.queue = slow.history.queue
     assert fast.history == slow.history
@@ -91,7 +91,7 @@ def test_samples_reached_are_recorded_before_other_containers_run_and_at_the_end
     rows = [*sample(2, "a"), *sample(4, "a", "b"), *sample(6, "a", "b")]
     host = begin(new(Requirements(interval_s=10.0)), *rows, point(1, "a", 1.0), point(5, "a", 0.5))
     for _ in range(3):
-        host.next_sample(labels_of)
+        host.next_sample(introduce)
     a = host.history.containers[A]
     assert [time for time, _ in a.samples] == [micros(2)]
     host.end(all_complete=True)

@@ -40,9 +40,13 @@ def sample(now: float, *jobs: str, weights: dict[str, float], **more: Any) -> li
 WEIGHTS = {"a": 1024.0, "b": 10.0}
 
 
+SEEMS = {"role": "training", "role_reason": "libtorch in its processes, silent"}
+
+
 def restarted(now: float, weight: float = 10.0) -> list[Row]:
     """b has restarted a second before, and says nothing."""
-    again = container(now, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(now - 1))
+    again = container(now, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(now - 1),
+                      **SEEMS)  # fmt: skip
     return [*sample(now, "a", weights=WEIGHTS), again]
 
 
@@ -54,7 +58,8 @@ def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
     reasons = {action.container_name: action.reason for action in plan.actions}
     assert (
         reasons["b"]
-        == "no progress seen: runs alone, so that it reports soon; 1. of 2 in the queue"
+        == "training: has reported before it restarted; runs alone, so that it reports soon; "
+        "1. of 2 in the queue"
     )
     assert sets(plan)["a"] == {"cpu_weight": 10}
 
@@ -62,10 +67,19 @@ def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
 @pytest.mark.parametrize("weight", [10.0, 10.24])  # as the two cgroup versions show it
 @pytest.mark.parametrize("policy", ["flowcon", "fair", "srtf", "las", "slaq", "tradl"])
 def test_an_idle_restarted_job_gets_the_default_weight(policy: str, weight: float) -> None:
-    idle = container(9, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(-60))
+    idle = container(9, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(-60),
+                     **SEEMS)  # fmt: skip
     plan = planned([*sample(9, "a", weights=WEIGHTS), idle], policy)
     reasons = {action.container_name: action.reason for action in plan.actions}
-    assert reasons == {"b": "no progress seen: what containers begin with"}
+    assert reasons == {
+        "b": "training: libtorch in its processes, silent; what containers begin with"
+    }
+
+
+@pytest.mark.parametrize("policy", ["flowcon", "fair", "srtf", "las", "slaq", "tradl"])
+def test_the_weight_of_what_is_no_training_is_its_owners(policy: str) -> None:
+    other = container(9, "b", 0.5, thread_count=2, cpu_weight=10.0, started_at=at(-60))
+    assert "b" not in sets(planned([*sample(9, "a", weights=WEIGHTS), other], policy))
 
 
 def test_the_state_remembers_that_a_job_had_a_share() -> None:

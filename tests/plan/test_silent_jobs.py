@@ -11,9 +11,12 @@ from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Plan
+from dltools.plan.records import Op, Plan
 
 FIRST, SECOND, LAST = 1024.0, 10.0, 2.0
+
+SILENT = "libtorch in its processes, silent"
+SAID = {"labels": '{"dltools.role": "training"}'}
 
 
 def planner(policy: str = "flowcon", mode: Mode | None = Mode.PRIORITY) -> Planner:
@@ -29,8 +32,9 @@ def feed(made: Planner, *rows: Row) -> Plan:
 
 
 def busy(now: float, name: str, used: float, start: float = 0.0, **more: Any) -> Row:
-    """A container of two threads."""
-    fields = {"thread_count": 2, "cpu_weight": FIRST, "started_at": at(start)} | more
+    """A silent training of two threads."""
+    fields = {"thread_count": 2, "cpu_weight": FIRST, "started_at": at(start), "role": "training",
+              "role_reason": SILENT} | more  # fmt: skip
     return container(now, name, used, **fields)
 
 
@@ -57,7 +61,7 @@ def test_newcomers_go_one_by_one_in_order_of_arrival() -> None:
                 busy(4, "c", 0.1, start=3.9))  # fmt: skip
     assert weights(plan) == {"b": SECOND, "c": LAST}
     assert reasons(plan)["b"] == (
-        "no progress seen: runs alone, so that it reports soon; 2. of 3 in the queue"
+        f"training: {SILENT}; runs alone, so that it reports soon; 2. of 3 in the queue"
     )
 
 
@@ -80,10 +84,45 @@ def test_after_its_cpu_seconds_a_silent_job_takes_turns_with_the_others() -> Non
     assert "bbbb" not in "".join(first)
 
 
-def test_rotate_gives_silent_jobs_turns() -> None:
+def test_rotate_gives_silent_jobs_turns_where_their_owners_say_that_they_train() -> None:
     made = planner("fair", Mode.ROTATE)
-    plan = feed(made, node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5))
+    plan = feed(made, node(2), busy(2, "a", 2.0, **SAID), busy(2, "b", 0.1, start=1.5, **SAID))
     assert {a.container_name: a.set["group"] for a in plan.actions} == {"a": 0, "b": 1}
+
+
+def test_rotate_never_pauses_a_silent_job_that_seems_to_train() -> None:
+    made = planner("fair", Mode.ROTATE)
+    said = [("a", 30.0), ("b", 30.0)]
+    rows = [busy(30, name, used, **SAID) for name, used in said]
+    plan = feed(made, node(30), *rows, busy(30, "seems", 5.0))
+    assert {a.container_name: a.op for a in plan.actions} == {"a": Op.ROTATE, "b": Op.ROTATE}
+    # Once it has explored, it has a third beside the two groups, which have two.
+    rows = [busy(40, name, used + 10, **SAID) for name, used in said]
+    plan = feed(made, node(40), *rows, busy(40, "seems", 15.0))
+    found = {a.container_name: a for a in plan.actions}
+    assert (found["seems"].op, found["seems"].set) == (Op.UPDATE, {"cpu_weight": 512.0})
+    assert "never paused" in found["seems"].reason
+    assert {found[name].op for name in "ab"} == {Op.ROTATE}
+    # Its first report makes it one of them.
+    rows = [busy(42, name, used + 12, **SAID) for name, used in said]
+    plan = feed(made, node(42), *rows, busy(42, "seems", 16.0), point(41, "seems", 1.0))
+    assert {a.set["group"] for a in plan.actions} == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"role": None}, {"role": "other"}, {"role": "interactive"}, {"role": "server"},
+     {"labels": '{"dltools.role": "other"}'}, {"role": "gardening"}],
+)  # fmt: skip
+@pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])
+def test_a_busy_container_that_is_no_training_is_left_alone(
+    more: dict[str, Any], mode: Mode | None
+) -> None:
+    made = planner("fair", mode)
+    feed(made, node(2), busy(2, "a", 2.0), busy(2, "b", 2.0, **more))
+    plan = feed(made, node(14), busy(14, "a", 14.0), busy(14, "b", 14.0, **more),
+                busy(14, "new", 0.1, start=13.5))  # fmt: skip
+    assert "b" not in {action.container_name for action in plan.actions}
 
 
 def test_auto_sees_the_threads_of_silent_jobs() -> None:

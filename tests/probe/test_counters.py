@@ -8,27 +8,30 @@ import pytest
 from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.openmp import OpenMP
+from dltools.engine.openmp import NO_OPENMP, OpenMP
+from dltools.engine.process_search import Processes
 from dltools.observations.table import Row
-from dltools.probe import openmp_watch
+from dltools.probe import process_watch
 from dltools.probe.counters import Counters
 from dltools.probe.inventory import Inventory
 
 
 @pytest.mark.parametrize(
-    ("found", "threads", "gap"),
+    ("found", "is_readable", "threads", "gap"),
     [
-        (OpenMP("libgomp", "OMP_NUM_THREADS=2"), 4, None),
-        (OpenMP(), 4, None),
-        (OpenMP(is_readable=False), 4, "OpenMP: this user may not read its processes"),
-        (OpenMP(is_readable=False), 1, None),  # one thread waits for no other
+        (OpenMP("libgomp", "OMP_NUM_THREADS=2"), True, 4, None),
+        (NO_OPENMP, True, 4, None),
+        (NO_OPENMP, False, 4, "OpenMP: this user may not read its processes"),
+        (NO_OPENMP, False, 1, None),  # one thread waits for no other
     ],
 )
 def test_openmp_is_in_the_row_or_a_gap_says_why_not(
-    found: OpenMP, threads: int, gap: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    found: OpenMP, is_readable: bool, threads: int, gap: str | None, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     (tmp_path / "pids.current").write_text(f"{threads}\n")
-    monkeypatch.setattr(openmp_watch, "openmp_of", lambda _pids: found)
+    processes = Processes(found, is_readable=is_readable)
+    monkeypatch.setattr(process_watch, "search", lambda _pids, **_: processes)
     engine = ScriptedEngine()
     inventory = Inventory(engine, {})
     id_ = engine.start("job")

@@ -21,6 +21,8 @@ WITHIN_S = 5
 BUSY = f"for k in $(seq {max(2, os.cpu_count() or 1)}); do (while :; do :; done) & done; wait"
 """Keeps every CPU busy, and never reports progress."""
 
+TRAINS = {"dltools.role": "training"}
+
 
 class Weight:
     """The weight of a container, from the kernel's file and without the engine."""
@@ -58,12 +60,15 @@ def replaced(old: Job, new: Job) -> tuple[Job, float, float]:
 def test_a_start_and_an_exit_are_answered_at_once(
     run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
+    def begin(name: str) -> Job:
+        return run(BUSY, name=name, labels=TRAINS)
+
     line = f"dl-probe -i {INTERVAL_S} {' '.join(run.only)} | dl-plan -p srtf | dl-apply --restore"
     pipe = tool.begin_shell(f"{line} >/dev/null", tmp_path / "bin")
-    job, _, _ = replaced(run(BUSY, name="0"), run(BUSY, name="1"))  # the tools start up meanwhile
+    job, _, _ = replaced(begin("0"), begin("1"))  # the tools start up meanwhile
     starts, exits = [], []
     for number in range(int(os.environ.get("DLTOOLS_REACTIONS", "1"))):
-        job, start_s, exit_s = replaced(job, run(BUSY, name=str(number + 2)))
+        job, start_s, exit_s = replaced(job, begin(str(number + 2)))
         starts.append(start_s)
         exits.append(exit_s)
     print("from a start to the setting:", *(f"{taken:.3f}" for taken in sorted(starts)))

@@ -29,7 +29,8 @@ EVEN = 1 / 3
 def test_a_late_short_job_has_no_less_than_under_docker_alone(
     policy: str, run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
-    endless = [run(ENDLESS, name=f"endless-{number}") for number in range(2)]
+    trains = {"dltools.role": "training"}  # a shell has no deep-learning runtime
+    endless = [run(ENDLESS, name=f"endless-{number}", labels=trains) for number in range(2)]
     line = f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p {policy} | dl-apply --restore"
     pipe = tool.begin_shell(f"{line} >/dev/null", tmp_path / "bin")
     eventually(
@@ -39,7 +40,7 @@ def test_a_late_short_job_has_no_less_than_under_docker_alone(
     )
 
     begun = [job.cpu_seconds for job in endless]
-    short = run(SHORT, name="short")
+    short = run(SHORT, name="short", labels=trains)
     own = others = 0.0
 
     def has_ended() -> bool:

@@ -10,7 +10,7 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import guarded, run
 from dltools.cli.formats import RecordFormat, RecordFormatOption
-from dltools.cli.options import Inputs, Quantum, Realize, Verbose, Version, quantum_seconds
+from dltools.cli.options import Inputs, Quantum, Realize, Roles, Verbose, Version, quantum_seconds
 
 
 @guarded
@@ -46,6 +46,16 @@ def plan(
             help="Read targets from a TOML file, for containers whose labels have none.",
         ),
     ] = None,
+    role: Roles = None,
+    only_labelled: Annotated[
+        bool,
+        typer.Option(
+            "--only-labelled",
+            envvar="DLTOOLS_ONLY_LABELLED",
+            help="Touch no container that its owner has not labelled: with dltools.role=training "
+            "or server, or with a target.",
+        ),
+    ] = False,
     state: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Continue from the plan or state in FILE."),
@@ -96,7 +106,8 @@ def plan(
     request = Request(
         inputs=tuple(inputs or ["-"]), policy=policy, assignments=tuple(set_ or ()),
         parameters_file=params, mode=realize, quantum_s=quantum_seconds(quantum),
-        targets_file=targets, state_file=state,
+        targets_file=targets, roles=tuple(role or ()), is_only_labelled=only_labelled,
+        state_file=state,
         saved_state_file=save_state, plans_every_sample=every, prints_state=not no_state,
         format=choose_format(format_, explain=explain), is_verbose=verbose,
     )  # fmt: skip

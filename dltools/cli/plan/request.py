@@ -16,7 +16,7 @@ class Request:
     """What to plan by and what to print.
 
     `state_file` is read, `saved_state_file` written. `quantum_s` is the mean length of a turn,
-    None for auto.
+    None for auto. `roles` are the values of --role.
     """
 
     inputs: tuple[str, ...]
@@ -26,6 +26,8 @@ class Request:
     mode: str
     quantum_s: float | None
     targets_file: Path | None
+    roles: tuple[str, ...]
+    is_only_labelled: bool
     state_file: Path | None
     saved_state_file: Path | None
     plans_every_sample: bool

@@ -16,6 +16,7 @@ from dltools.cli.policies import (
     warn_of_broken_plugins,
 )
 from dltools.errors import ConfigError
+from dltools.observations.roles import Rules, parse_rule
 from dltools.plan import targets_file
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
@@ -50,7 +51,8 @@ def make_planner(
     assigned = assign(policy, given)
     parameters = build(policy.parameters, assigned.policy)
     realisation = realisation_options(request.mode, request.quantum_s, assigned.queue)
-    return Planner(policy, parameters, realisation, saved, targets)
+    rules = Rules(tuple(map(parse_rule, request.roles)), request.is_only_labelled)
+    return Planner(policy, parameters, realisation, saved, targets, rules)
 
 
 def _from_file(file: Path | None) -> dict[str, object]:

@@ -28,8 +28,9 @@ _STYLES = {
 def decisions_table(
     decisions: Iterable[JobDecision], classes: Mapping[str, JobClass], *, wide: bool
 ) -> Table:
-    """Return a row per container: its class, share, setting now and then, and the reason; a wide
-    one also has the signal and the prediction. Classes have the colours of their tones."""
+    """Return a row per container: its class, share, setting now and then, and what it is, with the
+    reasons; a wide one also has the signal and the prediction. Classes have the colours of their
+    tones."""
     table = FittedTable(
         ("CONTAINER", "left"), ("CLASS", "left"), ("SHARE", "right"), ("NOW", "left"),
         ("THEN", "left"), *([("SIGNAL", "left"), ("PREDICTION", "left")] if wide else []),
@@ -46,7 +47,7 @@ def decisions_table(
             settings_in_words(decision.present, wanted),
             _then(decision.present, wanted) if wanted else "as now",
             *(more if wide else ()),
-            decision.reason,
+            decision.explanation,
             style=_STYLES[known.tone] if (known := classes.get(decision.job_class)) else "",
         )
     return table

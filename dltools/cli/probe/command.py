@@ -13,7 +13,7 @@ from dltools.cli.engines import Contexts, Engines, Hosts, Swarm
 from dltools.cli.exits import guarded, run
 from dltools.cli.formats import format_option
 from dltools.cli.observation_formats import ObservationFormat
-from dltools.cli.options import Patience, StateDir, Verbose, Version, duration
+from dltools.cli.options import Patience, Roles, StateDir, Verbose, Version, duration
 
 
 @guarded
@@ -81,6 +81,7 @@ def probe(
             "'val=(?P<val_loss>[0-9.]+)'. The label dltools.pattern overrides it.",
         ),
     ] = None,
+    role: Roles = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Keep progress of this metric only. Repeatable."),
@@ -187,7 +188,7 @@ def probe(
     wanted = option_before_environment(format_, output, context)
     selection = Selection(
         labels=tuple(label or ()), names=tuple(name or ()), metrics=tuple(metric or ()),
-        pattern=pattern, since_s=since,
+        pattern=pattern, since_s=since, roles=tuple(role or ()),
     )  # fmt: skip
     request = Request(
         selection=selection, interval_s=interval, count=count, duration_s=duration_,

@@ -17,8 +17,9 @@ from dltools.notation.times import parse_time
 class Selection:
     """Which containers and which progress to observe.
 
-    `labels` and `names` select containers, the rest progress: `metrics` to keep (none: all),
-    `pattern` of log lines, `since_s` seconds of log history.
+    `labels` and `names` select containers, and `roles` are the values of --role. The rest selects
+    progress: `metrics` to keep (none: all), `pattern` of log lines, `since_s` seconds of log
+    history.
     """
 
     labels: tuple[str, ...]
@@ -26,6 +27,7 @@ class Selection:
     metrics: tuple[str, ...]
     pattern: str | None
     since_s: float
+    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Request:
             raise typer.BadParameter("--from-log and --interval exclude each other")
         if self.logs and self.engines.are_named:
             raise typer.BadParameter("--from-log asks no engine: leave --host, --context, --swarm")
+        if self.logs and self.selection.roles:
+            raise typer.BadParameter("--role is for containers: give it to dl-plan")
         if self.deadline_s <= 0:
             raise typer.BadParameter("--deadline must be more than 0")
         if self.logs_start is not None and not self.logs:

@@ -56,6 +56,7 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
     """Return a sampler of the engines. Arrow is imported while these answer."""
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
     from dltools.engine import state_directory
+    from dltools.observations.roles import Rules, parse_rule
     from dltools.probe.hosts import Hosts
     from dltools.probe.sampler import Options, Sampler
 
@@ -68,6 +69,7 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         metrics=frozenset(selection.metrics),
         names=names,
         state_directories=state_directory.all_directories(request.state_directory),
+        roles=Rules(tuple(map(parse_rule, selection.roles))),
     )
     addresses = request.engines.addresses()
     if len(addresses) == 1:

@@ -34,7 +34,7 @@ def containers_table(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) ->
     table = FittedTable(
         *([("HOST", "left")] if several else []), ("CONTAINER", "left"), ("STATE", "left"),
         ("CPU", "right"), ("LIMIT", "right"), ("MEMORY", "right"), ("THREADS", "right"),
-        ("PROGRESS", "wrap"),
+        ("PROGRESS", "wrap"), ("ROLE", "wrap"),
     )  # fmt: skip
     listed = listed_cpus(sample.containers.values())
     for key, row in sample.containers.items():
@@ -49,9 +49,15 @@ def containers_table(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) ->
             size(row["memory_working_set_bytes"]),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
             " ".join(f"{clip(name, 18)}={value:.4g}" for name, value in values.items()) or "-",
+            _role(row),
         )
         earlier[key] = {**row, "progress": values}
     return table
+
+
+def _role(row: Row) -> str:
+    """Return what a container is, and what shows it: server: publishes port 5432."""
+    return ": ".join(filter(None, (row.get("role"), row.get("role_reason")))) or "-"
 
 
 def _sample(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) -> _Sample:

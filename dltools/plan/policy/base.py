@@ -27,6 +27,7 @@ class Requirements:
     `cluster`: whether it looks at other hosts.
     `shares`: whether it gives shares; else all realisations come to the same.
     `silent_jobs`: whether jobs that have reported nothing yet compete with the others.
+    `servers`: whether servers are jobs too; else it sees trainings alone, and touches no server.
     """
 
     interval_s: float | None = None
@@ -37,6 +38,7 @@ class Requirements:
     cluster: bool = False
     shares: bool = True
     silent_jobs: bool = True
+    servers: bool = False
 
 
 class Tone(StrEnum):
@@ -88,7 +90,8 @@ class Allocation:
 class HostState:
     """A host at a sample: its usable CPUs and its jobs, always in the same order.
 
-    A job is a running, unprotected container that has reported progress at least once. `previous`
+    A job is a running training (or server, where the policy requires `servers`) that may be touched
+    and has reported progress at least once. `previous`
     holds the allocations of the round before, by job id; new and restarted jobs are not in it.
     `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
     `is_contested`: whether its CPUs are all busy, and `busy_share`: which part of them is; None

@@ -15,8 +15,10 @@ from itertools import islice
 from operator import le
 from typing import Any
 
-from dltools.labels import PROTECT, is_true
+from dltools.labels import PROTECT, Role, is_true
 from dltools.notation.times import MICRO
+from dltools.observations import roles
+from dltools.observations.roles import Judgement
 from dltools.plan.policy.epoch_cost import EpochCost
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.policy.owner import UNKNOWN, Owner
@@ -97,6 +99,10 @@ class ContainerHistory:
     it is a member of, if any, and `members` are the containers of that job, () for a container that
     is alone here; the job has `job_containers` in all, None where that is unknown; `owner`
     is what its owner asked for.
+
+    `judged` is what it is, and why. That follows from what the user has `said`, its labels, its
+    metrics, what an `earlier` run of it has reported, and what its rows say: `observed`. If it is
+    `left_out` the user wants it left alone, as its owner has not labelled it.
     """
 
     id: str
@@ -137,10 +143,50 @@ class ContainerHistory:
     members: tuple[Member, ...] = ()
     job_containers: int | None = None
     owner: Owner = UNKNOWN
+    said: Judgement | None = None
+    earlier: Role | None = None
+    observed: Judgement | None = None
+    left_out: bool = False
+    judged: Judgement = roles.NO_SIGN
 
     def __post_init__(self) -> None:
-        """Note what tells this run of the container from its earlier ones."""
+        """Note what tells this run of the container from its earlier ones, and what it is."""
         self.run_id = f"{self.id}@{self.arrived}"
+        self.judge()
+
+    def judge(self) -> None:
+        """Find what it is from what is known of it."""
+        self.judged = (
+            roles.by_word(self.said, self.labels) or self._by_reports() or self.observed
+            or roles.NO_SIGN
+        )  # fmt: skip
+
+    def _by_reports(self) -> Judgement | None:
+        if self.metrics or self.earlier is None:
+            return roles.by_reports(self.metrics)
+        return Judgement(self.earlier, "has reported before it restarted")
+
+    @property
+    def role(self) -> Role:
+        """What it is: a training, a server, interactive, or other."""
+        return self.judged.role
+
+    @property
+    def reported_role(self) -> Role | None:
+        """What this or an earlier run of it has shown to be by its reports, None without any."""
+        found = self._by_reports()
+        return None if found is None else found.role
+
+    @property
+    def may_be_paused(self) -> bool:
+        """Whether it is a training beyond doubt: it has reported, or somebody has said so."""
+        is_sure = self.judged.is_said or self.reported_role is Role.TRAINING
+        return self.role is Role.TRAINING and is_sure
+
+    @property
+    def may_be_touched(self) -> bool:
+        """Whether neither its owner nor the user forbids any change."""
+        return not self.protected and not self.left_out
 
     @property
     def job_name(self) -> str:
@@ -156,6 +202,13 @@ class ContainerHistory:
         if labels != self.labels:
             self.labels = labels
             self.targets = parse(labels)
+            self.judge()
+
+    def observe(self, observed: Judgement | None) -> None:
+        """Take on what its newest row says that it is."""
+        if observed != self.observed:
+            self.observed = observed
+            self.judge()
 
     def add_points(
         self,
@@ -171,7 +224,10 @@ class ContainerHistory:
             return
         self.is_busy = False
         self._count_reports(times)
-        series = self.metrics.setdefault(metric, Series())
+        series = self.metrics.get(metric)
+        if series is None:
+            series = self.metrics[metric] = Series()
+            self.judge()
         new = series.extend(times, values, steps)
         if self.pace is not None and self.pace.metric == metric:
             self.pace = self.pace.reported(times, steps, self.work_at)

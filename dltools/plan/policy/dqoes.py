@@ -112,8 +112,9 @@ class Dqoes:
         """Windows of the interval, which doubles while the classes stay."""
         windows = _MEMORY if parameters.gain == "direct" else 1
         return Requirements(
-            parameters.itval, parameters.itval_max, windows=windows, silent_jobs=False
-        )
+            parameters.itval, parameters.itval_max, windows=windows, silent_jobs=False,
+            servers=True,
+        )  # fmt: skip
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the models and move CPU between them."""

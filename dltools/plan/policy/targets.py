@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, STEPS, TARGET
-from dltools.notation.durations import parse_duration
+from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, STEPS, TARGET, response_time_s
 from dltools.observations import metric_names
 
 
@@ -107,11 +106,7 @@ def _duration(labels: Mapping[str, str], faults: list[str]) -> float | None:
     text = labels.get(QOE, "").strip()
     if not text:
         return None
-    try:
-        seconds = parse_duration(text, ("s", "ms"))
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < math.inf:
+    seconds = response_time_s(text)
+    if seconds is None:
         faults.append(f"{QOE} is a response time in seconds such as 0.2 or 200ms, not {text!r}")
-        return None
     return seconds

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from dltools.observations import metric_names
+from dltools.labels import Role
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
@@ -169,9 +169,8 @@ def _has_one_thread(job: ContainerHistory) -> bool:
 
 
 def is_serving(job: ContainerHistory) -> bool:
-    """Tell whether a job answers requests: it has a response-time target, or reports what servers
-    do and trainings do not."""
-    return job.targets.qoe_s is not None or metric_names.is_serving(job.metrics)
+    """Tell whether a job answers requests, and so never waits."""
+    return job.role is Role.SERVER
 
 
 def busy_threads(job: ContainerHistory) -> int:

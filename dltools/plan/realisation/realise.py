@@ -12,7 +12,7 @@ from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
 from dltools.plan.realisation.feeders import feeders
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import Mode, ModeChoice, is_serving
 from dltools.plan.realisation.owners import respecting
 from dltools.plan.realisation.priority import priorities
 from dltools.plan.realisation.queue import Queue
@@ -40,6 +40,11 @@ _DEFAULTS: Mapping[Mode, Settings] = {
 }
 """What a new container has, of that which a mode sets."""
 
+_WHEN_LEAVING: Mapping[Mode, Settings] = {
+    **_DEFAULTS, Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT}
+}  # fmt: skip
+"""The same for a container that turns out to be no job: beside turns it may have had a weight."""
+
 
 _LEAST_CPUS = 1.0
 """CPUs that are left for an order of jobs, however many those take that feed GPUs."""
@@ -57,6 +62,7 @@ def realise(
     queue: Queue | None = None,
     now: int = 0,
     silent: Sequence[ContainerHistory] = (),
+    leaving: Sequence[ContainerHistory] = (),
 ) -> Realisation:
     """Return the settings of each job that was last allocated a share, within what their owners
     asked for.
@@ -64,12 +70,14 @@ def realise(
     `cpuset`: the CPUs that containers may have. `without_progress`: containers that have reported
     nothing yet; one that restarted, or still has the weight of a waiting job, gets the defaults
     back. `queue`: the queue at `now` (microseconds). `silent`: those of them that compete with the
-    jobs all the same, where jobs run in order.
+    jobs all the same, where jobs run in order. `leaving`: containers that have had settings as
+    jobs, and are none any more.
     """
-    found = _shared(choice, host, cpuset, without_progress, queue or Queue(), now, silent)
+    found = _shared(choice, host, cpuset, without_progress, queue or Queue(), now, silent, leaving)
     if not choice.queue.respects_owners:
         return found
-    owners = {job.id: job.owner for job in (*host.jobs, *without_progress, *silent)}
+    everyone = (*host.jobs, *without_progress, *silent, *leaving)
+    owners = {job.id: job.owner for job in everyone}
     return respecting(found, owners, host.cpus)
 
 
@@ -81,6 +89,7 @@ def _shared(
     queue: Queue,
     now: int,
     silent: Sequence[ContainerHistory],
+    leaving: Sequence[ContainerHistory],
 ) -> Realisation:
     """Return the settings as if no owner had asked for anything."""
     given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
@@ -90,12 +99,11 @@ def _shared(
     competing_ids = {job.id for job in competing}
     defaults = _DEFAULTS[choice.mode]
     reset = {
-        job.id: defaults
-        for job in without_progress
-        if defaults
-        and job.id not in competing_ids
+        job.id: defaults for job in without_progress
+        if defaults and job.id not in competing_ids
         and (job.managed or (has_shares and _was_waiting(job, defaults)))
-    }
+    }  # fmt: skip
+    reset |= {job.id: _WHEN_LEAVING[choice.mode] for job in leaving}
     notes = dict.fromkeys(reset, "what containers begin with")
     if not has_shares and not competing:
         return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
@@ -145,4 +153,5 @@ def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
 
 def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:
     """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
-    return "cpu_weight" in defaults and job.weight is not None and job.may_wait_at(job.weight)
+    may_wait = "cpu_weight" in defaults and not is_serving(job)
+    return may_wait and job.weight is not None and job.may_wait_at(job.weight)

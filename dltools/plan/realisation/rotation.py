@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.mode import is_serving, needed_cpus
 from dltools.plan.realisation.order import groups_that_fit, in_order, standings
-from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.settings import LEAST_WEIGHT, Settings
 
 _SHORTEST = 0.1
 """Shortest turn, as a part of the quantum."""
+
+_DOUBTFUL = "never paused before it reports, or its owner says what it is"
 
 _SMALL = 0.25
 """A job that needs at most this part of the CPUs has its turn beside a full group: alone it would
@@ -21,7 +25,8 @@ leave most of them idle (ours)."""
 def rotation(case: Case) -> Realisation:
     """Return turns in proportion to shares, of groups whose threads fit the CPUs.
 
-    As many trainings as there are CPUs for run at a time. Serving containers are never paused. New
+    As many trainings as there are CPUs for run at a time. Serving containers are never paused, nor
+    are silent ones that may be no trainings: these have weights beside the turns of the others. New
     jobs come first, with a turn that is long enough for them to report.
     """
     trainings = in_order(case, standings(case))
@@ -29,15 +34,19 @@ def rotation(case: Case) -> Realisation:
     spread = {job.id for job in case.jobs if case.has_members_elsewhere(job)}
     notes |= dict.fromkeys(spread, "has members elsewhere: never paused")
     trainings = [job for job in trainings if job.id not in spread]
+    doubtful = [job for job in trainings if not job.may_be_paused]
     if case.choice.is_even:
-        return case.realisation("no job waits", notes=notes)
+        even: dict[str, Settings] = {job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT} for job in doubtful}
+        return case.realisation("no job waits", settings=even, notes=notes)
+    trainings = [job for job in trainings if job.may_be_paused]
     groups = groups_that_fit(trainings, case.cpus, beside=_SMALL * case.cpus)
+    settings = _weights_beside(case, doubtful, len(groups))
+    notes |= dict.fromkeys(settings, _DOUBTFUL)
     if len(groups) < 2:
         note = "no job waits: the trainings fit the CPUs together"
-        return case.realisation(note, notes=notes)
+        return case.realisation(note, settings=settings, notes=notes)
     sums = [_part(case, group) for group in groups]
     quantum_s = case.choice.quantum_s
-    settings: dict[str, Settings] = {}
     for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
         turn_s = quantum_s * len(groups) * share / math.fsum(sums)
         turn_s = round(max(_SHORTEST * quantum_s, turn_s, _exploring_s(case, group)), 3)
@@ -46,6 +55,16 @@ def rotation(case: Case) -> Realisation:
             notes[job.id] = f"{turn_s:g} s of every cycle"
     note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
     return case.realisation(note, takes_turns=True, settings=settings, notes=notes)
+
+
+def _weights_beside(
+    case: Case, doubtful: Sequence[ContainerHistory], groups: int
+) -> dict[str, Settings]:
+    """Return weights of jobs that are not paused: as a container begins, while they explore; then
+    so little that each gets an equal part beside the group whose turn it is (ours)."""
+    equal = max(LEAST_WEIGHT, float(round(DEFAULT_CPU_WEIGHT / max(1, groups))))
+    return {job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT if job.id in case.exploring else equal}
+            for job in doubtful}  # fmt: skip
 
 
 def _part(case: Case, group: list[ContainerHistory]) -> float:

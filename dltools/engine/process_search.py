@@ -1,0 +1,105 @@
+"""What the processes of a container are: one look at their maps and command lines.
+
+Maps are long and costly to read, so that all that is looked for in them is looked for at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dltools.engine.distributed import Membership, membership, variables_in
+from dltools.engine.interactive import interactive_program
+from dltools.engine.kernel_files import ROOT
+from dltools.engine.openmp import NO_OPENMP, OpenMP, runtimes_in, settings_in
+
+_DEEP_LEARNING: tuple[tuple[str, bytes, re.Pattern[bytes]], ...] = tuple(
+    (name, part, re.compile(rb"/" + pattern + rb"[^/\n]*\.so\b[^/\n]*$", re.MULTILINE))
+    for name, part, pattern in (
+        ("libtorch", b"libtorch", rb"libtorch(?:_[a-z_]+)?(?=[-.])"),
+        ("libtensorflow", b"libtensorflow", rb"libtensorflow(?:_cc|_framework)?(?=[-.])"),
+        ("libtensorflow", b"_pywrap_tensorflow", rb"_pywrap_tensorflow"),
+        ("jaxlib", b"jaxlib", rb"jaxlib/(?:[^/\n]+/)*"),
+        ("jaxlib", b"xla_extension", rb"xla_extension"),
+        ("libmxnet", b"libmxnet", rb"libmxnet(?=[-.])"),
+        ("libpaddle", b"libpaddle", rb"libpaddle(?:_[a-z_]+)?(?=[-.])"),
+        ("libonnxruntime", b"onnxruntime", rb"(?:lib)?onnxruntime(?:_[a-z0-9_]+)?(?=[-.])"),
+        ("libcudart", b"libcudart", rb"libcudart(?=[-.])"),
+    )
+)
+"""The runtimes of deep learning: a name, bytes that maps with it have, and its files. An OpenMP
+runtime alone is none: a database may have one."""
+
+_MOST_PROCESSES = 64
+_MOST_BYTES = 4 << 20
+_MOST_WORDS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """What is known of a container's processes.
+
+    `openmp`: their OpenMP runtimes and settings. `runtimes`: their deep-learning runtimes, such as
+    libtorch. `program`: the name of an interactive program among them, "" for none. `membership`:
+    the distributed job that they are members of, None for none. `is_readable`: whether this user
+    may look at them.
+    """
+
+    openmp: OpenMP = NO_OPENMP
+    runtimes: tuple[str, ...] = ()
+    program: str = ""
+    membership: Membership | None = None
+    is_readable: bool = True
+
+
+def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = False) -> Processes:
+    """Look at processes, the first 64 of them. The settings of OpenMP are those of the process with
+    the most threads among those with such a runtime, the job is that of the first that tells one.
+
+    `shares_network`: whether the container has the network of the host or of another container.
+    """
+    member: Membership | None = None
+    openmp: set[str] = set()
+    deep: set[str] = set()
+    widest, settings, program = 0, "", ""
+    is_readable = True
+    for pid in sorted(pids)[:_MOST_PROCESSES]:
+        process = root / "proc" / str(pid)
+        try:
+            command, environ = _command_line(process), _read(process / "environ")
+            program = program or interactive_program(command)
+            member = member or membership(
+                variables_in(environ), command, shares_network=shares_network
+            )
+            maps = _read(process / "maps")
+            deep |= deep_learning_in(maps)
+            found = runtimes_in(maps)
+            if not found:
+                continue
+            threads = sum(1 for _ in (process / "task").iterdir())
+            if threads > widest:
+                widest, settings = threads, settings_in(environ)
+            openmp |= found
+        except PermissionError:
+            is_readable = False
+        except OSError:  # it has ended
+            continue
+    found_openmp = OpenMP("+".join(sorted(openmp)) or None, settings or None)
+    return Processes(found_openmp, tuple(sorted(deep)), program, member, is_readable)
+
+
+def deep_learning_in(maps: bytes) -> set[str]:
+    """Return the deep-learning runtimes in the text of a /proc/PID/maps."""
+    return {name for name, part, files in _DEEP_LEARNING if part in maps and files.search(maps)}
+
+
+def _command_line(process: Path) -> list[str]:
+    with (process / "cmdline").open("rb") as file:
+        return file.read(_MOST_WORDS).decode(errors="replace").rstrip("\0").split("\0")
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_MOST_BYTES)

@@ -1,0 +1,83 @@
+"""What one look at the processes of a container finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.made_processes import BUNDLED, LIBC, MKL, TORCH, maps, process
+
+from dltools.engine.openmp import OpenMP
+from dltools.engine.process_search import Processes, deep_learning_in, search
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/opt/torch/lib/libtorch_cpu.so", {"libtorch"}),
+        ("/opt/torch/lib/libtorch.so.2 (deleted)", {"libtorch"}),
+        ("/opt/tensorflow/libtensorflow_cc.so.2", {"libtensorflow"}),
+        ("/opt/tensorflow/libtensorflow_framework.so.2", {"libtensorflow"}),
+        ("/opt/tensorflow/python/_pywrap_tensorflow_internal.so", {"libtensorflow"}),
+        ("/opt/jaxlib/xla_extension.so", {"jaxlib"}),
+        ("/opt/jaxlib/mlir/_mlir_libs/_mlir.cpython-312-x86_64-linux-gnu.so", {"jaxlib"}),
+        ("/opt/mxnet/libmxnet.so", {"libmxnet"}),
+        ("/opt/paddle/base/libpaddle.so", {"libpaddle"}),
+        ("/opt/onnxruntime/capi/libonnxruntime.so.1.17.0", {"libonnxruntime"}),
+        (
+            "/opt/onnxruntime_pybind11_state.cpython-312-x86_64-linux-gnu.so",
+            {"libonnxruntime"},
+        ),
+        ("/usr/local/cuda/lib64/libcudart.so.12.4.127", {"libcudart"}),
+        ("/opt/nvidia/libcudart-9335f6a2.so.12", {"libcudart"}),
+        (TORCH, set()),  # OpenMP alone, though it lies in a folder of that name
+        ("/opt/lib/libtorchvision_ops.so", set()),
+        ("/data/libtorch.so/weights.bin", set()),
+        ("/data/notlibtorch.so", set()),
+        ("/opt/jaxlib/version.py", set()),
+        (LIBC, set()),
+        ("[heap]", set()),
+    ],
+)
+def test_deep_learning_is_known_by_the_names_of_files(path: str, expected: set[str]) -> None:
+    assert deep_learning_in(maps(LIBC, path, LIBC).encode()) == expected
+
+
+def test_processes_without_a_runtime_have_none(tmp_path: Path) -> None:
+    pid = process(tmp_path, 7, LIBC, threads=9, environ={"OMP_NUM_THREADS": "2"})
+    assert search([pid], tmp_path) == Processes()
+
+
+def test_the_settings_are_those_of_the_widest_process_with_a_runtime(tmp_path: Path) -> None:
+    pids = [
+        process(tmp_path, 7, LIBC, threads=9, environ={"OMP_NUM_THREADS": "9"}),
+        process(tmp_path, 20, LIBC, TORCH, threads=4, environ={"OMP_WAIT_POLICY": "passive"}),
+        process(tmp_path, 30, BUNDLED, MKL, environ={"OMP_NUM_THREADS": "1"}),
+    ]
+    expected = OpenMP("libgomp+libiomp5", "OMP_WAIT_POLICY=passive")
+    assert search(pids, tmp_path).openmp == expected
+
+
+def test_all_runtimes_and_the_first_program_are_told(tmp_path: Path) -> None:
+    pids = [
+        process(tmp_path, 7, "/a/libtorch.so", command="/bin/sh /usr/bin/jupyter-lab"),
+        process(tmp_path, 20, "/a/libcudart.so.12", command="/usr/sbin/sshd -D"),
+    ]
+    assert search(pids, tmp_path) == Processes(
+        runtimes=("libcudart", "libtorch"), program="jupyter-lab"
+    )
+
+
+def test_a_process_that_has_ended_is_left_out(tmp_path: Path) -> None:
+    assert search([6, process(tmp_path, 7, TORCH)], tmp_path).openmp == OpenMP("libgomp")
+
+
+def test_processes_that_may_not_be_read_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, *_arguments: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    pid = process(tmp_path, 7, TORCH)
+    monkeypatch.setattr(Path, "open", refuse)
+    assert search([pid], tmp_path) == Processes(is_readable=False)

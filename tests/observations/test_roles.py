@@ -1,0 +1,161 @@
+"""What shows a container's role: each piece of evidence, and which of two is stronger."""
+
+from __future__ import annotations
+
+import pytest
+
+from dltools.errors import ConfigError
+from dltools.labels import Role
+from dltools.observations import roles
+from dltools.observations.roles import NO_SIGN, Judgement, Rule, Rules, Signs, parse_rule
+
+TRAINING, SERVER, INTERACTIVE, OTHER = Role
+
+
+@pytest.mark.parametrize(
+    ("signs", "expected"),
+    [
+        (Signs(program="jupyter-lab"), "interactive: jupyter-lab"),
+        (Signs(ports=[5432]), "server: publishes port 5432"),
+        (Signs(ports=[80, 443]), "server: publishes ports 80, 443"),
+        (Signs(runtimes=["libtorch"]), "training: libtorch in its processes, silent"),
+        (
+            Signs(runtimes=["libcudart", "libtorch"]),
+            "training: libcudart, libtorch in its processes, silent",
+        ),
+        (Signs(has_gpu=True), "training: uses a GPU, silent"),
+        (Signs(), "other: no sign of a training"),
+        (
+            Signs(is_readable=False),
+            "other: no sign of a training; this user may not read its processes",
+        ),
+        # The stronger of two.
+        (Signs("sshd", [22, 8888], ["libtorch"], has_gpu=True), "interactive: sshd"),
+        (Signs("", [6006], ["libtorch"], has_gpu=True), "server: publishes port 6006"),
+        (
+            Signs("", [], ["libtorch"], has_gpu=True, is_readable=False),
+            "training: libtorch in its processes, silent",
+        ),
+    ],
+)
+def test_what_can_be_seen(signs: Signs, expected: str) -> None:
+    assert roles.by_signs(signs).text == expected
+
+
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [
+        (["loss"], "training: reports loss"),
+        (["learning_rate", "val_loss", "loss"], "training: reports val_loss"),
+        (["latency_seconds"], "server: reports latency_seconds"),
+        (["request_rate"], "server: reports request_rate"),
+        (["latency_seconds", "loss"], "training: reports loss"),
+    ],
+)
+def test_what_reports_show(metrics: list[str], expected: str) -> None:
+    found = roles.by_reports(metrics)
+    assert found is not None
+    assert found.text == expected
+
+
+def test_no_reports_show_nothing() -> None:
+    assert roles.by_reports([]) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({"dltools.role": " Training "}, "training: label dltools.role=training"),
+        ({"dltools.role": "other", "dltools.qoe": "0.2"}, "other: label dltools.role=other"),
+        ({"dltools.qoe": "200ms"}, "server: response-time target 200ms"),
+        ({"dltools.qoe": "soon"}, None),
+        ({"dltools.qoe": "0"}, None),
+        ({"dltools.role": "trainer"}, None),
+        ({"dltools.target": "0.9"}, None),
+        ({}, None),
+    ],
+)
+def test_what_labels_say(labels: dict[str, str], expected: str | None) -> None:
+    found = roles.by_word(None, labels)
+    assert (found and found.text) == expected
+
+
+def test_an_option_overrules_a_label() -> None:
+    rules = Rules([parse_rule("job-*=other"), parse_rule("job-2=server")])
+    labels = {"dltools.role": "training"}
+    found = [roles.by_word(rules.said(name, labels), labels) for name in ("job-1", "job-2", "x")]
+    assert [one and one.text for one in found] == [
+        "other: --role job-*=other",
+        "server: --role job-2=server",  # the last one that fits
+        "training: label dltools.role=training",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("web=server", Rule(SERVER, "web")),
+        ("a=b=other", Rule(OTHER, "a=b")),
+        ("label:app=training", Rule(TRAINING, label="app")),
+        ("label:app=pg=other", Rule(OTHER, label="app=pg")),
+    ],
+)
+def test_a_rule_names_a_pattern_or_a_label(text: str, rule: Rule) -> None:
+    assert parse_rule(text) == rule
+
+
+@pytest.mark.parametrize("text", ["", "web", "=server", "web=", "web=serve", "label:=other"])
+def test_a_wrong_rule_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="--role"):
+        parse_rule(text)
+
+
+def test_a_rule_finds_containers_by_name_or_label() -> None:
+    assert parse_rule("job-?=other").is_for("job-1", {})
+    assert not parse_rule("job-?=other").is_for("job-10", {})
+    assert parse_rule("label:app=pg=other").is_for("x", {"app": "pg"})
+    assert not parse_rule("label:app=pg=other").is_for("x", {"app": "web"})
+    assert parse_rule("label:app=other").is_for("x", {"app": "web"})
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_touched"),
+    [
+        ({}, False),
+        ({"dltools.role": "training"}, True),
+        ({"dltools.role": "server"}, True),
+        ({"dltools.role": "interactive"}, False),
+        ({"dltools.role": "nonsense"}, False),
+        ({"dltools.metric": "loss"}, False),  # says what is measured, and asks for nothing
+        *(({name: "1"}, True) for name in ("dltools.target", "dltools.qoe", "dltools.steps")),
+    ],
+)
+def test_on_shared_hosts_labels_of_the_owner_opt_in(
+    labels: dict[str, str], is_touched: bool
+) -> None:
+    assert Rules(only_labelled=True).leave_out(labels) is not is_touched
+    assert not Rules().leave_out(labels)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (("training", "why"), Judgement(TRAINING, "why")),
+        (("Server", None), Judgement(SERVER, "")),
+        (("gardening", "why"), None),
+        ((None, None), None),
+    ],
+)
+def test_rows_say_a_role_or_nothing(
+    row: tuple[str | None, str | None], expected: Judgement | None
+) -> None:
+    assert roles.from_row(*row) == expected
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_said"),
+    [("--role x=training", True), ("label dltools.role=training", True), ("reports loss", False)],
+)
+def test_what_somebody_has_said_is_known_by_the_reason(reason: str, is_said: bool) -> None:
+    assert Judgement(TRAINING, reason).is_said is is_said
+    assert not NO_SIGN.is_said

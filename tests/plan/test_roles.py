@@ -1,0 +1,244 @@
+"""Who is touched: trainings by every policy, servers by dqoes, all else by none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from helpers.examples import examples
+from helpers.observed_rows import at, container, decisions_of, node, point, reread
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.observations.roles import NO_RULES, Rules, parse_rule
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.records import Op, Plan
+
+POLICIES = sorted(registry.policies([]))
+
+SEEMS = {"role": "training", "role_reason": "libtorch in its processes, silent"}
+
+
+def planner(
+    policy: str = "fair", mode: Mode | None = Mode.PRIORITY, rules: Rules = NO_RULES,
+    state: Any = None,
+) -> Planner:  # fmt: skip
+    found = registry.get(policy, [])
+    return Planner(found, found.parameters(), RealisationOptions(mode), state, rules=rules)
+
+
+def feed(made: Planner, *rows: Row) -> Plan:
+    made.add(to_table(sorted(rows, key=lambda row: row["time"])))
+    made.complete()
+    return reread(made.plan({}))
+
+
+def busy(now: float, name: str, **more: Any) -> Row:
+    """A container that has used two CPUs since its start, 20 s ago at 0 s."""
+    fields = {"thread_count": 2, "started_at": at(-20)} | more
+    return container(now, name, 2 * (now + 20), **fields)
+
+
+def judged(*rows: Row, rules: Rules = NO_RULES) -> str:
+    """What the table says of the container x."""
+    made = planner(rules=rules)
+    made.add(to_table(sorted(rows, key=lambda row: row["time"])))
+    return decisions_of(made)["x"].role
+
+
+# What a container is
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, "other: no sign of a training"),
+        (SEEMS, "training: libtorch in its processes, silent"),
+        ({"role": "server", "role_reason": "publishes port 5432"}, "server: publishes port 5432"),
+        ({"role": "training"}, "training"),
+        (SEEMS | {"labels": '{"dltools.role": "other"}'}, "other: label dltools.role=other"),
+        (SEEMS | {"labels": '{"dltools.qoe": "1"}'}, "server: response-time target 1"),
+    ],
+)
+def test_a_silent_container_is_what_its_row_says_or_its_labels(
+    more: dict[str, Any], expected: str
+) -> None:
+    assert judged(node(0), busy(0, "x", **more)) == expected
+
+
+@pytest.mark.parametrize(
+    ("metrics", "more", "expected"),
+    [
+        (["loss"], {}, "training: reports loss"),
+        (["loss"], {"role": "server", "role_reason": "publishes port 6006"},
+         "training: reports loss"),
+        (["latency_seconds"], SEEMS, "server: reports latency_seconds"),
+        (["latency_seconds"], {}, "server: reports latency_seconds"),
+        (["loss"], {"labels": '{"dltools.role": "interactive"}'},
+         "interactive: label dltools.role=interactive"),
+        (["loss"], {"labels": '{"dltools.qoe": "1"}'}, "server: response-time target 1"),
+        (["latency_seconds"], {"labels": '{"dltools.role": "training"}'},
+         "training: label dltools.role=training"),
+    ],
+)  # fmt: skip
+def test_reports_are_stronger_than_rows_and_words_are_stronger_than_reports(
+    metrics: Sequence[str], more: dict[str, Any], expected: str
+) -> None:
+    rows = [point(0, "x", 1.0, metric) for metric in metrics]
+    assert judged(node(1), busy(1, "x", **more), *rows) == expected
+
+
+def test_the_user_overrules_reports_rows_and_labels() -> None:
+    rules = Rules([parse_rule("x=other")])
+    row = busy(1, "x", **SEEMS, labels='{"dltools.role": "training"}')
+    assert judged(node(1), row, point(0, "x", 1.0), rules=rules) == "other: --role x=other"
+    rules = Rules([parse_rule("label:dltools.role=training=server")])
+    assert judged(node(1), row, rules=rules) == "server: --role label:dltools.role=training=server"
+
+
+def test_a_training_that_falls_silent_or_restarts_stays_one() -> None:
+    made = planner()
+    feed(made, node(0), busy(0, "x"), point(0, "x", 1.0))
+    feed(made, node(900), busy(900, "x"))
+    assert decisions_of(made)["x"].role == "training: reports loss"
+    feed(made, node(902), busy(902, "x", started_at=at(901)))
+    assert decisions_of(made)["x"].role == "training: has reported before it restarted"
+
+
+def test_a_rule_of_a_later_run_is_for_those_that_run_already() -> None:
+    made = planner()
+    state = feed(made, node(0), busy(0, "x"), point(0, "x", 1.0)).state
+    again = planner(rules=Rules([parse_rule("x=other")]), state=state)
+    assert decisions_of(again)["x"].role == "other: --role x=other"
+
+
+def test_a_rule_is_for_the_name_that_a_container_has_now() -> None:
+    made = planner(rules=Rules([parse_rule("new=other")]))
+    feed(made, node(0), busy(0, "x"), point(0, "x", 1.0))
+    feed(made, node(2), busy(2, "x", container_name="new"))
+    assert decisions_of(made)["new"].role == "other: --role new=other"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, "other: no sign of a training, left alone"),
+        ({"role": "interactive", "role_reason": "jupyter-lab"},
+         "interactive: jupyter-lab, left alone"),
+        ({"role": "server", "role_reason": "publishes port 5432"},
+         "server: publishes port 5432, left alone"),
+        (SEEMS | {"labels": '{"dltools.protect": "1"}'},
+         "training: libtorch in its processes, silent, protected"),
+    ],
+)  # fmt: skip
+def test_the_table_says_of_each_container_what_it_is(more: dict[str, Any], expected: str) -> None:
+    made = planner()
+    made.add(to_table([node(0), busy(0, "x", **more)]))
+    assert decisions_of(made)["x"].explanation == expected
+
+
+def test_the_table_says_of_a_job_what_it_is_and_what_it_gets() -> None:
+    made = planner()
+    feed(made, node(1), busy(1, "x"), point(0, "x", 1.0))
+    explanation = decisions_of(made)["x"].explanation
+    assert explanation.startswith("training: reports loss; ")
+
+
+# What is touched
+
+
+def test_what_seemed_to_train_and_serves_gets_its_weight_back_once() -> None:
+    made = planner("srtf")
+    feed(made, node(0), busy(0, "a"), busy(0, "x", **SEEMS), point(-1, "a", 1.0))
+    held = {action.container_name: action.set for action in feed(
+        made, node(2), busy(2, "a"), busy(2, "x", **SEEMS)).actions}  # fmt: skip
+    assert held["x"] == {"cpu_weight": 10}
+    serves = [busy(4, "x", **SEEMS, cpu_weight=10.0), point(3, "x", 0.1, "latency_seconds")]
+    (action,) = feed(made, node(4), busy(4, "a"), *serves).actions
+    assert (action.container_name, action.set) == ("x", {"cpu_weight": 1024})
+    assert action.reason.startswith("server: reports latency_seconds; ")
+    feed(made, node(6), busy(6, "a"), busy(6, "x", **SEEMS))
+    # It is its owner's from now on.
+    assert feed(made, node(8), busy(8, "a"), busy(8, "x", **SEEMS, cpu_weight=512.0)).actions == ()
+
+
+def test_beside_turns_too_it_gets_its_weight_back() -> None:
+    made = planner("fair", Mode.ROTATE)
+    said = {"labels": '{"dltools.role": "training"}'}
+    others = [busy(0, "a", **said), busy(0, "b", **said)]
+    plan = feed(made, node(0), *others, busy(0, "x", **SEEMS))
+    assert {a.container_name: a.set for a in plan.actions}["x"] == {"cpu_weight": 512}
+    others = [busy(2, "a", **said), busy(2, "b", **said)]
+    serves = [busy(2, "x", cpu_weight=512.0), point(1, "x", 0.1, "latency_seconds")]
+    plan = feed(made, node(2), *others, *serves)
+    assert {a.container_name: a.set for a in plan.actions}["x"] == {"cpu_weight": 1024}
+
+
+def test_on_a_shared_host_only_what_its_owner_has_labelled_is_touched() -> None:
+    made = planner(mode=Mode.QUOTA, rules=Rules([parse_rule("b=training")], only_labelled=True))
+    plan = feed(
+        made, node(1), busy(1, "a"), busy(1, "b"),
+        busy(1, "c", labels='{"dltools.metric": "loss", "dltools.target": "0.1"}'),
+        busy(1, "d", labels='{"dltools.role": "training"}'),
+        *(point(0, name, 1.0) for name in "abcd"),
+    )  # fmt: skip
+    assert {action.container_name for action in plan.actions} == {"c", "d"}
+    assert decisions_of(made)["a"].explanation == (
+        "training: reports loss, left alone, as no label of its owner asks for more"
+    )
+
+
+ROLES = {
+    "training": {"role": "training", "role_reason": "libtorch in its processes, silent"},
+    "reports": {},
+    "said": {"labels": '{"dltools.role": "training"}'},
+    "server": {"role": "server", "role_reason": "publishes port 80"},
+    "serves": {"labels": '{"dltools.qoe": "0.1"}'},
+    "interactive": {"role": "interactive", "role_reason": "sshd"},
+    "other": {"role": "other", "role_reason": "no sign of a training"},
+    "unknown": {},
+}
+METRICS = {"reports": ["loss"], "serves": ["latency_seconds"]}
+
+
+@st.composite
+def hosts(draw: st.DrawFn) -> list[Row]:
+    """Ten samples of up to six containers, each of one role all the time, named by it."""
+    names = [f"{draw(st.sampled_from(sorted(ROLES)))}-{n}" for n in range(draw(st.integers(1, 6)))]
+    rows: list[Row] = []
+    for number in range(draw(st.integers(1, 10))):
+        now = 4.0 * number
+        rows.append(node(now, 2.0))
+        for name in names:
+            kind = name.partition("-")[0]
+            threads, weight = draw(st.integers(1, 3)), draw(st.sampled_from([2.0, 10.0, 1024.0]))
+            limit = draw(st.sampled_from([0.5, 2.0]))
+            rows.append(busy(now, name, thread_count=threads, cpu_weight=weight,
+                             cpu_limit_cores=limit, **ROLES[kind]))  # fmt: skip
+            rows += [point(now - 1, name, draw(st.floats(0, 2)), metric)
+                     for metric in METRICS.get(kind, ())]  # fmt: skip
+    return sorted(rows, key=lambda row: row["time"])
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@examples(25)
+@given(rows=hosts(), mode=st.sampled_from([None, *Mode]), is_streamed=st.booleans())
+def test_no_policy_touches_what_is_no_training_and_dqoes_alone_servers(
+    name: str, mode: Mode | None, rows: list[Row], is_streamed: bool
+) -> None:
+    made = planner(name, mode)
+    plans = []
+    if is_streamed:
+        plans = [made.plan({}, pending=False) for _ in made.add_by_sample(to_table(rows))]
+    else:
+        made.add(to_table(rows))
+    allowed = {"training", "reports", "said", *(["serves"] if name == "dqoes" else [])}
+    for plan in [*plans, made.plan({})]:
+        for action in plan.actions:
+            kind = action.container_name.partition("-")[0]
+            assert kind in allowed
+            assert not (action.op in (Op.ROTATE, Op.PAUSE) and kind == "training")

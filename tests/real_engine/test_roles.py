@@ -1,0 +1,110 @@
+"""Who is who on a real engine, and who is never touched."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.containers import BUSYBOX, Containers, Job, eventually
+from helpers.tools import Tools, records
+from real_engine.test_turns import SPIN, changes
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+CALM = {"nano_cpus": 250_000_000}
+"""Busy enough to count, and room for others."""
+
+LOSS = f"({SPIN}) & ({SPIN}) & while :; do echo loss: 0.5; sleep 0.5; done"
+MAPS = """
+import mmap
+with open("/fake/libtorch_cpu.so", "rb") as file:
+    held = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+while True:
+    pass
+"""
+"""A program that burns CPU, and has what seems to be a deep-learning runtime."""
+
+EXPECTED = {
+    "loop": "other: no sign of a training",
+    "postgres": "other: no sign of a training",
+    "web": "server: publishes port 5432",
+    "notebook": "interactive: jupyter-lab",
+    "labelled": "training: label dltools.role=training",
+    "torch": "training: libtorch in its processes, silent",
+    "reports-1": "training: reports loss",
+    "reports-2": "training: reports loss",
+}
+UNTOUCHED = ("loop", "postgres", "web", "notebook")
+
+
+@pytest.fixture
+def jobs(run: Containers, tmp_path: Path) -> dict[str, Job]:
+    """A container of each kind, all of them busy."""
+    fake = tmp_path / "fake"
+    fake.mkdir()
+    shutil.copy(BUSYBOX.resolve(), fake / "libtorch_cpu.so")
+    (fake / "jupyter-lab").write_text(f"#!/bin/sh\n{SPIN}\n")
+    (fake / "jupyter-lab").chmod(0o755)
+    (fake / "maps.py").write_text(MAPS)
+    python = Path(sys.base_prefix) / "bin" / "python3"
+    places = [str(fake), sys.base_prefix, "/lib", "/lib64", "/usr/lib"]
+    binds = [f"{place}:{'/fake' if place == str(fake) else place}:ro" for place in places]
+    return {
+        "loop": run(SPIN, name="loop", **CALM),
+        "postgres": run(SPIN, name="postgres", **CALM),
+        "web": run(SPIN, name="web", network="bridge", port_bindings={5432: None}, **CALM),
+        "notebook": run("exec /fake/jupyter-lab", name="notebook", binds=binds, **CALM),
+        "labelled": run(SPIN, name="labelled", labels={"dltools.role": "training"}, **CALM),
+        "torch": run(f"exec {python} /fake/maps.py", name="torch", binds=binds),
+        "reports-1": run(LOSS, name="reports-1"),
+        "reports-2": run(LOSS, name="reports-2"),
+    }
+
+
+def roles(tool: Tools, run: Containers, jobs: dict[str, Job], *options: str) -> dict[str, str]:
+    """What a sample says of each container."""
+    names = {job.name: key for key, job in jobs.items()}
+    done = tool("dl-probe", *run.only, *options, "--format", "jsonl")
+    rows = [row for row in records(done.stdout) if row["kind"] == "container"]
+    return {names[row["container_name"]]: f"{row['role']}: {row['role_reason']}" for row in rows}
+
+
+def test_each_is_what_it_is_and_no_more_are_touched_than_train(
+    run: Containers, tool: Tools, jobs: dict[str, Job], tmp_path: Path
+) -> None:
+    eventually(lambda: roles(tool, run, jobs), lambda found: found == EXPECTED)
+    said = roles(tool, run, jobs, "--role", "*-loop=training", "--role", "label:dltools-test=other")
+    assert set(said.values()) == {"other: --role label:dltools-test=other"}
+
+    untouched = {jobs[name].name: jobs[name] for name in UNTOUCHED}
+    before = {name: job.kernel() for name, job in untouched.items()}
+    touched: set[str] = set()
+    for policy in ("flowcon --set itval=1", "fair", "srtf --set itval=1"):
+        for mode in ("auto", "rotate", "quota", "weight"):
+            line = (f"dl-probe -i 0.5 -n 5 {' '.join(run.only)} | dl-plan -p {policy} "
+                    f"--realize {mode} | dl-apply --restore")  # fmt: skip
+            done = tool.shell(line, tmp_path / "bin")
+            found = [json.loads(text) for text in done.stdout.splitlines()]
+            touched |= {result["container"]["name"] for result in found}
+            turns = [one["container"]["name"] for one in found if "turn_s" in one["after"]]
+            assert jobs["torch"].name not in turns
+            assert {name: job.kernel() for name, job in untouched.items()} == before
+    trainings = {job.name for key, job in jobs.items() if key not in UNTOUCHED}
+    reporting = {jobs["reports-1"].name, jobs["reports-2"].name}
+    assert reporting <= touched <= trainings
+    assert changes([*untouched.values(), jobs["torch"]]) == []
+    paused = {job.name for _, job in changes(list(jobs.values()))}
+    assert paused >= reporting
+
+
+def test_the_table_says_what_each_is_and_why(run: Containers, tool: Tools, tmp_path: Path) -> None:
+    job = run(SPIN, name="postgres", **CALM)
+    line = f"dl-probe {' '.join(run.only)} | COLUMNS=200 dl-plan --explain"
+    shown = tool.shell(line, tmp_path / "bin").stdout.decode()
+    assert job.name in shown
+    assert "other: no sign of a training, left alone" in " ".join(shown.split())
+    only = tool("dl-probe", *run.only, "--format", "table").stdout.decode()
+    assert "no sign" in only
