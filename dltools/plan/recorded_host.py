@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from operator import itemgetter
+from typing import TypeVar
 
 from dltools.notation.cpu_lists import union_of_cpus
 from dltools.observations.points import Points, points_after
@@ -19,6 +21,8 @@ from dltools.observations.samples import HostSamples, Layout, Remainder, pending
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory
+
+N = TypeVar("N", int, float)
 
 LabelReader = Callable[[str, str | None], dict[str, str]]
 """From a container's name and the text of its labels to its labels."""
@@ -189,6 +193,8 @@ class RecordedHost:
     ) -> None:
         """Add a container's progress points up to a time; those before its start are not its."""
         reports: list[tuple[int, int | None, float | None]] = []
+        newest_steps: list[tuple[int, int]] = []
+        newest_epochs: list[tuple[int, float]] = []
         for metric, found in points.items():
             low, high = found.at, found.upto(now)
             if low == high:
@@ -201,10 +207,12 @@ class RecordedHost:
             steps, epochs = found.steps[low:high], found.epochs[low:high]
             container.add_points(metric, found.times[low:high], found.values[low:high], steps,
                                  curves=self.requirements.curves)  # fmt: skip
-            container.step = next((s for s in reversed(steps) if s is not None), container.step)
-            container.epoch = next((e for e in reversed(epochs) if e == e), container.epoch)
+            newest_steps += _newest(found.times[low:high], steps)
+            newest_epochs += _newest(found.times[low:high], epochs)
             if container.targets.length is not None:
                 reports += zip(found.times[low:high], steps, map(_known, epochs), strict=True)
+        container.step = max(newest_steps)[1] if newest_steps else container.step
+        container.epoch = max(newest_epochs)[1] if newest_epochs else container.epoch
         container.note_positions(sorted(reports, key=itemgetter(0)))
         if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
             del self.wake_times[container.id]
@@ -233,6 +241,14 @@ class RecordedHost:
         known = [time for time in times if time is not None]
         if known:
             self.wake_times[container.id] = min(known)
+
+
+def _newest(times: Sequence[int], values: Sequence[N | None]) -> list[tuple[int, N]]:
+    """Return the newest of a metric's values that is neither None nor NaN, and its time, if any."""
+    newest = zip(reversed(times), reversed(values), strict=True)
+    return list(
+        islice(((t, value) for t, value in newest if value is not None and value == value), 1)
+    )
 
 
 def _known(value: float | None) -> float | None:
