@@ -33,6 +33,8 @@ LABELS = (
     '{"dltools.steps": "20"}',
 )
 
+METRICS = ("loss", "loss", "loss", "val_accuracy", "loss_d", "loss_g", "ep_rew_mean")
+
 
 @st.composite
 def recordings(draw: st.DrawFn) -> list[Row]:
@@ -54,8 +56,8 @@ def recordings(draw: st.DrawFn) -> list[Row]:
                                       labels=labels[name], thread_count=draw(st.integers(1, 3)),
                                       started_at=at(begun)))  # fmt: skip
                 serves = labels[name] is not None and "qoe" in labels[name]
-                metric = "latency_seconds" if serves else "loss"
                 for _ in range(draw(st.integers(0, 2))):
+                    metric = "latency_seconds" if serves else draw(st.sampled_from(METRICS))
                     value = draw(st.floats(width=32))
                     offset = draw(st.sampled_from([0.0, 0.5, 1.0, 3.0]))
                     rows.append(point(max(0.0, now - offset), name, value, metric, host=host,
