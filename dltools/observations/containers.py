@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
 from dltools.notation.cpu_lists import parse_cpus
+from dltools.observations import metric_names
 
 PAUSED = "paused"
 
@@ -122,6 +123,16 @@ class ContainerRecord:
         first = next(iter(self.counted_samples()), None)
         before = first.cpu_seconds if first is not None and first.started > begin else 0.0
         return before + math.fsum(use.seconds for use in self.cpu_uses())
+
+
+def main_metric(series: Mapping[str, Series], wanted: str | None) -> str:
+    """Return which metric judges a job that has reported these, "" where it has reported none: the
+    `wanted` one of its label, where that has ever been finite, else the first in order."""
+    known = {name: metric_names.seen(point.value for point in points)
+             for name, points in series.items()}  # fmt: skip
+    if wanted is not None and wanted in known and known[wanted].points:
+        return wanted
+    return next(iter(metric_names.evaluation_order(known)), "")
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ a job by."""
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -58,10 +59,10 @@ _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "i
 _RISING_WORDS = frozenset({
     "ap", "ar", "arc", "auprc", "auroc", "boolq", "chrf", "cider", "comet", "core", "elo", "em",
     "f2",
-    "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "jaccard", "kappa", "lambada", "mbpp",
-    "mcc", "meteor", "mmlu", "mrr", "openbookqa", "pass", "pearson", "pesq", "piqa", "plddt",
-    "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity", "spl", "stoi", "truthfulqa",
-    "win", "winogrande", "winrate", "wins",
+    "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
+    "mbpp", "mcc", "meteor", "mmlu", "mrr", "openbookqa", "pass", "pearson", "pesq", "piqa",
+    "plddt", "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity", "spl", "stoi",
+    "truthfulqa", "win", "winogrande", "winrate", "wins",
 })  # fmt: skip
 """Words that rise, also with a number behind: `val_ap50`."""
 
@@ -160,29 +161,98 @@ def evaluation_rank(name: str) -> Rank:
 
 
 class Seen(NamedTuple):
-    """What there has been of a metric: its largest absolute value, and how many points."""
+    """What there has been of a metric: its largest absolute value, and how many points with a
+    finite value."""
 
     peak: float
     points: int
 
 
+def seen(values: Iterable[float]) -> Seen:
+    """Return what there has been of a metric with these values."""
+    sizes = [abs(value) for value in values if math.isfinite(value)]
+    return Seen(max(sizes, default=0.0), len(sizes))
+
+
 def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     """Return the names of a job's metrics, the best evaluation metric first.
 
-    A loss that has never been other than 0 comes last, as some policy gradients have none to print.
+    A metric that has never been a finite number comes last: `val_accuracy` NaN from the first line.
+    So does a loss that has never been other than 0, as some policy gradients have none to print.
     A result that came once comes after the others where one of these is a loss or better, and came
-    often: `loss` at each step, and a `val_loss` at the end.
+    often: `loss` at each step, and a `val_loss` at the end. Beside the losses of an adversarial
+    pair, what measures samples comes first: `fid`, `inception_score`.
     """
     has_series = any(
         one.points >= OFTEN and _group_of(name) <= _LOSS and not _is_empty(name, one.peak)
         for name, one in seen.items()
     )
+    has_pair = is_adversarial(name for name, one in seen.items() if one.points)
 
-    def key(name: str) -> tuple[bool, bool, int, int, bool, str]:
+    def key(name: str) -> tuple[bool, bool, bool, bool, int, int, bool, str]:
         peak, points = seen[name]
-        return _is_empty(name, peak), has_series and points == 1, *evaluation_rank(name)
+        is_once = has_series and points == 1
+        is_second = has_pair and not _measures_samples(name)
+        return points == 0, _is_empty(name, peak), is_once, is_second, *evaluation_rank(name)
 
     return sorted(seen, key=key)
+
+
+def is_adversarial(names: Iterable[str]) -> bool:
+    """Tell whether the losses of a generator and of its discriminator are among these metrics."""
+    return {_GENERATOR, _DISCRIMINATOR} <= {_player_of(name) for name in names}
+
+
+def fluctuating(names: Iterable[str]) -> frozenset[str]:
+    """Return those of a job's metrics that fluctuate however well it learns, and stand still while
+    it does (ours).
+
+    These are what an agent achieves, and all losses of a job with an adversarial pair: in balance,
+    neither player gets the better of the other (Goodfellow et al., NIPS 2014).
+    """
+    known = list(names)
+    has_pair = is_adversarial(known)
+    return frozenset(name for name in known
+                     if _group_of(name) <= 1 or (has_pair and is_loss(name)))  # fmt: skip
+
+
+def is_loss(name: str) -> bool:
+    """Tell whether a metric is a loss, of an evaluation or of a part too."""
+    return "loss" in name.lower() or bool(_player_of(name))
+
+
+def is_training_loss(name: str) -> bool:
+    """Tell whether a metric is the whole loss that a training minimises."""
+    return _group_of(name) == _TRAINING_LOSS
+
+
+_GENERATOR, _DISCRIMINATOR = "generator", "discriminator"
+_PLAYERS = (
+    (_GENERATOR, frozenset({"g", "gen", "generator", "netg"}), frozenset({"gloss", "lossg",
+     "errg"})),
+    (_DISCRIMINATOR, frozenset({"d", "dis", "disc", "discriminator", "netd", "critic"}),
+     frozenset({"dloss", "lossd", "errd"})),
+)  # fmt: skip
+"""Who plays against whom: words that name a player beside `loss`, and words that say both."""
+
+_SAMPLES = frozenset({"fid", "kid", "inception", "is"})
+"""Words of measures of generated samples."""
+
+
+@functools.lru_cache(maxsize=4096)
+def _player_of(name: str) -> str:
+    """Return which player of an adversarial pair a metric is the loss of, "" where of none."""
+    words = frozenset(name.lower().split("_"))
+    for player, alone, joined in _PLAYERS:
+        if words & joined or (words & alone and not words.isdisjoint(("loss", "error"))):
+            return player
+    return ""
+
+
+@functools.lru_cache(maxsize=4096)
+def _measures_samples(name: str) -> bool:
+    words = name.lower().split("_")
+    return not _SAMPLES.isdisjoint(words) and _SPREADS.isdisjoint(words)
 
 
 OFTEN = 3
@@ -214,6 +284,7 @@ _GROUPS = (
 )
 
 
+_TRAINING_LOSS = 4
 _LOSS = 5
 """The last group in `_GROUPS` of what a job can be judged by well."""
 
@@ -229,7 +300,7 @@ def _group(lower: str, words: frozenset[str]) -> int:
         return 2 if any(word.endswith("loss") for word in words) else 3
     if "loss" in words and words <= _WHOLES:
         return 4
-    return 5 if "loss" in lower else 6
+    return 5 if is_loss(lower) else 6
 
 
 def _is_achieved(words: frozenset[str]) -> bool:

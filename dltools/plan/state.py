@@ -288,8 +288,11 @@ def _save_series(series: Series) -> dict[str, Any]:
         "times": series.times,
         "values": [to_json_number(value) for value in series.values],
         "steps": series.steps,
-        "peak": series.peak,
         "count": min(series.count, OFTEN),
+        "not_finite": series.not_finite,
+        "first": series.first,
+        "low": to_json_number(series.low),
+        "high": to_json_number(series.high),
     }
     if series.learning is not None:
         saved["learning"] = field_values(series.learning)
@@ -299,12 +302,17 @@ def _save_series(series: Series) -> dict[str, Any]:
 
 
 def _load_series(saved: Mapping[str, Any]) -> Series:
+    # Earlier states of version 3 have the largest absolute value alone.
+    noted = {"low": saved.get("peak"), "high": saved.get("peak"), "first": None, **saved}
     series = Series(
         times=[int(time) for time in saved["times"]],
         values=[from_json_number(value) for value in saved["values"]],
         steps=list(saved["steps"]),
-        peak=float(saved["peak"]),
         count=int(saved.get("count", OFTEN)),
+        not_finite=int(saved.get("not_finite", 0)),
+        first=None if noted["first"] is None else float(noted["first"]),
+        low=from_json_number(noted["low"]),
+        high=from_json_number(noted["high"]),
     )
     if not len(series.times) == len(series.values) == len(series.steps):
         raise ValueError("a metric's columns are of unequal length")

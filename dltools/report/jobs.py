@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dltools.labels import METRIC
 from dltools.observations import metric_names
-from dltools.observations.containers import ContainerRecord, Series
+from dltools.observations.containers import ContainerRecord, Series, main_metric
 from dltools.plan.policy.targets import Targets, parse
 
 
@@ -28,7 +29,8 @@ class ObservedJob:
     @property
     def metric(self) -> str:
         """The metric to judge it by, "" where it reported none."""
-        return self.targets.metric or min(self.series, key=metric_names.evaluation_rank, default="")
+        wanted = self.containers[0].labels.get(METRIC)
+        return self.targets.metric or main_metric(self.series, wanted)
 
     @property
     def latencies(self) -> Series:

@@ -16,11 +16,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dltools.errors import DataError
+from dltools.labels import METRIC
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
 from dltools.observations.column_lists import integers, reals, texts
 from dltools.observations.container_reader import read_containers
-from dltools.observations.containers import ContainerRecord, CpuUse, SeriesPoint
+from dltools.observations.containers import ContainerRecord, CpuUse, SeriesPoint, main_metric
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT, Kind
 from dltools.observations.table import is_one_of
 from dltools.plan.policy.targets import parse
@@ -113,9 +114,8 @@ class _Recorded:
         if works[-1] <= 0:
             return None
         targets = parse(self.record.labels)
-        metric = targets.metric or min(
-            self.record.series, key=metric_names.evaluation_rank, default="loss"
-        )
+        labelled = self.record.labels.get(METRIC)
+        metric = targets.metric or main_metric(self.record.series, labelled) or "loss"
         points = self._finite(metric)
         table = _curve_table(points, self.uses, works)
         return Job(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from dltools.observations.metric_names import (
     Seen,
     evaluation_order,
     evaluation_rank,
+    fluctuating,
+    is_adversarial,
     is_metric,
     is_serving,
     latencies,
     normal_name,
     objective,
+    seen,
     why_first,
 )
 
@@ -109,7 +114,7 @@ def test_rates_of_a_server_rise_and_its_queue_falls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "best"),
+    ("found", "best"),
     [
         ({"val_loss": Seen(22.1, 1), "train_loss": Seen(27.5, 7)}, "train_loss"),
         ({"val_loss": Seen(22.1, 2), "train_loss": Seen(27.5, 7)}, "val_loss"),
@@ -119,8 +124,53 @@ def test_rates_of_a_server_rise_and_its_queue_falls() -> None:
         ({"val_loss": Seen(22.1, 1), "test_accuracy": Seen(0.9, 1)}, "val_loss"),
     ],
 )
-def test_a_result_that_came_once_comes_after_a_series(seen: dict[str, Seen], best: str) -> None:
-    assert evaluation_order(seen)[0] == best
+def test_a_result_that_came_once_comes_after_a_series(found: dict[str, Seen], best: str) -> None:
+    assert evaluation_order(found)[0] == best
+
+
+def test_what_was_never_finite_comes_last() -> None:
+    found = {"val_loss": Seen(0.0, 0), "loss": Seen(0.0, 9), "grad_norm": Seen(2.0, 9)}
+    assert evaluation_order(found) == ["grad_norm", "loss", "val_loss"]
+    assert seen([math.nan, -2.0, 1.0, math.inf]) == Seen(2.0, 2)
+    assert seen([math.nan]) == Seen(0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (("Loss_D", "Loss_G"), True),
+        (("loss/d", "loss/g"), True),
+        (("d_loss", "g_loss", "accuracy"), True),
+        (("train/d_loss_real", "train/g_loss_total"), True),
+        (("disc_loss", "gen_loss"), True),
+        (("generator loss", "discriminator loss"), True),
+        (("errD", "errG"), True),
+        (("lossD", "lossG"), True),
+        (("critic_loss", "generator_loss"), True),
+        (("critic_loss", "actor_loss"), False),
+        (("loss_d", "loss"), False),
+        (("val_loss", "g_loss"), False),
+        (("D(x)", "D(G(z))"), False),
+    ],
+)
+def test_adversarial_pairs(printed: tuple[str, ...], expected: bool) -> None:
+    assert is_adversarial(map(normal_name, printed)) is expected
+
+
+def test_beside_an_adversarial_pair_measures_of_samples_come_first() -> None:
+    names = ("d_loss", "errd", "errg", "fid", "g_loss", "inception_score", "is_std", "val_g_loss")
+    order = evaluation_order(dict.fromkeys(names, Seen(1.0, 9)))
+    assert order[:2] == ["fid", "inception_score"]
+    assert order[2:] == ["val_g_loss", "errd", "errg", "d_loss", "g_loss", "is_std"]
+    assert fluctuating(names) == {"d_loss", "errd", "errg", "g_loss", "val_g_loss"}
+    once = {"d_loss": Seen(1.0, 9), "g_loss": Seen(1.0, 9), "fid": Seen(90.0, 1)}
+    assert evaluation_order(once) == ["d_loss", "g_loss", "fid"]
+    assert [objective(name) for name in ("fid", "is", "inception_score")] == ["min", "max", "max"]
+
+
+def test_rewards_fluctuate_and_losses_do_not() -> None:
+    names = ("ep_rew_mean", "val_reward", "success_rate", "loss", "value_loss", "accuracy")
+    assert fluctuating(names) == {"ep_rew_mean", "val_reward", "success_rate"}
 
 
 def test_a_part_of_a_reward_comes_after_the_reward_and_a_test_after_a_validation() -> None:

@@ -44,6 +44,10 @@ ASKED: tuple[Row, ...] = (
     {"owner_cpu_weight": 2048.0, "owner_cpu_limit_cores": 0.5, "owner_cpuset": "0"},
 )
 
+METRICS = (
+    "loss", "loss", "loss", "val_accuracy", "loss_d", "loss_g", "ep_rew_mean", "latency_p99",
+)  # fmt: skip
+
 
 @st.composite
 def recordings(draw: st.DrawFn) -> list[Row]:
@@ -72,9 +76,8 @@ def recordings(draw: st.DrawFn) -> list[Row]:
                                       role=roles[name], role_reason="as drawn",
                                       started_at=at(begun), cpu_weight=weight))  # fmt: skip
                 serves = labels[name] is not None and "qoe" in labels[name]
-                seldom = draw(st.sampled_from(["loss", "loss", "loss", "accuracy", "latency_p99"]))
-                metric = "latency_seconds" if serves else seldom
                 for _ in range(draw(st.integers(0, 2))):
+                    metric = "latency_seconds" if serves else draw(st.sampled_from(METRICS))
                     value = draw(st.floats(width=32))
                     offset = draw(st.sampled_from([0.0, 0.5, 1.0, 3.0]))
                     rows.append(point(max(0.0, now - offset), name, value, metric, host=host,

@@ -28,6 +28,18 @@ def test_a_sample_fills_the_history() -> None:
     assert a.samples == [(micros(2), 1.0)]
 
 
+def test_step_and_epoch_are_those_of_the_newest_point_whatever_its_metric() -> None:
+    newest = point(1.5, "a", 0.5, "val_loss", step=7, epoch=2.0)
+    older = point(1.0, "a", 0.4, "loss", step=6, epoch=1.0)
+    unknown = point(1.8, "a", 0.3, "kl")
+    for points in ([older, newest, unknown], [newest, older, unknown], [unknown, newest, older]):
+        host = begin(new(), *points, *sample(2, "a"))
+        read(host, 1)
+        host.record()
+        a = host.history.containers[A]
+        assert (a.step, a.epoch) == (7, 2.0)
+
+
 def test_unknown_values_of_a_sample_are_unknown_in_the_history() -> None:
     rows = sample(2, "a", cpu_limit_cores=None, cpu_weight=float("nan"), state="paused")
     host = begin(new(), *rows)

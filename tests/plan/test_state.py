@@ -82,6 +82,20 @@ def test_an_early_state_of_version_3_lacks_what_openmp_does() -> None:
     )
 
 
+def test_an_early_state_of_version_3_has_the_largest_value_of_a_series_alone() -> None:
+    saved = saved_now("flowcon")
+    for host in saved["hosts"].values():
+        for one in host["containers"].values():
+            for series in one["metrics"].values():
+                low, high = (float(series.pop(name)) for name in ("low", "high"))
+                series["peak"] = max(high, -low)
+                assert series.pop("first") is not None
+                del series["not_finite"]
+    *actions, _ = second_part_planned("flowcon", saved).splitlines()
+    *expected, _ = second_part_planned("flowcon", saved_now("flowcon")).splitlines()
+    assert actions == expected  # the state in the last line has no first value
+
+
 def test_another_version_and_another_policy_are_refused() -> None:
     saved = saved_now("flowcon")
     with pytest.raises(DataError, match=r"state version 4; this dltools reads 3"):

@@ -184,6 +184,21 @@ def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "choice"),
+    [
+        ("loss: 0.{n} val_acc: nan", "judged by loss: the training loss, better when smaller"),
+        ("loss: nan", "judged by nothing: no metric has been a finite number"),
+        ("Loss_D: 0.{n} Loss_G: 1.{n}", "judged by loss_d: a loss, better when smaller; flat, it "
+         "says nothing; the label dltools.metric chooses another"),
+    ],
+)  # fmt: skip
+def test_metrics_that_say_nothing_are_listed_as_such(tool: Tools, line: str, choice: str) -> None:
+    text = "".join(f"step {n} {line}\n".replace("{n}", str(n)) for n in range(9))
+    listed = tool("dl-probe", "--from-log", "-", "--list-metrics", input=text.encode()).stdout
+    assert listed.decode().splitlines()[-1] == f"stdin: {choice}"
+
+
 def test_prometheus_text_has_the_newest_value_of_a_long_log(tool: Tools, tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dltools.observations.containers import ContainerRecord, SeriesPoint
 from dltools.report.jobs import observed_jobs
 
@@ -45,3 +47,19 @@ def test_the_metric_is_the_labelled_one_or_the_best_to_judge_by() -> None:
     (silent,) = observed_jobs([record("a", "h", 0, 9)])
     assert (job.metric, labelled.metric, silent.metric) == ("val_loss", "accuracy", "")
     assert job.latencies == []
+
+
+def test_the_metric_is_the_one_that_the_policies_judge_by() -> None:
+    points = [SeriesPoint(second, 5.0) for second in (1, 2, 3)]
+    series = {"val_accuracy": [SeriesPoint(1, math.nan)], "loss": points, "kl": points}
+    (job,) = observed_jobs([record("a", "h", 0, 9, series=series)])
+    assert job.metric == "loss"
+    labels = {"dltools.metric": "kl"}
+    (job,) = observed_jobs([record("a", "h", 0, 9, series=series, labels=labels)])
+    assert job.metric == "kl"
+    labels = {"dltools.metric": "val_accuracy"}
+    (job,) = observed_jobs([record("a", "h", 0, 9, series=series, labels=labels)])
+    assert job.metric == "loss"
+    once = {"val_loss": points[:1], "loss": points}
+    (job,) = observed_jobs([record("a", "h", 0, 9, series=once)])
+    assert job.metric == "loss"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -92,6 +93,23 @@ def test_response_times_are_judged_as_dqoes_judges_them() -> None:
         ]
     (job,) = recorded_workload(to_table(rows), "t").jobs
     assert (job.request, job.duration) == (pytest.approx(0.2), 20.0)
+
+
+def test_a_training_is_judged_as_the_policies_judge_it() -> None:
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    rows: list[Row] = []
+    for number in range(4):
+        time = begin + timedelta(seconds=10 * number)
+        usual = {"time": time, "host": "h", "container_id": "a", "container_name": "a"}
+        rows += [
+            {"time": time, "host": "h", "kind": "node", "cpu_count": 1.0},
+            {**usual, "kind": "container", "cpu_seconds": 10.0 * number},
+            {**usual, "kind": "progress", "metric": "val_accuracy", "value": math.nan},
+            {**usual, "kind": "progress", "metric": "loss", "value": 4.0 - number},
+        ]
+    (job,) = recorded_workload(to_table(rows), "t").jobs
+    assert job.curve.metric == "loss"
+    assert job.curve.value(1.0) == pytest.approx(1.0)
 
 
 def recorded_at(begin: datetime, seconds: float, host_cpu: float, **job: object) -> list[Row]:

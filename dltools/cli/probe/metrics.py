@@ -40,13 +40,14 @@ def print_metrics(rows: Iterable[Row], dropped: Dropped | None = None) -> None:
 @dataclass(slots=True)
 class _Metric:
     """Points of one metric that one family found: the first and last value, the largest absolute
-    one, the name as printed, and their number."""
+    one, the name as printed, and how many there were, and how many that were finite."""
 
     first: float
     original: str
     last: float = 0.0
     peak: float = 0.0
     count: int = 0
+    finite: int = 0
 
 
 @dataclass(slots=True)
@@ -72,7 +73,7 @@ class Metrics:
             metric = self._found[key] = _Metric(value, row.get("metric_original") or row["metric"])
         metric.count, metric.last = metric.count + 1, value
         if math.isfinite(value):
-            metric.peak = max(metric.peak, abs(value))
+            metric.peak, metric.finite = max(metric.peak, abs(value)), metric.finite + 1
 
     def table(self, *, wide: bool) -> Table:
         """Return a row per container and metric, the metrics that judge a job first: the log family
@@ -82,8 +83,8 @@ class Metrics:
             ("POINTS", "right"), ("FIRST", "right"), ("LAST", "right"),
             *([("AS PRINTED", "wrap")] if wide else []),
         )  # fmt: skip
-        for name, order in self._orders().items():
-            for metric in order:
+        for name, seen in sorted(self._seen().items()):
+            for metric in metric_names.evaluation_order(seen):
                 for (container, other, family), one in self._found.items():
                     if (container, other) == (name, metric):
                         table.add_row(
@@ -95,29 +96,35 @@ class Metrics:
 
     def choices(self) -> list[str]:
         """Return for each job what it is judged by, and why."""
-        said = []
-        for name, order in self._orders().items():
-            wanted = self._wanted.get(name)
-            if wanted in order:
-                said.append(f"{name}: judged by {wanted}: the label {METRIC} says so")
-                continue
-            if metric_names.is_serving(order) and (times := metric_names.latencies(order)):
-                said.append(f"{name}: judged by {times[0]}: it answers requests")
-                continue
-            more = f"; the label {METRIC} chooses another" if len(order) > 1 else ""
-            why = metric_names.why_first(order[0])
-            aim = {"min": "smaller", "max": "larger"}[metric_names.objective(order[0])]
-            said.append(f"{name}: judged by {order[0]}: {why}, better when {aim}{more}")
-        return said
+        return [
+            f"{name}: {self._choice(name, seen)}" for name, seen in sorted(self._seen().items())
+        ]
 
-    def _orders(self) -> dict[str, list[str]]:
-        """Return the metrics of each container, the one that judges it first."""
+    def _choice(self, name: str, seen: Mapping[str, Seen]) -> str:
+        """Return what a container is judged by, and why."""
+        order = [metric for metric in metric_names.evaluation_order(seen) if seen[metric].points]
+        wanted = self._wanted.get(name)
+        if not order:
+            return "judged by nothing: no metric has been a finite number"
+        if wanted in order:
+            return f"judged by {wanted}: the label {METRIC} says so"
+        if metric_names.is_serving(order) and (times := metric_names.latencies(order)):
+            return f"judged by {times[0]}: it answers requests"
+        best, more = order[0], f"; the label {METRIC} chooses another" if len(order) > 1 else ""
+        why, aim = metric_names.why_first(best), metric_names.objective(best)
+        aims = {"min": "better when smaller", "max": "better when larger"}
+        if best in metric_names.fluctuating(order):
+            more = f"; flat, it says nothing{more}"
+        return f"judged by {best}: {why}, {aims[aim]}{more}"
+
+    def _seen(self) -> dict[str, dict[str, Seen]]:
+        """Return what there has been of the metrics of each container."""
         seen: dict[str, dict[str, Seen]] = {}
         for (name, metric, _), one in self._found.items():
             own = seen.setdefault(name, {})
             peak, count = own.get(metric, (0.0, 0))
-            own[metric] = Seen(max(peak, one.peak), count + one.count)
-        return {name: metric_names.evaluation_order(seen[name]) for name in sorted(seen)}
+            own[metric] = Seen(max(peak, one.peak), count + one.finite)
+        return seen
 
 
 def _noise(dropped: Dropped) -> list[str]:

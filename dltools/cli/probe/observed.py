@@ -29,7 +29,9 @@ class ObservedContainer:
     @property
     def metrics(self) -> list[str]:
         """The names of its metrics, the one that judges it first."""
-        names = sorted(self.points, key=metric_names.evaluation_rank)
+        names = metric_names.evaluation_order(
+            {name: metric_names.seen(values) for name, values in self.points.items()}
+        )
         wanted = self.labels.get(METRIC)
         if wanted in self.points:
             names.remove(wanted)

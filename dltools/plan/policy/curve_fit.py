@@ -20,7 +20,7 @@ from dltools.plan.policy.curve_shapes import KNOTS, SHAPES
 FEWEST = 5
 """Finite points that a fit takes."""
 
-_WARM_UP = 0.2
+WARM_UP = 0.2
 """Part of a history, at its beginning, that no fit looks at."""
 
 _LARGEST = 1e150  # whose square is still a number
@@ -38,7 +38,7 @@ def fit(works: Sequence[float], values: Sequence[float]) -> Curve | None:
     points = _usable(works, values)
     if len(points) < FEWEST:
         return None
-    points = points[min(int(len(points) * _WARM_UP), len(points) - FEWEST) :]
+    points = points[min(int(len(points) * WARM_UP), len(points) - FEWEST) :]
     knots = _blocks(points)
     first, last = knots[0][0], knots[-1][0]
     if not last - first > 1e-9 * max(1.0, abs(last)):

@@ -47,6 +47,7 @@ from dltools.plan.policy.dqoes_shares import (
     direct_shares,
     exchanged_shares,
 )
+from dltools.plan.policy.evaluation_metric import has_values
 from dltools.plan.policy.growth import cpu_use
 from dltools.plan.policy.parameters import parameter
 
@@ -214,14 +215,14 @@ def _present_shares(host: HostState, jobs: Sequence[ContainerHistory]) -> dict[s
 
 
 def _names(job: ContainerHistory) -> list[str]:
-    """Return what a model may be judged by, of what it has reported, best first.
+    """Return what a model may be judged by, of what it has reported as finite numbers, best first.
 
     The label `dltools.metric`, else the response times.
     """
     wanted = job.labels.get(METRIC)
     if wanted:
-        return [wanted] if wanted in job.metrics else []
-    return metric_names.latencies(job.metrics)
+        return [wanted] if has_values(job, wanted) else []
+    return metric_names.latencies(name for name in job.metrics if has_values(job, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,8 @@ def _bystander(job: ContainerHistory) -> str:
     """Return why a job is left alone."""
     if job.targets.qoe_s is None:
         return "no response-time target: left alone"
-    reported = ", ".join(sorted(job.metrics))
+    named = (name for name in sorted(job.metrics) if has_values(job, name))
+    reported = ", ".join(named) or "what is not finite"
     wanted = job.labels.get(METRIC) or "latency"
     return f"no {wanted} yet, only {reported}: left alone until it reports one"
 

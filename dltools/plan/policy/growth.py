@@ -9,21 +9,30 @@ code unless marked as ours):
 - R, the mean CPU use over the interval as a share of the host;
 - growth efficiency G = P / R.
 
-Ours: an unknown G is None, not 0, so that a new job does not count as converged; a job whose
-interval holds nothing finite has diverged and has P = 0; `signed` counts only change for the
-better.
+Ours: an unknown G is None, not 0, so that a new job does not count as converged; so is that of a
+job whose metrics say nothing, see `dltools.plan.policy.evaluation_metric`; a job that has diverged
+has P = 0; `signed` counts only change for the better, and none before a warm-up is over.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.container_history import JITTER, ContainerHistory
-from dltools.plan.policy.evaluation_metric import candidates, objective
+from dltools.plan.policy.evaluation_metric import (
+    candidates,
+    fluctuating,
+    has_changed,
+    has_diverged,
+    is_warming_up,
+    objective,
+    why_flat,
+)
+from dltools.plan.policy.metric_series import Series
 
 _IDLE = 1e-6
 """Share of a host under which a job counts as having used no CPU."""
@@ -59,23 +68,26 @@ def growth(
 ) -> Growth:
     """Return the growth of a job over the interval of `interval_s` seconds that ends at `now`.
 
-    `cpus` is the host's size. The evaluation metric is the first candidate with points in this
-    interval and in the one before; without one, growth is unknown.
+    `cpus` is the host's size. The evaluation metric is the first candidate that says something in
+    this interval and in the one before; without one, growth is unknown.
     """
     interval = round(interval_s * MICRO)
-    names = candidates(job)
-    for name in names:
-        series = job.metrics[name]
+
+    def halves_of(series: Series) -> _Halves | None:
         current = series.window(now - interval, now)
         previous = series.window(now - 2 * interval, now - interval)
-        if current and previous:
-            before, after = _mean(previous, series.peak), _mean(current, series.peak)
-            cpu = cpu_use(job, now, interval, cpus)
-            sign = (1 if objective(job, name) == "max" else -1) if signed else 0
-            return _growth(name, before, after, interval, cpu, sign)
-    metric = names[0] if names else ""
-    note = f"no {metric or 'metric'} in two intervals of {interval_s:g} s yet"
-    return Growth(metric, None, None, None, note)
+        made = _Halves(previous, current, now - interval, now, series.peak)
+        return made if current and previous else None
+
+    found = _judged(job, halves_of)
+    if found.halves is not None:
+        cpu = cpu_use(job, now, interval, cpus)
+        return _growth(job, found.metric, found.halves, cpu, is_signed=signed)
+    if not found.note:
+        note = f"no {found.metric or 'metric'} in two intervals of {interval_s:g} s yet"
+        return Growth(found.metric, None, None, None, note)
+    slow = 0.0 if found.has_diverged else None
+    return Growth(found.metric, slow, cpu_use(job, now, interval, cpus).share, slow, found.note)
 
 
 def early_growth(
@@ -86,22 +98,21 @@ def early_growth(
     Between the means of the earlier and the later half of its reports; None before it has reported
     twice. P and R are over the time between the mean times of both halves.
     """
-    for name in candidates(job):
-        series = job.metrics[name]
+
+    def halves_of(series: Series) -> _Halves | None:
         half = len(series.times) // 2
         if not half or series.times[0] <= now - round(2 * interval_s * MICRO):
-            continue
-        before, after = _mean(series.values[:half], series.peak), _mean(
-            series.values[-half:], series.peak)  # fmt: skip
+            return None
         begin, end = sum(series.times[:half]) // half, sum(series.times[-half:]) // half
-        if before is None or after is None or begin >= end or cpus <= 0:
-            continue
-        seconds = (end - begin) / MICRO
-        cpu = CpuUse((job.work_at(end) - job.work_at(begin)) / seconds / cpus, "first reports")
-        sign = (1 if objective(job, name) == "max" else -1) if signed else 0
-        found = _growth(name, before, after, end - begin, cpu, sign)
-        return replace(found, is_early=True)
-    return None
+        made = _Halves(series.values[:half], series.values[-half:], begin, end, series.peak)
+        return made if begin < end else None
+
+    found = _judged(job, halves_of)
+    if found.halves is None or cpus <= 0:
+        return None
+    work = job.work_at(found.halves.end) - job.work_at(found.halves.begin)
+    cpu = CpuUse(work / found.halves.span_s / cpus, "first reports")
+    return replace(_growth(job, found.metric, found.halves, cpu, is_signed=signed), is_early=True)
 
 
 def signal_of(found: Growth) -> str:
@@ -111,18 +122,83 @@ def signal_of(found: Growth) -> str:
     return f"G {found.efficiency:.3g}/s of {found.metric}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Halves:
+    """The values of a metric in two spans of time, one after the other, both not empty; their means
+    are those at `begin` and `end` (microseconds). `peak`: the largest absolute value seen so far.
+    """
+
+    before: Sequence[float]
+    after: Sequence[float]
+    begin: int
+    end: int
+    peak: float
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from one to the other."""
+        return (self.end - self.begin) / MICRO
+
+    @property
+    def are_finite(self) -> bool:
+        """Whether both hold a finite value."""
+        return all(any(map(math.isfinite, values)) for values in (self.before, self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The metric that judges a job, and its halves, None where no metric says anything; `note` says
+    why ("": none has points)."""
+
+    metric: str
+    halves: _Halves | None = None
+    note: str = ""
+    has_diverged: bool = False
+
+
+def _judged(job: ContainerHistory, halves_of: Callable[[Series], _Halves | None]) -> _Judged:
+    """Return the first candidate that has halves and says something."""
+    names, doubtful = candidates(job), fluctuating(job)
+    flat: list[str] = []
+    note = ""
+    for name in names:
+        if flat and name not in doubtful:
+            break
+        halves = halves_of(job.metrics[name])
+        if halves is None:
+            continue
+        if has_diverged(job, name):
+            return _Judged(name, None, f"{name} is no longer finite: diverged", has_diverged=True)
+        if not halves.are_finite:
+            is_back = any(map(math.isfinite, halves.after))
+            note = note or f"{name} {'was not finite before' if is_back else 'is not finite now'}"
+        elif name in doubtful and not has_changed(halves.before, halves.after):
+            flat.append(name)
+        else:
+            return _Judged(name, halves)
+    if flat:
+        return _Judged(flat[0], None, why_flat(flat[0]))
+    if job.metrics and not names:
+        note = f"{min(job.metrics)} has never been finite"
+    return _Judged(next(iter(names), ""), None, note)
+
+
 def _growth(
-    metric: str, before: float | None, after: float | None, interval: int, cpu: CpuUse, sign: int
+    job: ContainerHistory, metric: str, halves: _Halves, cpu: CpuUse, *, is_signed: bool
 ) -> Growth:
-    """Return the growth between two means of a metric; `sign` 1 counts only a rise, -1 only a
-    fall, 0 any change."""
-    if after is None:
-        return Growth(metric, 0.0, cpu.share, 0.0, f"{metric} is no longer finite: diverged")
-    if before is None:
-        return Growth(metric, None, cpu.share, None, f"{metric} was not finite before")
+    """Return the growth between two halves of a metric, of which each holds a finite value;
+    `is_signed` counts only change for the better."""
+    series, aim = job.metrics[metric], objective(job, metric)
+    before, after = _mean(halves.before, halves.peak), _mean(halves.after, halves.peak)
     change = after - before
-    progress = max(0.0, sign * change) if sign else abs(change)
-    progress /= interval / MICRO
+    progress = abs(change)
+    if is_signed:
+        progress = max(0.0, change if aim == "max" else -change)
+        if progress == 0 and change and is_warming_up(series, aim, after * halves.peak):
+            return Growth(
+                metric, None, cpu.share, None, f"{metric} is worse than at first: warm-up"
+            )
+    progress /= halves.span_s
     if progress == 0:
         return Growth(metric, 0.0, cpu.share, 0.0, cpu.note)
     if cpu.share is None or cpu.share < _IDLE:
@@ -130,13 +206,13 @@ def _growth(
     return Growth(metric, progress, cpu.share, progress / cpu.share, cpu.note)
 
 
-def _mean(values: Sequence[float], peak: float) -> float | None:
-    """Return the mean of the finite values as fractions of the peak, None where there are none."""
+def _mean(values: Sequence[float], peak: float) -> float:
+    """Return the mean of the finite values, at least one, as fractions of the peak."""
     total = sum(values)
     if math.isfinite(total) and peak > 0:
         return total / len(values) / peak
     finite = [value / peak if peak > 0 else 0.0 for value in values if math.isfinite(value)]
-    return math.fsum(finite) / len(finite) if finite else None
+    return math.fsum(finite) / len(finite)
 
 
 def cpu_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> CpuUse:

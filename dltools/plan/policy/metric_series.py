@@ -10,10 +10,14 @@ import bisect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, takewhile
 from operator import lt
 
 from dltools.plan.policy.curve import Curve
+
+LOST = 3
+"""Reports in a row without a finite value after which a metric is lost (ours): one or two may be a
+step that mixed precision skips, or an evaluation that failed."""
 
 _LONGEST = 128
 """Points that a learning history keeps; at twice as many every other one is dropped."""
@@ -65,35 +69,52 @@ class LearningHistory:
 class Series:
     """Points of one metric in order of time: `times` (microseconds), `values`, `steps` (or None).
 
-    `peak` is the largest finite absolute value seen since the job started, `count` how many points
-    there were, those included that are forgotten; `learning` is
-    kept where a policy asks for curves; `curve` is its last fit (None: too few points), made when
-    `fitted` points had been seen.
+    `first` is the first finite value since the job started (None where that is not known), `low`
+    and `high` are the least and the greatest one, `count` is how many there were, those included
+    that are forgotten. `not_finite` is how many of the newest points, up to `LOST`, have no finite
+    value. `learning` is kept where a policy asks for curves; `curve` is its last fit (None: too few
+    points), made when `fitted` points had been seen.
     """
 
     times: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
     steps: list[int | None] = field(default_factory=list)
-    peak: float = 0.0
+    first: float | None = None
+    low: float = math.inf
+    high: float = -math.inf
     count: int = 0
+    not_finite: int = 0
     learning: LearningHistory | None = None
     curve: Curve | None = None
     fitted: int = 0
 
+    @property
+    def peak(self) -> float:
+        """The largest finite absolute value, 0 where there is none."""
+        return max(self.high, -self.low, 0.0)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its newest points, several in a row, have no finite value."""
+        return self.not_finite >= LOST
+
     def add(self, time: int, value: float, step: int | None) -> bool:
         """Insert a point, unless the very same was reported already; tell whether it was new."""
-        if math.isfinite(value):
-            self.peak = max(self.peak, abs(value))
         at = bisect.bisect_right(self.times, time)
         twin = at
         while twin > 0 and self.times[twin - 1] == time:
             twin -= 1
             if self.steps[twin] == step and repr(self.values[twin]) == repr(value):
                 return False
+        after = len(self.times) - at
         self.times.insert(at, time)
         self.values.insert(at, value)
         self.steps.insert(at, step)
-        self.count += 1
+        if math.isfinite(value):
+            self._note_finite([value])
+            self.not_finite = min(self.not_finite, after)
+        elif after <= self.not_finite:
+            self.not_finite = min(self.not_finite + 1, LOST)
         return True
 
     def extend(
@@ -107,14 +128,25 @@ class Series:
             return [i for i, point in enumerate(zip(times, values, steps, strict=True))
                     if self.add(*point)]  # fmt: skip
         if math.isfinite(sum(values)):
-            self.peak = max(self.peak, max(values), -min(values))
+            self._note_finite(values)
+            self.not_finite = 0
         else:
-            self.peak = max(self.peak, *map(_size, values))
-        self.count += len(times)
+            self._note_finite([value for value in values if math.isfinite(value)])
+            newest = list(takewhile(lambda value: not math.isfinite(value), reversed(values)))
+            before = self.not_finite if len(newest) == len(values) else 0
+            self.not_finite = min(before + len(newest), LOST)
         self.times += times
         self.values += values
         self.steps += steps
         return None
+
+    def _note_finite(self, values: Sequence[float]) -> None:
+        if not values:
+            return
+        if self.count == 0:
+            self.first = values[0]
+        self.low, self.high = min(self.low, min(values)), max(self.high, max(values))
+        self.count += len(values)
 
     def window(self, after: int, until: int) -> list[float]:
         """Return the values with `after` < time <= `until`."""
@@ -122,7 +154,7 @@ class Series:
         return self.values[low : bisect.bisect_right(self.times, until)]
 
     def forget(self, until: int) -> None:
-        """Drop the points with time <= `until`, but the newest; the peak stays."""
+        """Drop the points with time <= `until`, but the newest; what was noted of them stays."""
         low = min(bisect.bisect_right(self.times, until), len(self.times) - 1)
         if low > 0:
             del self.times[:low], self.values[:low], self.steps[:low]
@@ -137,7 +169,3 @@ class Series:
             steps=self.steps[:],
             learning=kept and replace(kept, works=kept.works[:], values=kept.values[:]),
         )
-
-
-def _size(value: float) -> float:
-    return abs(value) if math.isfinite(value) else 0.0

@@ -10,13 +10,23 @@ from operator import itemgetter
 from dltools.plan.policy import curve_fit
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.curve import Curve
-from dltools.plan.policy.evaluation_metric import metric_of
+from dltools.plan.policy.evaluation_metric import (
+    fluctuating,
+    has_changed,
+    has_diverged,
+    has_values,
+    is_warming_up,
+    metric_of,
+    objective,
+    why_flat,
+)
 from dltools.plan.policy.metric_series import Series
 
 _REFIT = 1.2
 """Growth of a history (in points) after which its curve is fitted anew."""
 
 _FITS = 12
+_TOO_FEW = "too few points to predict"
 
 _CONVERGED = 0.02
 """Share of a curve's whole way that is left when it counts as converged (ours)."""
@@ -41,10 +51,42 @@ def refit(jobs: Iterable[ContainerHistory]) -> None:
         series.curve = curve_fit.fit(kept.works, kept.values)
 
 
-def curve(job: ContainerHistory, metric: str) -> Curve | None:
-    """Return the fitted learning curve of a metric, over CPU seconds; None where unknown."""
-    series = job.metrics.get(metric)
-    return series.curve if series else None
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a metric tells of a job's learning: its curve over CPU seconds, None where it tells
+    nothing, or that the job has diverged; `note` says why. One that `fluctuates` tells nothing by
+    standing still."""
+
+    metric: str
+    curve: Curve | None = None
+    note: str = ""
+    has_diverged: bool = False
+    fluctuates: bool = False
+
+
+def evidence(job: ContainerHistory, metric: str | None) -> Evidence:
+    """Return what a metric tells of a job's learning (see `evaluation_metric`)."""
+    if metric is None or not has_values(job, metric):
+        return Evidence(metric or "", None, _TOO_FEW)
+    if has_diverged(job, metric):
+        return Evidence(metric, None, f"{metric} is no longer finite: diverged", has_diverged=True)
+    series = job.metrics[metric]
+    found, fluctuates = series.curve, metric in fluctuating(job)
+    if found is None:
+        return Evidence(metric, None, _TOO_FEW)
+    if fluctuates and not _has_changed(series):
+        return Evidence(metric, None, why_flat(metric))
+    if is_warming_up(series, objective(job, metric), found.level):
+        return Evidence(metric, None, f"{metric} is worse than at first: warm-up")
+    return Evidence(metric, found, fluctuates=fluctuates)
+
+
+def _has_changed(series: Series) -> bool:
+    """Tell whether the later half of what a fit looks at differs from the earlier half."""
+    values = series.learning.values if series.learning else []
+    values = values[int(len(values) * curve_fit.WARM_UP) :]
+    half = len(values) // 2
+    return has_changed(values[:half], values[len(values) - half :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +102,17 @@ class Remaining:
 def to_target(job: ContainerHistory, target: float) -> Remaining:
     """Return the CPU seconds until a job's metric meets a target, by its curve."""
     metric = job.targets.metric or ""
-    found = curve(job, metric)
-    series = job.metrics.get(metric)
-    if series is None or not series.values:
+    if not has_values(job, metric):
         return Remaining(None, f"no {metric} yet")
+    told = evidence(job, metric)
+    found = told.curve
+    if told.has_diverged:
+        return Remaining(math.inf, told.note, converged=True)
     if found is None:
-        return _by_slope(job, series, target)
+        series = job.metrics[metric]
+        return (
+            _by_slope(job, series, target) if series.curve is None else Remaining(None, told.note)
+        )
     past = job.attained - found.last
     total = found.work_to(target)
     if math.isinf(total):
@@ -85,11 +132,11 @@ def _by_slope(job: ContainerHistory, series: Series, target: float) -> Remaining
     """Extrapolate the straight line through the first and last point (too few for a curve)."""
     kept = series.learning
     if kept is None or len(kept.values) < 2 or not kept.works[-1] > kept.works[0]:
-        return Remaining(None, "too few points to predict")
+        return Remaining(None, _TOO_FEW)
     slope = (kept.values[-1] - kept.values[0]) / (kept.works[-1] - kept.works[0])
     need = target - kept.values[-1]
     if slope == 0 or need / slope < 0:
-        return Remaining(None, "too few points to predict")
+        return Remaining(None, _TOO_FEW)
     seconds = max(0.0, need / slope - (job.attained - kept.works[-1]))
     return Remaining(seconds, f"{target:g} in {seconds:.3g} CPU s by its slope")
 
@@ -108,7 +155,7 @@ def remaining(job: ContainerHistory) -> Remaining:
             seconds = _at_its_cost(job, total, done)
             return Remaining(seconds, f"{what} {done:g} of {total:g}: {seconds:.3g} CPU s left")
     target = targets.final if targets.final is not None else targets.first
-    if target is not None and targets.metric in job.metrics:
+    if target is not None and has_values(job, targets.metric):
         return to_target(job, target)
     return _to_convergence(job)
 
@@ -124,12 +171,16 @@ def _at_its_cost(job: ContainerHistory, total: float, done: float) -> float:
 
 
 def _to_convergence(job: ContainerHistory) -> Remaining:
-    metric = metric_of(job)
-    found = curve(job, metric) if metric else None
-    if metric is None or found is None:
-        return Remaining(None, "too few points to predict")
+    told = evidence(job, metric_of(job))
+    metric, found = told.metric, told.curve
+    if told.has_diverged:
+        return Remaining(math.inf, told.note, converged=True)
+    if found is None:
+        return Remaining(None, told.note)
     end, seconds = found.asymptote(), found.convergence(_CONVERGED)
     if found.is_flat or seconds <= job.attained - found.last:
+        if told.fluctuates:
+            return Remaining(None, why_flat(metric))
         return Remaining(math.inf, f"{metric} has converged, yet it goes on", converged=True)
     if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.evaluation_metric import metric_of
+from dltools.plan.policy.evaluation_metric import metric_of, why_flat
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.prediction import curve, refit
+from dltools.plan.policy.prediction import Evidence, evidence, refit
 from dltools.plan.policy.shares import cap, with_leftover
 
 
@@ -53,7 +53,8 @@ class Slaq:
         refit(host.jobs)
         n = max(1, len(host.jobs))
         budget = host.cpus * cluster.interval_s
-        quality = {job.id: _quality(job) for job in host.jobs}
+        told = {job.id: evidence(job, metric_of(job)) for job in host.jobs}
+        quality = {job.id: _quality(job, told[job.id], budget) for job in host.jobs}
         known = [job for job in host.jobs if quality[job.id] is not None]
         shares = {job.id: 1 / n for job in host.jobs}
         if known:
@@ -62,12 +63,15 @@ class Slaq:
         for job in host.jobs:
             share, ahead = shares[job.id], quality[job.id]
             if ahead is None:
-                allocations[job.id] = Allocation(
-                    share, "-", "too few points to predict", unlimited=True
-                )
+                why = told[job.id].note or why_flat(told[job.id].metric)
+                allocations[job.id] = Allocation(share, "-", why, unlimited=True)
                 continue
             gain = ahead(share * budget)
-            note = f"{metric_of(job)} gains {gain:.2%} of its way in {share * budget:.3g} CPU s"
+            note = (
+                f"{told[job.id].metric} gains {gain:.2%} of its way in {share * budget:.3g} CPU s"
+            )
+            if told[job.id].has_diverged:
+                note = told[job.id].note
             attained = f"{job.attained:.3g} CPU s attained"
             rank = int(ahead(budget) < _NOTHING)
             allocations[job.id] = Allocation(share, "-", note, attained, note, rank=rank)
@@ -84,17 +88,21 @@ Quality = Callable[[float], float]
 """From CPU seconds to the part of its whole way so far that a job's metric gains by them."""
 
 
-def _quality(job: ContainerHistory) -> Quality | None:
-    metric = metric_of(job)
-    found = curve(job, metric) if metric else None
+def _quality(job: ContainerHistory, told: Evidence, budget: float) -> Quality | None:
+    """Return what a job gains by CPU seconds, None where that is unknown; `budget` is what the
+    whole host gives until the next round."""
+    found = told.curve
+    if told.has_diverged:
+        return lambda _: 0.0
     if found is None:
         return None
     begin, now = found.soon(found.first), found.soon(job.attained)
-    way = abs(now - begin)
-    if way == 0:
-        return lambda _: 0.0
-    sign = 1 if now > begin else -1
-    return lambda seconds: max(0.0, sign * (found.soon(job.attained + seconds) - now) / way)
+    way, sign = abs(now - begin), 1 if now > begin else -1
+
+    def gained(seconds: float) -> float:
+        return max(0.0, sign * (found.soon(job.attained + seconds) - now) / way) if way else 0.0
+
+    return None if told.fluctuates and gained(budget) < _NOTHING else gained
 
 
 def _greedy(

@@ -205,7 +205,8 @@ def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
     if found.efficiency is None:
         return f"{word}: growth efficiency unknown ({found.note})"
     if found.efficiency == 0:
-        return f"{word}: growth efficiency 0 of {found.metric}"
+        note = f" ({found.note})" if found.note else ""
+        return f"{word}: growth efficiency 0 of {found.metric}{note}"
     relation = "<" if found.efficiency < alpha * best else ">="
     return (f"{word}: growth efficiency {found.efficiency:.3g} of {found.metric} {relation} "
             f"alpha {alpha:g} of its best {best:.3g}")  # fmt: skip

@@ -31,6 +31,7 @@ from dltools.plan.policy.base import (
     Tone,
 )
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.evaluation_metric import candidates, has_values
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.prediction import Remaining, refit, to_target
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, with_leftover
@@ -139,9 +140,11 @@ def _remaining(job: ContainerHistory, explore: float) -> Remaining:
     targets = job.targets
     if targets.first is None:
         return Remaining(None, "")
-    if targets.metric not in job.metrics and job.attained >= explore:
-        return Remaining(math.inf, f"no {targets.metric} in {job.attained:.3g} CPU s, "
-                         f"only {', '.join(sorted(job.metrics))}")  # fmt: skip
+    if not has_values(job, targets.metric) and job.attained >= explore:
+        others = ", ".join(sorted(candidates(job))) or "what is not finite"
+        return Remaining(
+            math.inf, f"no {targets.metric} in {job.attained:.3g} CPU s, only {others}"
+        )
     if job.met_first is None:
         return to_target(job, targets.first)
     if targets.final is not None and job.met_final is None:
@@ -224,10 +227,10 @@ def _target(job: ContainerHistory) -> str:
 
 
 def _signal(job: ContainerHistory) -> str:
-    series = job.metrics.get(job.targets.metric or "")
-    if job.targets.first is None or series is None or not series.values:
+    metric = job.targets.metric
+    if job.targets.first is None or metric is None or not has_values(job, metric):
         return ""
-    return f"{job.targets.metric} {series.values[-1]:.4g}"
+    return f"{metric} {job.metrics[metric].values[-1]:.4g}"
 
 
 def _reason(job: ContainerHistory, found: Remaining) -> str:
@@ -236,7 +239,7 @@ def _reason(job: ContainerHistory, found: Remaining) -> str:
         return "no target: shares what phase 1 leaves"
     if job.met_first is None:
         if found.seconds is not None and math.isinf(found.seconds):
-            if targets.metric not in job.metrics:
+            if not has_values(job, targets.metric):
                 return f"{found.note}: competes as phase 2 until it appears"
             return f"out of reach: {found.note}; competes as phase 2"
         return f"on its way to {_target(job)}: {found.note}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,6 +41,12 @@ def test_points_add_up_and_go_with_their_container() -> None:
     host.take([])
     host.take([container(3, "a")])
     assert host.containers[0].points == {}
+
+
+def test_a_metric_without_a_finite_value_comes_last() -> None:
+    host = ObservedHosts()
+    host.take([container(0, "a"), point("a", "val_loss", math.nan), point("a", "loss", 1.0)])
+    assert host.containers[0].metrics == ["loss", "val_loss"]
 
 
 def test_labels_choose_the_metric_and_its_objective() -> None:

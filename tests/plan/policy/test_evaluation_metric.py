@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from helpers.histories import history
@@ -10,7 +11,12 @@ from helpers.observed_rows import container, decisions_of, node, planner_of, poi
 
 from dltools.observations.table import Row
 from dltools.plan.policy import registry
-from dltools.plan.policy.evaluation_metric import candidates, metric_of, objective
+from dltools.plan.policy.evaluation_metric import (
+    candidates,
+    has_diverged,
+    metric_of,
+    objective,
+)
 from dltools.plan.realisation.mode import Mode
 
 
@@ -27,6 +33,25 @@ def test_a_loss_that_is_always_0_comes_last() -> None:
     assert candidates(job) == ["kl", "policy_loss"]
     job.add_points("policy_loss", [3_000_000], [0.5], [None])
     assert candidates(job) == ["policy_loss", "kl"]
+
+
+def test_a_metric_that_was_never_finite_is_no_candidate() -> None:
+    job = history({"val_loss": [(1.0, math.nan)], "loss": [(1.0, 0.5)]})
+    assert candidates(job) == ["loss"]
+    job.add_points("val_loss", [2_000_000], [0.5], [None])
+    assert candidates(job) == ["val_loss", "loss"]
+    labels = {"dltools.metric": "f1"}
+    assert candidates(history({"f1": [(1, math.inf)], "loss": [(1, 1)]}, labels=labels)) == ["loss"]
+
+
+def test_the_metric_of_a_job_is_not_one_that_is_lost_while_its_loss_is_finite() -> None:
+    lost = [(0.0, 1.0), *((second, math.nan) for second in (1.0, 2.0, 3.0))]
+    assert metric_of(history({"val_loss": lost[:3], "loss": [(1, 1)]})) == "val_loss"
+    assert metric_of(history({"val_loss": lost, "loss": [(1, 1)]})) == "loss"
+    diverged = history({"val_loss": lost, "loss": lost, "grad_norm": [(1, 1)]})
+    assert metric_of(diverged) == "val_loss"
+    assert has_diverged(diverged, "val_loss")
+    assert metric_of(history({"val_loss": [(1, math.nan)], "kl": [(1, math.nan)]})) == "val_loss"
 
 
 def test_the_label_s_metric_is_the_only_candidate_once_it_is_reported() -> None:

@@ -178,7 +178,8 @@ def test_restarted_job_begins_anew() -> None:
 
 
 def test_diverged_job_does_not_look_productive() -> None:
-    losses = {"fast": [1.0, 0.7, 0.4], "nan": [1.0, math.nan, math.nan]}
+    """Its third report in a row that is not finite, at 40, is the first that counts."""
+    losses = {"fast": [1.0, 0.9, 0.7, 0.4, 0.1], "nan": [1.0, *[math.nan] * 4]}
     found = decisions_of(planner_of(rows(losses, {"fast": 1, "nan": 1}), itval=10))
     assert found["nan"].job_class == "CL"
     assert "diverged" in found["nan"].reason
@@ -186,7 +187,7 @@ def test_diverged_job_does_not_look_productive() -> None:
 
 @pytest.mark.parametrize(("signed", "job_class"), [(False, "NL"), (True, "CL")])
 def test_signed_counts_change_for_the_better_alone(signed: bool, job_class: str) -> None:
-    losses = {"fast": [1.0, 0.7, 0.4], "worse": [1.0, 2.0, 4.0]}
+    losses = {"fast": [1.0, 0.9, 0.7, 0.4], "worse": [1.0, 0.5, 2.0, 4.0]}
     found = decisions_of(planner_of(rows(losses, {"fast": 1, "worse": 1}), itval=10, signed=signed))
     assert found["worse"].job_class == job_class
 

@@ -66,18 +66,131 @@ def test_a_metric_that_stands_still_has_grown_by_nothing() -> None:
 
 def test_signed_growth_counts_only_change_for_the_better() -> None:
     falls, rises = [(5.0, 2.0), (15.0, 1.0)], [(5.0, 1.0), (15.0, 2.0)]
-    for metric, better, worse in (("loss", falls, rises), ("accuracy", rises, falls)):
+    for metric, better, worse in (
+        ("loss", falls, [(0.0, 1.9), *rises]), ("accuracy", rises, [(0.0, 1.1), *falls])
+    ):  # fmt: skip
         assert grown(history({metric: better}), signed=True).efficiency == pytest.approx(0.2)
         assert grown(history({metric: worse}), signed=True).efficiency == 0.0
         assert grown(history({metric: worse})).efficiency == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_job_without_finite_values_has_diverged(value: float) -> None:
-    found = grown(history({"loss": [(5, 2), (15, value)]}))
-    assert found == Growth("loss", 0.0, 0.25, 0.0, "loss is no longer finite: diverged")
+@pytest.mark.parametrize(
+    ("first", "now", "efficiency"),
+    [
+        (1.0, 2.0, None),  # worse than at first, and never better
+        (1.0, 1.04, 0.0),  # by no more than a twentieth
+        (1.06, 2.0, 0.0),  # it has been better by more than a twentieth
+        (1.05, 2.0, None),
+    ],
+)
+def test_a_warm_up_says_nothing_when_signed(
+    first: float, now: float, efficiency: float | None
+) -> None:
+    points = {"loss": [(0.0, first), (5.0, 1.0), (15.0, now)]}
+    found = grown(history(points), signed=True)
+    assert found.efficiency == efficiency
+    assert ("warm-up" in found.note) is (efficiency is None)
+    assert (grown(history(points)).efficiency or 0.0) > 0.0  # any change counts
+
+
+NOT_FINITE = [math.nan, math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+def test_growth_is_unknown_while_one_or_two_reports_are_not_finite(value: float) -> None:
+    for points in ([(5, 2), (15, value)], [(5, 2), (12, value), (15, value)]):
+        found = grown(history({"loss": points}))
+        assert found == Growth("loss", None, 0.25, None, "loss is not finite now")
     found = grown(history({"loss": [(5, value), (15, 2)]}))
     assert found == Growth("loss", None, 0.25, None, "loss was not finite before")
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+def test_a_job_has_diverged_after_three_reports_that_are_not_finite(value: float) -> None:
+    for points in (
+        [(5, 2), (12, value), (14, value), (16, value)],
+        [(1, 2), (2, value), (5, value), (15, value)],
+        [(5, 2), (12, 1), (13, value), (14, value), (15, value)],  # at once
+    ):
+        found = grown(history({"loss": points}))
+        assert found == Growth("loss", 0.0, 0.25, 0.0, "loss is no longer finite: diverged")
+    found = grown(history({"loss": [*points, (16, 1)]}))
+    assert found.efficiency == pytest.approx((1 - 0.5) / 10 / 0.25)  # and is back
+
+
+def test_a_job_has_not_diverged_while_its_training_loss_is_finite() -> None:
+    lost = [(1.0, 0.5), *((second, math.nan) for second in (5.0, 15.0, 16.0))]
+    falls, nan = [(5.0, 2.0), (15.0, 1.0)], [(5.0, 2.0), *lost[1:]]
+    found = grown(history({"val_accuracy": lost, "loss": falls}))
+    assert (found.metric, found.efficiency) == ("loss", pytest.approx(0.2))
+    found = grown(history({"val_accuracy": lost, "loss": nan, "grad_norm": falls}))
+    assert found == Growth(
+        "val_accuracy", 0.0, 0.25, 0.0, "val_accuracy is no longer finite: diverged"
+    )
+    found = grown(history({"val_accuracy": lost, "aux_loss": nan, "kl_loss": falls}))
+    assert found.metric == "kl_loss"  # not every part of a loss of which no whole is reported
+    assert grown(history({"val_accuracy": falls, "loss": nan})).metric == "val_accuracy"
+    assert grown(history({"val_accuracy": lost, "f1": falls})).metric == "f1"  # no loss at all
+
+
+def test_a_metric_that_has_never_been_finite_judges_nobody() -> None:
+    nan, falls = [(5.0, math.nan), (15.0, math.nan)], [(5.0, 2.0), (15.0, 1.0)]
+    assert grown(history({"val_accuracy": nan, "loss": falls})) == grown(history({"loss": falls}))
+    found = grown(history({"val_accuracy": [*nan, (16.0, math.nan)]}))
+    assert found == Growth("", None, 0.25, None, "val_accuracy has never been finite")
+
+
+# What fluctuates
+
+
+def wave(base: float, rise: float, many: int = 3) -> list[tuple[float, float]]:
+    """Values that go up and down by 1 about a line, `many` in each of the two intervals."""
+    step = 10.0 / many
+    return [((number + 0.5) * step, base + rise * number + (-1) ** number)
+            for number in range(2 * many)]  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [("loss_d", "loss_g"), ("d_loss", "g_loss"),
+                                   ("disc_loss", "gen_loss"), ("errd", "errg"),
+                                   ("critic_loss", "generator_loss")])  # fmt: skip
+def test_an_adversarial_pair_that_is_flat_says_nothing(names: tuple[str, str]) -> None:
+    flat = [(second, 0.7) for second in (2.0, 5.0, 8.0, 12.0, 15.0, 18.0)]
+    note = "is flat, as losses beside an adversarial pair may be while it learns"
+    for points in (flat, wave(9.0, 0.0)):
+        found = grown(history(dict.fromkeys((*names, "d_x", "rec_loss"), points)))
+        assert found == Growth(min(names), None, 0.25, None, f"{min(names)} {note}")
+    assert grown(history({names[0]: flat})).efficiency == 0.0  # alone it is any loss
+    moving = {names[0]: flat, names[1]: [(second, 4.0 - second / 10) for second, _ in flat]}
+    assert grown(history(moving)).metric == names[1]
+
+
+@pytest.mark.parametrize("measure", ["fid", "inception_score", "is", "kid", "val_fid"])
+def test_an_adversarial_pair_is_judged_by_what_measures_its_samples(measure: str) -> None:
+    pair = dict.fromkeys(("loss_d", "loss_g"), wave(9.0, 0.0))
+    found = grown(history({**pair, measure: [(2.0, 40.0), (12.0, 20.0)]}))
+    assert (found.metric, found.efficiency) == (measure, pytest.approx(0.5 / 10 / 0.25))
+    found = grown(history({**pair, measure: [(2.0, 40.0), (12.0, 40.0)]}))
+    assert (found.metric, found.efficiency) == (measure, 0.0)
+    found = grown(history({**pair, measure: [(2.0, 40.0)]}))  # not in both intervals
+    assert (found.metric, found.efficiency) == ("loss_d", None)
+
+
+def test_a_reward_counts_where_it_changes_by_more_than_it_fluctuates() -> None:
+    """Ten values of 9 or 11 in each interval: a spread of 1.054, so 3 standard errors are 1.414."""
+    note = "reward is flat or fluctuates, as rewards may while an agent learns"
+    found = grown(history({"reward": wave(10.0, 0.0, 10), "loss": [(5, 2), (15, 1)]}))
+    assert found == Growth("reward", None, 0.25, None, note)  # its loss says even less
+    for rise, is_growth in ((0.12, False), (0.2, True)):
+        found = grown(history({"reward": wave(10.0, rise, 10)}))
+        assert (found.efficiency is not None) is is_growth
+        assert found.metric == "reward"
+
+
+def test_a_reward_takes_three_values_in_each_interval() -> None:
+    found = grown(history({"reward": [(2, 1), (3, 1), (11, 9), (12, 9), (13, 9)]}))
+    assert found.efficiency is None
+    found = grown(history({"reward": [(2, 1), (3, 1), (4, 1), (11, 9), (12, 9), (13, 9)]}))
+    assert found.efficiency == pytest.approx((1 - 1 / 9) / 10 / 0.25)
 
 
 def test_a_value_that_is_not_finite_is_passed_over() -> None:

@@ -56,6 +56,46 @@ def test_the_peak_is_the_largest_finite_size_and_stays() -> None:
     assert small.peak == 0.5
 
 
+def test_the_first_the_least_and_the_greatest_finite_value_stay() -> None:
+    made = series((1, math.nan, None), (2, -4.0, None), (3, math.inf, None), (4, 3.0, None))
+    made.forget(4)
+    assert (made.first, made.low, made.high, made.count) == (-4.0, -4.0, 3.0, 2)
+    never = series((1, math.nan, None), (2, math.inf, None))
+    assert (never.first, never.count, never.peak) == (None, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "lost"),
+    [
+        ([1.0, math.nan], 1),
+        ([math.nan, 1.0], 0),
+        ([1.0, math.inf, math.nan], 2),
+        ([1.0, math.nan, math.nan, -math.inf], 3),
+        ([1.0] + [math.nan] * 10, 3),  # no more is remembered
+        ([math.nan] * 3 + [1.0, math.nan], 1),
+    ],
+)
+def test_the_newest_points_without_a_finite_value_are_counted(
+    values: list[float], lost: int
+) -> None:
+    for cut in range(len(values) + 1):
+        made = Series()
+        for low, high in ((0, cut), (cut, len(values))):
+            if low < high:
+                made.extend(list(range(low, high)), values[low:high], [None] * (high - low))
+        assert (made.not_finite, made.is_lost) == (lost, lost == 3)
+
+
+def test_a_late_point_counts_where_it_belongs() -> None:
+    made = series((1, 1.0, None), (5, math.nan, None), (9, math.nan, None))
+    made.add(7, math.nan, None)
+    assert made.is_lost
+    made.add(6, 1.0, None)
+    assert made.not_finite == 2
+    made.add(2, math.nan, None)  # before one that is finite
+    assert made.not_finite == 2
+
+
 def test_points_that_follow_are_all_new() -> None:
     made = series((1, 1.0, None))
     assert made.extend([2, 3], [-2.0, math.inf], [None, 7]) is None

@@ -81,10 +81,7 @@ def test_a_class_follows_the_growth_efficiency(
 
 
 def test_a_job_that_has_never_grown_is_not_called_as_good_as_its_best() -> None:
-    flat = job("a")
-    flat.samples = [(NOW - 20 * MICRO, 80.0), (NOW - 10 * MICRO, 90.0), (NOW, 100.0)]
-    flat.metrics["loss"] = Series([NOW - 15 * MICRO, NOW - 5 * MICRO], [1.0, 1.0], [None, None])
-    decision = SPECON.decide(cluster(h=[flat]), Parameters(), {})
+    decision = SPECON.decide(cluster(h=[growing("a", 0.0)]), Parameters(), {})
     assert decision.allocations["a"].job_class == "WC"
     assert decision.allocations["a"].reason == "watching: growth efficiency 0 of loss"
 
@@ -177,9 +174,9 @@ def growing(name: str, rate: float) -> ContainerHistory:
     """A job whose loss has fallen by a rate (1/s) over the last two intervals."""
     made = job(name)
     made.samples = [(NOW - s * MICRO, 100.0 - s) for s in (20, 10, 0)]
-    made.metrics["loss"] = Series(
-        [NOW - 15 * MICRO, NOW - 5 * MICRO], [1.0, 1.0 - 10 * rate], [None, None], peak=1.0
-    )
+    made.metrics["loss"] = Series()
+    times = [NOW - 15 * MICRO, NOW - 5 * MICRO]
+    made.add_points("loss", times, [1.0, 1.0 - 10 * rate], [None, None])
     return made
 
 

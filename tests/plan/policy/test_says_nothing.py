@@ -1,0 +1,284 @@
+"""What each policy makes of metrics that say nothing, or nothing any more: worked by hand.
+
+A sample each 10 s of two equal jobs of one thread, one core each; `a` learns. Three reports of each
+metric come before each sample but the first, so that each interval of 10 s has three.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import pytest
+from helpers.examples import examples
+from helpers.observed_rows import container, decisions_of, node, planner_of, point
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.observations.table import Row
+from dltools.plan.policy import registry
+from dltools.plan.policy.base import Allocation
+from dltools.plan.realisation.mode import Mode
+
+NAN = math.nan
+ALL = ("flowcon", "specon", "srtf", "slaq", "tradl", "las", "fair", "dqoes", "noop")
+JUDGING = ("flowcon", "specon", "srtf", "slaq", "tradl")
+Values = Mapping[str, Sequence[float]]
+
+
+def learning(many: int = 30) -> list[float]:
+    """A loss that falls from 3 towards 1, half of the way in ten reports."""
+    return [1 + 2 * 0.5 ** (number / 10) for number in range(many)]
+
+
+def wave(base: float, rise: float, many: int = 30, size: float = 1.0) -> list[float]:
+    """Values that go up and down about a line: 0, +, 0, - and so on."""
+    return [base + rise * k + size * (0, 1, 0, -1)[k % 4] for k in range(many)]
+
+
+def rows(values: Values, labels: Mapping[str, str] | None = None) -> list[Row]:
+    """Job `a` learns; job `b` reports these values, as many of each metric."""
+    many = max(map(len, values.values()))
+    reported: dict[str, Values] = {"a": {"loss": learning(many)}, "b": values}
+    made: list[Row] = []
+    for number in range(many // 3 + 1):
+        now = number * 10.0
+        made.append(node(now))
+        for name, of in reported.items():
+            more = {"labels": json.dumps(labels)} if labels and name == "b" else {}
+            made.append(container(now, name, now, thread_count=1, **more))
+            for k in range(3 * number - 3, 3 * number) if number else ():
+                second = 10 * (k / 3) + 2
+                made += [point(second, name, series[k], metric, step=k)
+                         for metric, series in of.items() if k < len(series)]  # fmt: skip
+    return sorted(made, key=lambda row: row["time"])
+
+
+def allocation(
+    name: str, values: Values, labels: Mapping[str, str] | None = None, **given_: object
+) -> Allocation:
+    """What a policy gives `b` at the last sample."""
+    if name not in ("fair", "noop"):
+        given_ = {"itval": 10, **({"alpha": 0.003} if name == "flowcon" else {}), **given_}
+    planner = planner_of(rows(values, labels), registry.get(name, []), Mode.WEIGHT, **given_)
+    return decisions_of(planner)["b"].allocation
+
+
+def essence(found: Allocation) -> tuple[object, ...]:
+    share = None if found.share is None else round(found.share, 9)
+    return share, found.job_class, found.unlimited, found.rank
+
+
+# Never finite
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("metric", ["val_accuracy", "val_loss", "reward", "fid", "loss_g"])
+def test_a_metric_that_is_never_finite_changes_nothing(name: str, metric: str) -> None:
+    alone = {"loss": learning()}
+    with_it = {**alone, metric: [NAN] * 30}
+    assert allocation(name, with_it) == allocation(name, alone)
+
+
+VERDICTS = {"flowcon": "NL", "specon": "PC", "srtf": "known", "slaq": "-", "tradl": "P1"}
+"""The class of a job that learns, in each policy that looks; its target is within reach."""
+TARGET = {"dltools.metric": "loss", "dltools.target": "1.2"}
+
+
+@pytest.mark.parametrize("name", JUDGING)
+def test_a_healthy_job_with_a_nan_accuracy_is_judged_by_its_loss(name: str) -> None:
+    labels = TARGET if name == "tradl" else {}
+    found = allocation(name, {"val_accuracy": [NAN] * 30, "loss": learning()}, labels)
+    assert (found.job_class, found.rank) == (VERDICTS[name], 0)
+    assert "val_accuracy" not in found.reason
+    assert "diverged" not in found.reason
+    assert "loss" in found.reason
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("label", ["dltools.metric", "dltools.target"])
+def test_a_label_that_names_a_metric_which_is_never_finite_is_as_one_that_never_appears(
+    name: str, label: str
+) -> None:
+    labels = {"dltools.metric": "f1", label: "0.9" if label == "dltools.target" else "f1"}
+    values = {"loss": learning()}
+    found = allocation(name, {**values, "f1": [NAN] * 30}, labels)
+    assert found == allocation(name, values, labels)
+
+
+@pytest.mark.parametrize("name", JUDGING)
+def test_the_growth_of_a_job_that_was_never_finite_is_unknown(name: str) -> None:
+    found = allocation(name, {"loss": [NAN] * 30})
+    classes = {**VERDICTS, "srtf": "guessed", "tradl": "P2"}  # it has no target
+    assert (found.job_class, found.rank) == (classes[name], 0)
+    assert "diverged" not in found.reason
+
+
+FINITE = st.floats(-1e3, 1e3)
+METRICS = st.sampled_from(["loss", "val_loss", "accuracy", "reward", "loss_d", "loss_g", "fid"])
+
+
+@pytest.mark.parametrize("name", ALL)
+@examples(20)
+@given(
+    values=st.dictionaries(
+        METRICS, st.lists(FINITE | st.just(NAN), min_size=12, max_size=24), min_size=1, max_size=3
+    ),
+    extra=st.sampled_from(["val_accuracy", "loss_d", "loss_g", "is", "ep_rew_mean", "kl"]),
+    value=st.sampled_from([NAN, math.inf, -math.inf]),
+    labels=st.sampled_from([{}, TARGET, {"dltools.metric": "val_accuracy"}]),
+)
+def test_what_is_never_finite_changes_no_decision(
+    name: str, values: dict[str, list[float]], extra: str, value: float, labels: dict[str, str]
+) -> None:
+    """With finite values somewhere, each report of the other metrics may have one more value."""
+    many = max(map(len, values.values()))
+    known = {**values, "val_precision": [0.5] * many}
+    known.pop(extra, None)
+    with_it = {**known, extra: [value] * many}
+    assert allocation(name, with_it, labels) == allocation(name, known, labels)
+
+
+# No longer finite
+
+
+@pytest.mark.parametrize("name", JUDGING)
+@pytest.mark.parametrize("count", [1, 2, 3, 10])
+def test_a_job_diverges_with_the_third_report_in_a_row_that_is_not_finite(
+    name: str, count: int
+) -> None:
+    labels = TARGET if name == "tradl" else {}
+    values = learning(30 - count) + [NAN] * count
+    found = allocation(name, {"loss": values}, labels)
+    assert ("no longer finite: diverged" in found.reason) is (count >= 3)
+    slow = {"flowcon": ("CL", 2), "specon": ("CC", 0), "srtf": ("endless", 2), "slaq": ("-", 1),
+            "tradl": ("P2", 0)}  # fmt: skip
+    if count < 3:
+        assert (found.job_class, found.rank) == (VERDICTS[name], 0)
+    elif count == 3 and name in ("flowcon", "specon"):  # slow for one round
+        assert found.job_class == {"flowcon": "WL", "specon": "WC"}[name]
+    else:
+        assert (found.job_class, found.rank) == slow[name]
+        assert not found.unlimited
+
+
+@pytest.mark.parametrize("name", ["las", "fair", "dqoes", "noop"])
+@pytest.mark.parametrize("count", [1, 2, 3, 10])
+def test_policies_that_do_not_look_at_losses_go_on(name: str, count: int) -> None:
+    values = learning(30 - count) + [NAN] * count
+    assert allocation(name, {"loss": values}) == allocation(name, {"loss": learning()})
+
+
+@pytest.mark.parametrize("name", JUDGING)
+def test_one_report_among_others_that_is_not_finite_is_passed_over(name: str) -> None:
+    labels = TARGET if name == "tradl" else {}
+    holes = [NAN if k % 5 == 3 else value for k, value in enumerate(learning())]
+    found = allocation(name, {"loss": holes}, labels)
+    assert (found.job_class, found.rank) == (VERDICTS[name], 0)
+    assert "diverged" not in found.reason
+
+
+@pytest.mark.parametrize("name", JUDGING)
+def test_an_accuracy_that_is_lost_while_the_loss_falls_is_no_divergence(name: str) -> None:
+    values = {"val_accuracy": [0.5] * 5 + [NAN] * 25, "loss": learning()}
+    found = allocation(name, values, TARGET if name == "tradl" else {})
+    assert (found.job_class, found.rank) == (VERDICTS[name], 0)
+    assert "diverged" not in found.reason
+    assert "loss" in found.reason
+
+
+# Adversarial pairs
+
+
+def pair(size: float = 0.05) -> dict[str, list[float]]:
+    return {"loss_d": wave(0.7, 0.0, size=size), "loss_g": wave(1.4, 0.0, size=size)}
+
+
+@pytest.mark.parametrize("name", ["flowcon", "specon", "srtf", "slaq"])
+@pytest.mark.parametrize("size", [0.0, 0.05], ids=["constant", "fluctuating"])
+def test_a_flat_adversarial_pair_says_nothing(name: str, size: float) -> None:
+    found = allocation(name, pair(size))
+    classes = {**VERDICTS, "srtf": "guessed"}
+    assert (found.job_class, found.rank) == (classes[name], 0)
+    assert "loss_d is flat, as losses beside an adversarial pair may be" in found.reason
+    assert found.unlimited is (name in ("flowcon", "slaq"))
+
+
+@pytest.mark.parametrize(
+    ("name", "falling", "flat"),
+    [("flowcon", "NL", "CL"), ("specon", "PC", "CC"), ("srtf", "known", "endless")],
+)
+def test_a_pair_with_fid_is_judged_by_it(name: str, falling: str, flat: str) -> None:
+    found = allocation(name, {**pair(), "fid": [50 * value for value in learning()]})
+    assert (found.job_class, "fid" in found.reason) == (falling, True)
+    found = allocation(name, {**pair(), "fid": [50.0] * 30})
+    assert (found.job_class, "fid" in found.reason) == (flat, True)
+
+
+def test_slaq_gives_a_pair_with_a_flat_fid_what_others_leave() -> None:
+    found = allocation("slaq", {**pair(), "fid": [50.0] * 30})
+    assert (found.unlimited, found.rank) == (False, 1)
+
+
+# Warm-ups
+
+
+def warm_up(many: int = 30) -> list[float]:
+    return [2.0 + 0.1 * k for k in range(many)]
+
+
+@pytest.mark.parametrize("name", JUDGING)
+def test_a_loss_that_rises_in_a_warm_up_makes_no_job_wait(name: str) -> None:
+    labels = TARGET if name == "tradl" else {}
+    given_ = {"signed": True} if name == "flowcon" else {}
+    found = allocation(name, {"loss": warm_up()}, labels, **given_)
+    classes = {**VERDICTS, "srtf": "guessed"}
+    assert (found.job_class, found.rank) == (classes[name], 0)
+    if name != "specon":  # any change is growth there
+        assert "loss is worse than at first: warm-up" in found.reason
+
+
+@pytest.mark.parametrize("name", JUDGING)
+def test_a_loss_that_falls_after_its_warm_up_is_judged(name: str) -> None:
+    labels = TARGET if name == "tradl" else {}
+    values = [*warm_up(6), *learning(24)]
+    found = allocation(name, {"loss": values}, labels)
+    assert (found.job_class, found.rank) == (VERDICTS[name], 0)
+    assert "warm-up" not in found.reason
+
+
+def test_a_loss_that_rises_after_it_has_fallen_is_no_warm_up() -> None:
+    values = [*learning(12), *[1.8 + 0.2 * k for k in range(18)]]
+    assert allocation("flowcon", {"loss": values}, signed=True).job_class == "CL"
+
+
+# Rewards
+
+
+@pytest.mark.parametrize("name", ["flowcon", "specon", "srtf", "slaq"])
+def test_a_reward_that_fluctuates_about_a_level_says_nothing(name: str) -> None:
+    found = allocation(name, {"ep_rew_mean": wave(20.0, 0.0), "loss": learning()})
+    classes = {**VERDICTS, "srtf": "guessed"}
+    assert (found.job_class, found.rank) == (classes[name], 0)
+    assert "ep_rew_mean is flat or fluctuates, as rewards may" in found.reason
+    assert found.unlimited is (name in ("flowcon", "slaq"))
+
+
+@pytest.mark.parametrize("name", ["flowcon", "specon", "srtf", "slaq"])
+def test_a_reward_that_rises_slowly_is_judged_by_its_rise(name: str) -> None:
+    """It rises by 1.5 in an interval, about which it goes up and down by 0.1."""
+    found = allocation(name, {"ep_rew_mean": wave(1.0, 0.5, size=0.1), "loss": learning()})
+    classes = {**VERDICTS, "srtf": "endless"}  # a straight line has no end in sight
+    assert found.job_class == classes[name]
+    assert "ep_rew_mean" in found.reason
+    assert "flat" not in found.reason
+    assert not found.unlimited
+
+
+def test_the_points_are_where_the_first_lines_say() -> None:
+    made = [row for row in rows({"loss": learning(3)}) if row["kind"] == "progress"]
+    begun = min(row["time"] for row in made) - timedelta(seconds=2)
+    assert sorted({(row["time"] - begun).total_seconds() for row in made})[0] == 2.0
+    assert len(made) == 6
