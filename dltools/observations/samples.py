@@ -51,6 +51,14 @@ class Layout:
         """Yield id, start and labels of each."""
         return zip(self.ids, self.started, self.labels, strict=True)
 
+    def is_reordered(self, other: Layout) -> bool:
+        """Tell whether another layout has the same containers, if in another order."""
+        mine, others = (
+            set(zip(one.ids, one.started, one.labels, one.roles, one.names, strict=True))
+            for one in (self, other)
+        )
+        return mine == others
+
 
 @dataclass(slots=True)
 class HostSamples:

@@ -172,8 +172,9 @@ class RecordedHost:
             running[key] = container
             if is_new:
                 self._set_wake_time(container)
+        if not layout.is_reordered(self.layout):
+            self.history.containers_changed()
         self.history.containers, self.layout = running, layout
-        self.history.containers_changed()
         self.wake_times = {key: time for key, time in self.wake_times.items() if key in running}
 
     def _drop_earlier_run(self, key: str, number: int) -> None:

@@ -22,8 +22,9 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str | None]]
         *looks: tuple[float, int | None], is_known: bool = True, finds: tuple[str, ...] = ()
     ) -> list[str | None]:
         numbers = iter(range(1, 99))
-        monkeypatch.setattr(process_watch, "search",
-                            lambda _pids, **_: Processes(OpenMP(str(next(numbers))), finds))  # fmt: skip
+        monkeypatch.setattr(
+            process_watch, "search", lambda _pids, **_: Processes(OpenMP(str(next(numbers))), finds)
+        )
         watch, group = ProcessWatch(), Cgroup({}, None)
         found = []
         for now, threads in looks:
