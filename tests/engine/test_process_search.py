@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.made_processes import BUNDLED, LIBC, MKL, TORCH, maps, process
 
+from dltools.engine.distributed import Membership
 from dltools.engine.openmp import OpenMP
 from dltools.engine.process_search import Processes, deep_learning_in, search
 
@@ -81,3 +82,14 @@ def test_processes_that_may_not_be_read_are_told(
     pid = process(tmp_path, 7, TORCH)
     monkeypatch.setattr(Path, "open", refuse)
     assert search([pid], tmp_path) == Processes(is_readable=False)
+
+
+def test_the_variables_of_a_launcher_tell_the_job(tmp_path: Path) -> None:
+    meets = {"MASTER_ADDR": "10.0.0.2", "MASTER_PORT": "29500", "WORLD_SIZE": "2"}
+    pids = [process(tmp_path, 7, LIBC), process(tmp_path, 8, LIBC, environ=meets)]
+    found = search(pids, tmp_path).membership
+    assert found == Membership("10.0.0.2:29500")
+    local = [process(tmp_path, 9, LIBC, environ=meets | {"MASTER_ADDR": "localhost"})]
+    assert search(local, tmp_path).membership is None
+    shared = search(local, tmp_path, shares_network=True).membership
+    assert shared == Membership("localhost:29500")
