@@ -34,13 +34,17 @@ class HostLoad:
     samples: tuple[tuple[int, float], ...] = ()
     is_contested: bool | None = None
 
-    def after(self, times: Sequence[int], busy: Sequence[float], cpus: float) -> HostLoad:
-        """Return the load after new samples of a host of so many CPUs, in order of time.
+    def after(
+        self, times: Sequence[int], busy: Sequence[float], sizes: Sequence[float], cpus: float
+    ) -> HostLoad:
+        """Return the load after new samples of a host of these sizes, in order of time; before them
+        it had `cpus`, and where a size is unknown it has as many as before.
 
         A sample without a counter (NaN) is left out; a counter that goes back begins anew.
         """
         found = self
-        for time, seconds in zip(times, busy, strict=True):
+        for time, seconds, size in zip(times, busy, sizes, strict=True):
+            cpus = size if size > 0 else cpus
             if math.isfinite(seconds):
                 found = found._after_one(time, seconds, cpus)
         return found

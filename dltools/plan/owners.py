@@ -31,10 +31,10 @@ def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> S
             "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None}  # fmt: skip
 
 
-def told(owner: Owner, said: Settings, present: Settings, cpus: float) -> Owner:
-    """Return what is known of an owner after a sample of a host of so many `cpus`.
+def told(owner: Owner, said: Settings, present: Settings) -> Owner:
+    """Return what is known of an owner after a sample.
 
-    `said`: what dl-probe takes for the owner's; `present`: what is in force. A value in force that
+    `said`: what dl-probe takes for the owner's; `present`: what is in force. A limit in force that
     plans have set lately tells nothing of the owner.
     """
     wish: Settings = {"cpus": owner.cpus, "cpu_weight": owner.ratio * DEFAULT_CPU_WEIGHT,
@@ -43,11 +43,15 @@ def told(owner: Owner, said: Settings, present: Settings, cpus: float) -> Owner:
         return owner
     for name in _NAMES:
         ours = ({name: value} for value in owner.planned.get(name, ()))
-        is_in_force = not differs({name: said[name]}, present, cpus)
-        if not is_in_force or all(differs(one, present, cpus) for one in ours):
+        is_in_force = said[name] is not None and not _differs({name: said[name]}, present)
+        if not is_in_force or all(_differs(one, present) for one in ours):
             wish[name] = said[name]
     ratio = wish["cpu_weight"] / DEFAULT_CPU_WEIGHT
     return replace(owner, cpus=wish["cpus"], ratio=ratio, cpuset=wish["cpuset"], is_known=True)
+
+
+def _differs(wanted: Settings, present: Settings) -> bool:
+    return differs(wanted, present, math.inf)
 
 
 def first_seen(owner: Owner, present: Settings, cpus: float) -> Owner:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import bisect
 import math
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dltools.notation.cpu_lists import union_of_cpus
 from dltools.observations import roles
@@ -196,10 +197,10 @@ class RecordedHost:
         self.recorded_count = end
         history, order = self.history, self.layout.ids
         sizes = self.samples.sizes[begin:end]
-        cpus_before = history.cpus
-        history.cpus = _newest_size(sizes) or cpus_before
+        before = history.cpus
+        history.cpus = next((size for size in reversed(sizes) if size > 0), None) or before
         times = self.samples.times[begin:end]
-        history.load = history.load.after(times, self.samples.busy[begin:end], history.cpus)
+        history.load = history.load.after(times, self.samples.busy[begin:end], sizes, before)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
         target_met = False
         for number, key in enumerate(order):
@@ -211,21 +212,16 @@ class RecordedHost:
             self._set_present(container, high - many + number)
             container.note_gpus(times, [self.samples.gpus.get(time, {}).get(key) for time in times]
                                 if self.samples.gpus else ())  # fmt: skip
-            owned = rows["owner_cpu_weight"][low + number : high : many]
-            at = _last_known(owned)
-            cpus = _newest_size(sizes[: (at or 0) + 1]) or cpus_before
-            self._set_owner(
-                container, low + number + (at or 0) * many, cpus, is_told=at is not None
-            )
+            self._learn_owner(container, slice(low + number, high, many), sizes, before)
             if not container.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 container.note_cpu_use(times, seconds, [_known(weight) for weight in weights])
             container.add_samples(times, seconds)
             points = self.samples.points.get(key)
             if points:
-                before = (container.met_first, container.met_final)
+                met = (container.met_first, container.met_final)
                 self._add_points(container, points, times[-1])
-                target_met |= (container.met_first, container.met_final) != before
+                target_met |= (container.met_first, container.met_final) != met
         cpusets = (container.cpuset for container in history.containers.values())
         history.cpuset = union_of_cpus(history.cpuset, cpusets)
         self.has_suspects = history.note_in_force()
@@ -249,18 +245,26 @@ class RecordedHost:
         container.job_containers = rows["job_containers"][row]
         container.observe(from_row(rows["role"][row], rows["role_reason"][row]))
 
-    def _set_owner(
-        self, container: ContainerHistory, row: int, cpus: float, *, is_told: bool
+    def _learn_owner(
+        self, container: ContainerHistory, rows: slice, sizes: Sequence[float], cpus: float
     ) -> None:
-        """Set what a container's owner asked for, as a row says it; where none does, what limits a
-        container that no plan has changed when it is first seen."""
-        rows = self.samples.rows
-        present = limits_of(*(rows[name][row] for name in _PRESENT))
-        if is_told:
-            said = limits_of(*(rows[name][row] for name in _ASKED))
-            container.owner = told(container.owner, said, present, cpus)
-        elif not (container.owner.is_known or container.managed):
-            container.owner = first_seen(container.owner, present, cpus)
+        """Learn what a container's owner asked for from rows of samples, at which the host had
+        these sizes, and `cpus` before. Where none says it, the first limits that are seen count, of
+        a container that no plan has changed."""
+        present = [self.samples.rows[name][rows] for name in _PRESENT]
+        asked = [self.samples.rows[name][rows] for name in _ASKED]
+        if all(map(_is_constant, (*present, *asked, sizes))):
+            present, asked, sizes = ([one[-1:] for one in present], [one[-1:] for one in asked],
+                                     sizes[-1:])  # fmt: skip
+        owner = container.owner
+        for here, said, size in zip(zip(*present, strict=True), zip(*asked, strict=True), sizes,
+                                    strict=True):  # fmt: skip
+            cpus = size if size > 0 else cpus
+            if not math.isnan(said[1]):
+                owner = told(owner, limits_of(*said), limits_of(*here))
+            elif not (owner.is_known or container.managed):
+                owner = first_seen(owner, limits_of(*here), cpus)
+        container.owner = owner
 
     def _add_points(
         self, container: ContainerHistory, points: Mapping[str, Points], now: int
@@ -329,15 +333,11 @@ def _differ(before: list[float], now: list[float]) -> bool:
     )
 
 
-def _newest_size(sizes: Sequence[float]) -> float | None:
-    return next((size for size in reversed(sizes) if size > 0), None)
-
-
-def _last_known(values: Sequence[float]) -> int | None:
-    """Return the position of the last number that is not NaN, None where there is none."""
-    if not values or all(map(math.isnan, values)):
-        return None
-    return next(at for at in range(len(values) - 1, -1, -1) if not math.isnan(values[at]))
+def _is_constant(values: Sequence[Any]) -> bool:
+    """Tell whether all values are one; NaN is one with NaN."""
+    if isinstance(values[0], float):
+        return array("d", values).tobytes() == array("d", values[:1]).tobytes() * len(values)
+    return values.count(values[0]) == len(values)
 
 
 def _role_changes_at(container: ContainerHistory, points: Mapping[str, Points]) -> int | None:

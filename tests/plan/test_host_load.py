@@ -13,7 +13,7 @@ from dltools.plan.host_load import HostLoad
 
 def load(*samples: tuple[float, float], cpus: float = 2.0) -> HostLoad:
     times = [round(second * MICRO) for second, _ in samples]
-    return HostLoad().after(times, [seconds for _, seconds in samples], cpus)
+    return HostLoad().after(times, [seconds for _, seconds in samples], [cpus] * len(times), 0.0)
 
 
 def test_one_sample_tells_nothing() -> None:
@@ -58,7 +58,9 @@ def test_samples_may_be_added_in_any_pieces(parts: list[tuple[float, float]], cu
     for span, share in parts:
         times.append(times[-1] + round(span * MICRO))
         busy.append(busy[-1] + 4 * share * span)
-    whole = HostLoad().after(times, busy, 4.0)
+    sizes = [4.0] * len(times)
+    whole = HostLoad().after(times, busy, sizes, 0.0)
     at = min(cut, len(times))
-    assert HostLoad().after(times[:at], busy[:at], 4.0).after(times[at:], busy[at:], 4.0) == whole
+    first = HostLoad().after(times[:at], busy[:at], sizes[:at], 0.0)
+    assert first.after(times[at:], busy[at:], sizes[at:], 4.0) == whole
     assert len(whole.samples) <= 2 + sum(time > times[-1] - 10 * MICRO for time in times)

@@ -69,16 +69,18 @@ def test_a_container_that_restarts_has_the_owner_that_it_had() -> None:
 
 def test_what_a_plan_has_set_is_no_wish_of_the_owner() -> None:
     """Where dl-probe cannot read the journal, it takes what is in force for the owner's."""
-    owner = told(UNKNOWN, limits_of(1.5, 1024, None), limits_of(1.5, 1024, None), 2.0)
+    owner = told(UNKNOWN, limits_of(1.5, 1024, None), limits_of(1.5, 1024, None))
     for cpus in (0.4, 0.8):
         owner = after_plan(owner, {"cpus": cpus})
     for ours in (0.4, 0.8):  # also the one before the last, while that is being applied
         seen = limits_of(ours, 1024, None)
-        assert wishes(told(owner, seen, seen, 2.0)) == (1.5, 1.0, None)
+        assert wishes(told(owner, seen, seen)) == (1.5, 1.0, None)
     theirs = limits_of(0.6, 2048, None)
-    assert wishes(told(owner, theirs, theirs, 2.0)) == (0.6, 2.0, None)
+    assert wishes(told(owner, theirs, theirs)) == (0.6, 2.0, None)
+    none = limits_of(None, 1024, None)
+    assert wishes(told(after_plan(owner, {"cpus": None}), none, none)) == (None, 1.0, None)
     # The journal says it: it is not what is in force.
-    assert wishes(told(owner, limits_of(0.4, 1024, None), limits_of(0.8, 1024, None), 2.0)) == (
+    assert wishes(told(owner, limits_of(0.4, 1024, None), limits_of(0.8, 1024, None))) == (
         0.4, 1.0, None,
     )  # fmt: skip
 
