@@ -80,7 +80,8 @@ def _decision(
         setting = None
     note, role = found.notes.get(container.id, ""), container.judged.text
     if allocation is None:
-        why = f"{role}; {note}" if setting is not None and note else _left_alone(host, container)
+        is_job = container.id in found.settings and note
+        why = f"{role}; {note}" if is_job else _left_alone(host, container)
         allocation, note = Allocation(None, "-", why), ""
     members = f"one of {len(container.members)} containers of the job {container.job}"
     notes = (allocation.reason, note, members if container.members else "",
