@@ -20,8 +20,12 @@ from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.owners import Owners
 from dltools.probe.rows import NO_STATS, container_row
 from dltools.probe.threads import side_by_side
+from dltools.text import printable
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
+_LONGEST_JOB = 200
+"""Characters of the name of a job, as a label says it."""
+
 _UNREADABLE = "OpenMP: this user may not read its processes"
 
 
@@ -142,7 +146,7 @@ def _job_columns(watched: Watched, processes: Processes | None) -> Row:
     """Return the job of several containers that it is a member of: as a label says, else as its
     processes find each other."""
     if said := watched.container.labels.get(JOB, "").strip():
-        return {"job": said}
+        return {"job": printable(said)[:_LONGEST_JOB]}
     found = processes.membership if processes else None
     return {"job": found.job, "job_containers": found.containers} if found else {}
 

@@ -8,6 +8,7 @@ import pytest
 from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.cgroup import Cgroup
+from dltools.engine.distributed import Membership
 from dltools.engine.openmp import NO_OPENMP, OpenMP
 from dltools.engine.process_search import Processes
 from dltools.observations.table import Row
@@ -41,3 +42,28 @@ def test_openmp_is_in_the_row_or_a_gap_says_why_not(
     row: Row = Counters(engine).read(inventory)[1]
     assert (row["openmp_runtime"], row["openmp_settings"]) == (found.runtime, found.settings)
     assert (row["thread_count"], row["gap"]) == (threads, gap)
+
+
+@pytest.mark.parametrize(
+    ("label", "member", "job", "containers"),
+    [
+        (None, None, None, None),
+        (None, Membership("10.0.0.2:29500", 2), "10.0.0.2:29500", 2),
+        ("run 7", Membership("10.0.0.2:29500", 2), "run 7", None),
+        ("evil\x1b[2J" + "x" * 999, None, "evil?[2J" + "x" * 192, None),
+        (" ", None, None, None),
+    ],
+)
+def test_a_label_or_else_its_processes_tell_the_job(
+    label: str | None, member: Membership | None, job: str | None, containers: int | None,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    processes = Processes(membership=member)
+    monkeypatch.setattr(process_watch, "search", lambda _pids, **_: processes)
+    engine = ScriptedEngine()
+    inventory = Inventory(engine, {})
+    id_ = engine.start("job", labels={} if label is None else {"dltools.job": label})
+    inventory.refresh()
+    inventory.running[id_].cgroup = Cgroup({}, tmp_path)
+    row: Row = Counters(engine).read(inventory)[1]
+    assert (row.get("job"), row.get("job_containers")) == (job, containers)
