@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dltools.plan.field_values import field_values
-from dltools.plan.policy.pace import Mark, Pace, Role
+from dltools.plan.policy.pace import Mark, Pace, Place
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import Mode
 
@@ -21,9 +21,9 @@ def save_pace(pace: Pace) -> dict[str, Any]:
 
 def load_pace(saved: Mapping[str, Any]) -> Pace:
     """Return the pace that was saved. Raises KeyError, TypeError or ValueError."""
-    role = None if saved["role"] is None else Role(saved["role"])
+    place = None if saved["place"] is None else Place(saved["place"])
     marks = {name: Mark(**saved[name]) for name in ("newest", "begin", "used") if saved.get(name)}
-    return Pace(**{**saved, **marks, "role": role})
+    return Pace(**{**saved, **marks, "place": place})
 
 
 def save_contention(contention: Contention) -> dict[str, Any]:

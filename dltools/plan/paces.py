@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.evaluation_metric import metric_of
-from dltools.plan.policy.pace import Mark, Pace, Role
+from dltools.plan.policy.pace import Mark, Pace, Place
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import Mode, is_serving
@@ -34,7 +34,7 @@ def measured(
     return host.contention.measured(jobs, host.cpus, now, may_try=may_try)
 
 
-def note_roles(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Queue:
+def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Queue:
     """Note what each job competes as from now on; return the queue, which asks for a look in time.
 
     `found`: the settings that hold from now on.
@@ -43,28 +43,28 @@ def note_roles(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Qu
     look_s = host.contention.look_s(now)
     for job in _followed(host):
         if job.pace is not None:
-            role = _role(job, found) if is_crowded else None
-            job.pace = job.pace.in_role(role, now, job.attained)
-            if role is Role.FIRST and not job.pace.has_been_free:
+            place = _place(job, found) if is_crowded else None
+            job.pace = job.pace.in_place(place, now, job.attained)
+            if place is Place.FIRST and not job.pace.has_been_free:
                 look_s = min(look_s, _FREE_LOOK_S)
     return found.queue.due_by(now, look_s) if is_crowded else found.queue
 
 
-def forget_roles(host: HostHistory) -> None:
+def forget_places(host: HostHistory) -> None:
     """Forget what jobs compete as: settings that are to harm nobody make none first."""
     for job in _followed(host):
         if job.pace is not None:
-            job.pace = job.pace.in_role(None, host.sampled_at or 0, job.attained)
+            job.pace = job.pace.in_place(None, host.sampled_at or 0, job.attained)
 
 
 def _followed(host: HostHistory) -> list[ContainerHistory]:
     return [job for job in host.jobs() if (job.threads or 1) > 1 and not is_serving(job)]
 
 
-def _role(job: ContainerHistory, found: Realisation) -> Role:
+def _place(job: ContainerHistory, found: Realisation) -> Place:
     if found.mode is Mode.WEIGHT:
-        return Role.SHARES
+        return Place.SHARES
     if found.mode is Mode.ROTATE:
-        return Role.TURN
+        return Place.TURN
     position = found.queue.positions.get(job.run_id)
-    return Role.FIRST if position is None or position.first else Role.WAITS
+    return Place.FIRST if position is None or position.first else Place.WAITS

@@ -25,7 +25,7 @@ from dltools.plan import decisions, state
 from dltools.plan.advice import advice
 from dltools.plan.decisions import Explanation
 from dltools.plan.host_history import HostHistory
-from dltools.plan.paces import forget_roles
+from dltools.plan.paces import forget_places
 from dltools.plan.policy.base import Policy
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
@@ -295,6 +295,6 @@ class Planner:
         for host in self._histories():
             host.forget_bystanders(self._rounds.requirements)
             if is_lasting:
-                forget_roles(host)
+                forget_places(host)
         saved = state.SavedState(self._newest, self._rounds.memory, self._hosts)
         return state.save(saved, self._rounds.policy.name)

@@ -13,7 +13,7 @@ from dltools.labels import Role
 from dltools.plan.decisions import present_settings
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.owners import after_plan
-from dltools.plan.paces import measured, note_roles
+from dltools.plan.paces import measured, note_places
 from dltools.plan.policy.base import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
@@ -104,7 +104,7 @@ class Rounds:
         is_crowded = choose_mode(self.options, host.state(), silent).mode is Mode.PRIORITY
         host.contention = measured(host, silent, is_crowded=is_crowded)
         found = self._settings(host)
-        host.queue = note_roles(host, found, is_crowded=is_crowded)
+        host.queue = note_places(host, found, is_crowded=is_crowded)
         return found
 
     def _settings(self, host: HostHistory) -> Realisation:

@@ -1,7 +1,7 @@
 """A job's pace: how much it progresses for each CPU second, against its own best so far.
 
 Progress counts in the job's steps, or in its reports where it names no steps. A window runs from
-one report to a later one, in one role. Where a report is overdue, the CPU time without one bounds
+one report to a later one, in one place. Where a report is overdue, the CPU time without one bounds
 the rate.
 """
 
@@ -38,7 +38,7 @@ _FREE_SPAN_S = 1.0
 """Least time (s) between two samples that tell how many CPUs a job has."""
 
 
-class Role(StrEnum):
+class Place(StrEnum):
     """What a job competes as."""
 
     SHARES = "shares"  # with all others
@@ -74,7 +74,7 @@ class Pace:
     metric: str
     newest: Mark
     begin: Mark
-    role: Role | None = None
+    place: Place | None = None
     best: float = 0.0
     stride: float = 1.0
     peak: float = 0.0
@@ -115,7 +115,7 @@ class Pace:
         if span_s < _FREE_SPAN_S:
             return self
         found = replace(self, used=mark, peak=max(self.peak, cpu_s / span_s))
-        if self.role not in (None, Role.FIRST):
+        if self.place not in (None, Place.FIRST):
             return found
         reports = self.free_reports + mark.reports - self.used.reports
         return replace(found, free_cpu_s=self.free_cpu_s + cpu_s, free_reports=reports)
@@ -138,15 +138,15 @@ class Pace:
         )  # fmt: skip
         return found._noted(progress / cpu_s, cpu_s / span_s)
 
-    def in_role(self, role: Role | None, now: int, work: float) -> Pace:
-        """Return the pace in a role from now on (None: it need not compete).
+    def in_place(self, place: Place | None, now: int, work: float) -> Pace:
+        """Return the pace in a place from now on (None: it need not compete).
 
         A window does not reach across two roles.
         """
-        if role == self.role:
+        if place == self.place:
             return self
         begin = replace(self.newest, time=now, work=work, is_report=False)
-        return replace(self, role=role, begin=begin, used=begin)
+        return replace(self, place=place, begin=begin, used=begin)
 
     @property
     def report_cpu_s(self) -> float | None:
@@ -171,12 +171,12 @@ class Pace:
         return self._noted(self.stride / cpu_s, cpu_s / span_s)
 
     def _noted(self, rate: float, cores: float) -> Pace:
-        """Note a rate in the present role; the newest counts for half."""
-        if self.role in (Role.SHARES, Role.WAITS) and cores < _HELD_BACK * self.peak:
+        """Note a rate in the present place; the newest counts for half."""
+        if self.place in (Place.SHARES, Place.WAITS) and cores < _HELD_BACK * self.peak:
             return replace(self, shared=_blend(self.shared, rate))
-        if self.role is Role.FIRST:
+        if self.place is Place.FIRST:
             return replace(self, ahead=_blend(self.ahead, rate))
-        if self.role is None and rate < _DOUBT * self.best:
+        if self.place is None and rate < _DOUBT * self.best:
             return replace(self, free_cpu_s=0.0, free_reports=0)
         return self
 

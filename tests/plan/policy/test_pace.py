@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.pace import Mark, Pace, Role
+from dltools.plan.policy.pace import Mark, Pace, Place
 
 START = Pace("loss", Mark(0, 0.0), Mark(0, 0.0), used=Mark(0, 0.0))
 
@@ -48,23 +48,23 @@ def test_progress_counts_in_steps_where_the_job_names_them() -> None:
 
 
 def test_a_job_that_others_hold_back_shows_what_it_keeps() -> None:
-    pace = alone().in_role(Role.SHARES, 5 * MICRO, 10.0)
+    pace = alone().in_place(Place.SHARES, 5 * MICRO, 10.0)
     pace = reported(pace, (7.0, 12.0), (9.0, 14.0), (11.0, 16.0))  # 2 CPU s for each, as ever
     assert measured(pace, 11.0, 16.0).shared == 0.5
-    slow = reported(alone().in_role(Role.SHARES, 5 * MICRO, 10.0), (10.0, 15.0), (20.0, 25.0))
+    slow = reported(alone().in_place(Place.SHARES, 5 * MICRO, 10.0), (10.0, 15.0), (20.0, 25.0))
     slow = measured(slow, 20.0, 25.0)  # one CPU, 10 CPU s for a report
     assert slow.shared == 0.1
     assert slow.best == 0.5
 
 
 def test_a_job_with_all_its_cpus_shows_nothing_of_sharing() -> None:
-    pace = alone().in_role(Role.SHARES, 5 * MICRO, 10.0)
+    pace = alone().in_place(Place.SHARES, 5 * MICRO, 10.0)
     pace = measured(reported(pace, (6.0, 12.0), (8.0, 16.0)), 8.0, 16.0)
     assert (pace.begin, pace.shared) == (pace.newest, None)
 
 
 def test_the_first_job_shows_what_those_that_wait_leave_it() -> None:
-    pace = alone().in_role(Role.FIRST, 5 * MICRO, 10.0)
+    pace = alone().in_place(Place.FIRST, 5 * MICRO, 10.0)
     pace = measured(reported(pace, (7.0, 14.0), (9.0, 18.0)), 9.0, 18.0)
     assert (pace.ahead, pace.shared) == (0.25, None)
     pace = measured(reported(pace, (10.0, 20.0), (11.0, 22.0)), 11.0, 22.0)
@@ -72,21 +72,21 @@ def test_the_first_job_shows_what_those_that_wait_leave_it() -> None:
 
 
 def test_an_overdue_report_bounds_the_rate() -> None:
-    pace = alone().in_role(Role.SHARES, 5 * MICRO, 10.0)
+    pace = alone().in_place(Place.SHARES, 5 * MICRO, 10.0)
     assert measured(pace, 7.5, 12.5).shared is None  # not overdue yet
     assert measured(pace, 9.0, 14.0).shared == 0.25  # 4 CPU s, and not one report
 
 
-@pytest.mark.parametrize("role", [Role.TURN, None])
-def test_turns_and_peace_show_the_best_rate_alone(role: Role | None) -> None:
-    pace = alone().in_role(Role.SHARES, 5 * MICRO, 10.0).in_role(role, 5 * MICRO, 10.0)
+@pytest.mark.parametrize("place", [Place.TURN, None])
+def test_turns_and_peace_show_the_best_rate_alone(place: Place | None) -> None:
+    pace = alone().in_place(Place.SHARES, 5 * MICRO, 10.0).in_place(place, 5 * MICRO, 10.0)
     pace = measured(reported(pace, (6.0, 12.0), (7.0, 13.0), (10.0, 16.0)), 10.0, 16.0)
     assert (pace.best, pace.shared, pace.ahead) == (0.5, None, None)
 
 
 def test_a_window_does_not_reach_across_roles() -> None:
-    pace = reported(alone().in_role(Role.FIRST, 5 * MICRO, 10.0), (6.0, 12.0))
-    pace = pace.in_role(Role.WAITS, 7 * MICRO, 14.0)
+    pace = reported(alone().in_place(Place.FIRST, 5 * MICRO, 10.0), (6.0, 12.0))
+    pace = pace.in_place(Place.WAITS, 7 * MICRO, 14.0)
     pace = reported(pace, (30.0, 16.0), (60.0, 18.0), (90.0, 20.0))
     assert measured(pace, 90.0, 20.0).shared == 0.5  # 2 reports in 4 CPU s since 30 s
 
@@ -100,7 +100,7 @@ def test_a_job_that_could_have_more_than_one_cpu_and_does_not_has_one_busy_threa
     pace = reported(START, *((second, float(second)) for second in range(1, 8)))
     assert measured(pace, 7.0, 7.0).has_one_busy_thread
     assert not alone().has_one_busy_thread
-    held_back = reported(START.in_role(Role.SHARES, 0, 0.0), (1.0, 1.0), (7.0, 7.0))
+    held_back = reported(START.in_place(Place.SHARES, 0, 0.0), (1.0, 1.0), (7.0, 7.0))
     assert not measured(held_back, 7.0, 7.0).has_one_busy_thread
 
 
@@ -112,13 +112,13 @@ def test_two_cpu_seconds_with_a_report_show_how_many_threads_are_busy() -> None:
     assert not measured(pace, 3.5, 4.5).has_one_busy_thread  # it has had two CPUs
     silent = measured(measured(START, 1.0, 1.0), 3.0, 3.0)
     assert not silent.has_one_busy_thread  # it may still begin its threads
-    waits = measured(START.in_role(Role.WAITS, 0, 0.0), 1.0, 1.0)
+    waits = measured(START.in_place(Place.WAITS, 0, 0.0), 1.0, 1.0)
     assert not measured(reported(waits, (2.0, 2.0)), 4.0, 4.0).has_one_busy_thread
 
 
 def test_a_role_that_changes_leaves_no_use_of_cpu_to_the_next() -> None:
     pace = measured(reported(START, (1.0, 1.0)), 1.0, 1.0)
-    pace = pace.in_role(Role.FIRST, 4 * MICRO, 2.0)  # it waited meanwhile
+    pace = pace.in_place(Place.FIRST, 4 * MICRO, 2.0)  # it waited meanwhile
     pace = measured(reported(pace, (5.0, 3.0), (6.0, 4.0)), 6.0, 4.0)
     assert (pace.peak, pace.free_cpu_s, pace.free_reports) == (1.0, 3.0, 2 + 1)
 
@@ -132,6 +132,6 @@ def test_one_busy_thread_that_slows_down_beside_others_must_show_it_again() -> N
     assert measured(steady, 12.0, 12.0).has_one_busy_thread
     slow = measured(reported(pace, (12.0, 12.0)), 12.0, 12.0)  # a report in 5 CPU s, not five
     assert not slow.has_one_busy_thread
-    first = slow.in_role(Role.FIRST, 12 * MICRO, 12.0)
+    first = slow.in_place(Place.FIRST, 12 * MICRO, 12.0)
     assert not measured(reported(first, (13.0, 14.0)), 14.0, 16.0).has_one_busy_thread
     assert measured(reported(first, (13.0, 13.0)), 14.0, 14.0).has_one_busy_thread
