@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from operator import itemgetter
 from typing import TypeVar
 
 from dltools.notation.cpu_lists import union_of_cpus
@@ -213,7 +212,7 @@ class RecordedHost:
                 reports += zip(found.times[low:high], steps, map(_known, epochs), strict=True)
         container.step = max(newest_steps)[1] if newest_steps else container.step
         container.epoch = max(newest_epochs)[1] if newest_epochs else container.epoch
-        container.note_positions(sorted(reports, key=itemgetter(0)))
+        container.note_positions(sorted(reports, key=_by_time))
         if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
             del self.wake_times[container.id]
             self._set_wake_time(container)
@@ -249,6 +248,12 @@ def _newest(times: Sequence[int], values: Sequence[N | None]) -> list[tuple[int,
     return list(
         islice(((t, value) for t, value in newest if value is not None and value == value), 1)
     )
+
+
+def _by_time(report: tuple[int, int | None, float | None]) -> tuple[int, float, float]:
+    """Return a sort key that does not depend on which metric was read first."""
+    time, step, epoch = report
+    return time, -1 if step is None else step, -1.0 if epoch is None else epoch
 
 
 def _known(value: float | None) -> float | None:
