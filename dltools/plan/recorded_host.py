@@ -292,8 +292,7 @@ class RecordedHost:
                 reports += zip(times, steps, map(_known, epochs), strict=True)
         container.step = max(newest_steps, default=(0, container.step))[1]
         container.epoch = max(newest_epochs, default=(0, container.epoch))[1]
-        reports.sort(key=lambda one: (one[0], one[1] or 0, one[2] or 0.0))
-        container.note_positions(reports)
+        container.note_positions(sorted(reports, key=_by_time))
         if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
             del self.wake_times[container.id]
             self._set_wake_time(container)
@@ -364,6 +363,12 @@ def _last(times: Sequence[int], values: Sequence[_N | None]) -> list[tuple[int, 
         if value is not None and math.isfinite(value):
             return [(time, value)]
     return []
+
+
+def _by_time(report: tuple[int, int | None, float | None]) -> tuple[int, float, float]:
+    """Return a sort key that does not depend on which metric was read first."""
+    time, step, epoch = report
+    return time, -1 if step is None else step, -1.0 if epoch is None else epoch
 
 
 def _known(value: float | None) -> float | None:
