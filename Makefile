@@ -10,6 +10,7 @@
 # make bench-contention  measure what waiting trainings cost the first in line; needs root
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
 # make live-cluster  move real trainings between three Swarm nodes on this machine; root, 6 minutes
+# make live-strangers  see whether anybody on a shared machine is worse off; takes 80 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
 # make trust       try all that SECURITY.md promises, and print what held; root, 25 minutes
 # make load        run the pipe over 200 containers that come and go: SECONDS=1800 CONTAINERS=200; root
@@ -29,7 +30,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: fuzz demo check test test-cluster faults test-v2 test-units lint bench bench-contention live live-full live-cluster papers \
+.PHONY: fuzz demo check test test-cluster faults test-v2 test-units lint bench bench-contention live live-full live-cluster live-strangers papers \
   load trust structure docs clean
 
 $(VENV)/bin/python:
@@ -114,6 +115,12 @@ live-full: $(VENV)/.plots
 	@samples/serving/build
 	@$(BIN)/python samples/live/run --repeat 3 $(addprefix samples/live/,$(addsuffix .toml, \
 	  three one-thread silent endless tradl dqoes five ten long-epochs))
+
+live-strangers: $(VENV)/.plots
+	@samples/torch/build
+	@$(BIN)/python samples/strangers/run
+	@$(BIN)/python samples/strangers/run --seconds 150 --arms fair,srtf,fair-rotate,srtf-rotate \
+	  samples/strangers/members.toml
 
 papers: $(VENV)/.run
 	@$(BIN)/python samples/papers/papers.py > samples/papers/results.md.part

@@ -46,6 +46,14 @@ def _ignore(_: Result) -> None:
     pass
 
 
+_TAKES_TURNS = (Status.APPLIED, Status.UNCHANGED, Status.PLANNED)
+"""What becomes of the action of a container that takes turns."""
+
+
+def _takes_turns_with_others(action: Action) -> bool:
+    return action.op is Op.ROTATE and action.job is not None
+
+
 class Actuator:
     """Applies plans to the containers of one engine. A dry run checks, and changes nothing."""
 
@@ -138,7 +146,12 @@ class Actuator:
         for action in plan.actions:
             result = self._refused(action, results, too_old) or self._apply(action, planned_at)
             results.append(result)
-            on_result(result)
+            if not _takes_turns_with_others(action):
+                on_result(result)
+        results = self._all_or_none(plan.actions, results)
+        for action, result in zip(plan.actions, results, strict=True):
+            if _takes_turns_with_others(action):
+                on_result(result)
         if not self._dry_run and self._turns != turns_before:
             self.rotation.set_turns(self._turns)
         for id_ in self._originals.forget_gone():
@@ -146,6 +159,25 @@ class Actuator:
             self.foreign.pop(id_, None)
             self.paused_elsewhere.pop(id_, None)
         return results
+
+    def _all_or_none(self, actions: Sequence[Action], results: Sequence[Result]) -> list[Result]:
+        """Return the results, in which no container of a job takes turns where another one cannot:
+        each would wait for the other."""
+        failed = {
+            action.job: action.container_name
+            for action, result in zip(actions, results, strict=True)
+            if _takes_turns_with_others(action) and result.status not in _TAKES_TURNS
+        }
+        found = []
+        for action, result in zip(actions, results, strict=True):
+            name = failed.get(action.job) if _takes_turns_with_others(action) else None
+            if name is not None and result.status in _TAKES_TURNS:
+                self._turns = [one for one in self._turns
+                               if one.container_id != action.container_id]  # fmt: skip
+                why = f"{name}, of the same job, cannot take turns"
+                result = replace(result, status=Status.SKIPPED, after={}, error=why)
+            found.append(result)
+        return found
 
     def undo(
         self, only: Iterable[str] | None = None, on_result: OnResult = _ignore

@@ -23,8 +23,9 @@ Realised = Mapping[str, Realisation]
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """What was decided for one container: `setting` is None where nothing changes. `reason` is that
-    of the action, `role` what the container is, and what shows it."""
+    """What was decided for one container: `setting` is None where nothing changes. `job` is the job
+    that it makes with others, None for one that is alone; `reason` is that of the action, `role` what
+    the container is, and what shows it."""
 
     host: str
     container_id: str
@@ -34,6 +35,7 @@ class JobDecision:
     setting: Settings | None
     reason: str
     op: Op
+    job: str | None = None
     role: str = ""
 
     @property
@@ -87,7 +89,8 @@ def _decision(
     notes = (allocation.reason, note, members if container.members else "",
              *container.targets.faults)  # fmt: skip
     reason = "; ".join(note for note in notes if note)
-    return JobDecision(host.name, one.id, one.name, allocation, present, setting, reason, op, role)
+    return JobDecision(host.name, one.id, one.name, allocation, present, setting, reason, op,
+                       container.job if container.members else None, role)  # fmt: skip
 
 
 def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
@@ -132,7 +135,7 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
         expect = {name: value for name, value in one.present.items()
                   if name in one.setting and one.op is Op.UPDATE}  # fmt: skip
         found.append(Action(len(found) + 1, one.op, one.host, one.container_id, one.name,
-                            one.setting, expect, one.reason))  # fmt: skip
+                            one.setting, expect, one.reason, job=one.job))  # fmt: skip
     for host in hosts:
         for action in host.actions:
             known = host.containers.get(action.job_id)

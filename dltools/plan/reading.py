@@ -125,6 +125,7 @@ def _action(record: Mapping[str, Any], where: str) -> Action:
         reason=_optional(record, "reason", str, where, ""),
         to=_optional(record, "to", str, where, None),
         met=_target_met(record, where),
+        job=_optional(record, "job", str, where, None),
     )
 
 

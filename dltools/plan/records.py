@@ -39,7 +39,8 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Action:
     """One change to one container. `expect` is what was in force when the plan was made, `to` the
-    host that a migration goes to, `met` the target for which a model is delivered."""
+    host that a migration goes to, `met` the target for which a model is delivered; `job` is the job
+    that the container makes with others, whose turns it shares."""
 
     id: int
     op: Op
@@ -51,6 +52,7 @@ class Action:
     reason: str
     to: str | None = None
     met: TargetMet | None = None
+    job: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ def dump_plan(plan: Plan) -> str:
         }
         | ({} if action.to is None else {"to": action.to})
         | ({} if action.met is None else {"met": asdict(action.met)})
+        | ({} if action.job is None else {"job": action.job})
         for action in plan.actions
     ]
     state = {"state": dict(plan.state)} if plan.state else {}

@@ -199,3 +199,21 @@ def test_offline_the_plan_is_believed() -> None:
         ("planned", {"cpus": 2.0}, {"cpus": 1.5}),
         ("failed", {"cpus": 2.0}, {"cpus": 2.0}),
     ]
+
+
+def test_a_container_takes_no_turns_where_another_of_its_job_cannot(actuator: Actuator) -> None:
+    """Each would wait for the other."""
+    turn = {"group": 0, "turn_s": 9.0}
+    gone = {"container_id": "0", "container_name": "x"}
+    (one,) = applied(actuator, action(turn, Op.ROTATE, job="pair"))
+    assert one.status is Status.APPLIED
+    one, other = applied(
+        actuator, action(turn, Op.ROTATE, job="pair"), action(turn, Op.ROTATE, job="pair", **gone)
+    )
+    assert (one.status, one.error) == (Status.SKIPPED, "x, of the same job, cannot take turns")
+    assert other.status is Status.STALE
+    assert actuator.rotation.turn_of(ID) is None
+    alone, _ = applied(
+        actuator, action(turn, Op.ROTATE), action(turn, Op.ROTATE, job="pair", **gone)
+    )
+    assert alone.status is Status.APPLIED

@@ -56,6 +56,7 @@ def plans(draw: st.DrawFn) -> Plan:
             reason=draw(texts),
             to=draw(names) if op is Op.MIGRATE else None,
             met=draw(st.none() | targets_met) if op is Op.DELIVER else None,
+            job=draw(st.none() | names),
         )
         for identifier, op in zip(ids, ops, strict=True)
     )

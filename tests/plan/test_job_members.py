@@ -59,6 +59,7 @@ def test_members_have_one_turn(policy: str) -> None:
     assert found["ddp-0"].set == found["ddp-1"].set
     assert found["ddp-0"].set["group"] != found["cnn"].set["group"]
     assert found["ddp-0"].container_id == job_id("ddp-0")
+    assert [found[name].job for name in ("ddp-0", "ddp-1", "cnn")] == [MEETS, MEETS, None]
     assert "one of 2 containers of the job 10.0.0.2:29500" in found["ddp-1"].reason
 
 
