@@ -24,8 +24,8 @@ Realised = Mapping[str, Realisation]
 @dataclass(frozen=True, slots=True)
 class JobDecision:
     """What was decided for one container: `setting` is None where nothing changes. `job` is the job
-    that it makes with others, None for one that is alone; `reason` is that of the action, `role` what
-    the container is, and what shows it."""
+    that it makes with others, None for one that is alone; `reason` is that of the action, `role`
+    what the container is, and what shows it."""
 
     host: str
     container_id: str
