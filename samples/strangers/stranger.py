@@ -9,6 +9,7 @@ the file of --out: who reads it sees how much was done, and how long this progra
     stranger.py prepare --cpu 15
     stranger.py member --rank 0 --world 2 [--epochs 60]
     stranger.py database
+    stranger.py feeder --cpu 0.02 --device 0.02
 """
 
 from __future__ import annotations
@@ -143,6 +144,19 @@ def database(options: argparse.Namespace, record: Record) -> None:  # noqa: ARG0
         record.step(time.monotonic() - begin)
 
 
+def feeder(options: argparse.Namespace, record: Record) -> None:
+    """Feed a device: work on one thread, then wait as long as a GPU would take for the step."""
+    done = 0
+    while True:
+        begin = time.monotonic()
+        burn(options.cpu)
+        time.sleep(options.device)
+        done += 1
+        record.step(time.monotonic() - begin)
+        if done % 50 == 0:
+            print(f"step {done} loss {2 / (1 + done / 500):.5f}", flush=True)
+
+
 def notebook(options: argparse.Namespace, record: Record) -> None:
     """Run one long cell, then a short one each second."""
     burn(options.cell)
@@ -187,13 +201,16 @@ def main() -> None:
     four.add_argument("--epochs", type=int, default=0, help="0: without an end")
     four.add_argument("--seed", type=int, default=0)
     five = kinds.add_parser("database")
-    for each in (one, two, three, four, five):
+    six = kinds.add_parser("feeder")
+    six.add_argument("--cpu", type=float, default=0.02, help="CPU seconds of a step")
+    six.add_argument("--device", type=float, default=0.02, help="seconds on the device of a step")
+    for each in (one, two, three, four, five, six):
         each.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     record = Record(options.out)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(record.write()))
     {"train": train, "notebook": notebook, "prepare": prepare, "member": member,
-     "database": database}[options.kind](options, record)  # fmt: skip
+     "database": database, "feeder": feeder}[options.kind](options, record)  # fmt: skip
     record.end()
 
 
