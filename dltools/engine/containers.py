@@ -32,6 +32,10 @@ SWARM_TASK = "com.docker.swarm.task.id"
 """The label of a container that is a task of a Swarm service."""
 
 
+_USUAL_NETWORKS = ("bridge", "host", "none")
+"""The networks that every engine has."""
+
+
 @dataclass(frozen=True, slots=True)
 class Container:
     """A container as the engine describes it; `raw` is the whole inspection."""
@@ -71,6 +75,13 @@ class Container:
         """Whether it has the network of the host, or of another container."""
         mode = str(self.host_config.get("NetworkMode") or "")
         return mode == "host" or mode.startswith("container:")
+
+    @property
+    def own_networks(self) -> list[str]:
+        """The names of the networks that somebody has made for it and others: an address means
+        something else in each."""
+        networks = (self.raw.get("NetworkSettings") or {}).get("Networks") or {}
+        return sorted(str(name) for name in networks if name not in _USUAL_NETWORKS)
 
     @property
     def ports(self) -> list[int]:

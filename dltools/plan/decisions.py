@@ -148,6 +148,12 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
     return tuple(found)
 
 
+def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:
+    """Return the ids of all containers that were decided on, those too that stay as they are."""
+    jobs = (job for host in hosts for job in host.containers.values())
+    return tuple(sorted(key for job in jobs for key in job.container_ids))
+
+
 def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
     """Return the class of each job that has one, by its name, for each host."""
     found = {

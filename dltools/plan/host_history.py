@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from dltools.labels import Role
 from dltools.notation.times import MICRO
+from dltools.plan.busy_cpus import BusyCpus
 from dltools.plan.foreign_settings import WatchedSettings, asked, in_force, seen
-from dltools.plan.host_load import HostLoad
 from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.contention import Contention
@@ -30,7 +30,7 @@ class HostHistory:
     to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
-    `contention`: what was found of jobs that compete. `load`: how busy its CPUs are.
+    `contention`: what was found of jobs that compete. `busy`: how busy its CPUs are.
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
     changed: they are left alone, and take part in nothing. `has_servers`: whether servers are jobs
@@ -48,7 +48,7 @@ class HostHistory:
     gain: str = ""
     queue: Queue = field(default_factory=Queue)
     contention: Contention = field(default_factory=Contention)
-    load: HostLoad = field(default_factory=HostLoad)
+    busy: BusyCpus = field(default_factory=BusyCpus)
     jobs_elsewhere: frozenset[str] = frozenset()
     watched: dict[str, WatchedSettings] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
@@ -106,7 +106,7 @@ class HostHistory:
         jobs = self.jobs() if jobs is None else jobs
         return HostState(
             self.name, self.cpus, jobs, self.allocations, self.sampled_at,
-            self.load.is_contested, self.load.share(self.cpus), self.jobs_elsewhere,
+            self.busy.is_contested, self.busy.share(self.cpus), self.jobs_elsewhere,
         )  # fmt: skip
 
     def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:

@@ -41,7 +41,7 @@ def merged(samples: HostSamples, reporters: Reporters) -> HostSamples:
     members: dict[str, set[str]] = {}
     alone: set[str] = set()
     for low, high in zip(samples.bounds, samples.bounds[1:], strict=False):
-        for rows in _grouped(jobs, low, high):
+        for rows in _grouped(samples.rows, low, high):
             row: Mapping[str, Any] = {name: samples.rows[name][rows[0]] for name in samples.rows}
             if len(rows) > 1:
                 ids = {samples.rows["container_id"][at] for at in rows}
@@ -62,8 +62,13 @@ def merged(samples: HostSamples, reporters: Reporters) -> HostSamples:
     )
 
 
-def _grouped(jobs: Sequence[str | None], low: int, high: int) -> list[list[int]]:
-    """Return the rows of a sample, those of one job together where its first one is."""
+def _grouped(rows: Mapping[str, list[Any]], low: int, high: int) -> list[list[int]]:
+    """Return the rows of a sample, those of one job together where its first one is.
+
+    Of a job that seems to have more containers than it says, nobody knows which belong together:
+    two jobs may give themselves one name.
+    """
+    jobs, counts = rows["job"], rows["job_containers"]
     found: dict[str, list[int]] = {}
     ordered: list[list[int]] = []
     for at in range(low, high):
@@ -74,7 +79,11 @@ def _grouped(jobs: Sequence[str | None], low: int, high: int) -> list[list[int]]
                 found[job] = ordered[-1]
         else:
             found[job].append(at)
-    return ordered
+    apart: list[list[int]] = []
+    for group in ordered:
+        most = max((counts[at] for at in group if counts[at] is not None), default=len(group))
+        apart += [group] if len(group) <= most else [[at] for at in group]
+    return apart
 
 
 def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]:

@@ -167,8 +167,7 @@ class Planner:
             gain=decisions.gain(hosts),
             classes=decisions.classes(hosts),
             lease_s=lease_s,
-            covers=tuple(sorted(key for host in hosts for key in host.containers))
-            if is_single else None,
+            covers=decisions.covered(hosts) if is_single else None,
         )  # fmt: skip
 
     def _lease_s(self) -> float | None:

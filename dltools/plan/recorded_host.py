@@ -21,7 +21,7 @@ from dltools.observations.roles import from_row
 from dltools.observations.samples import HostSamples, Layout, Remainder, pending_sample
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
-from dltools.plan.owners import first_seen, limits_of, told
+from dltools.plan.owner_wishes import first_seen, limits_of, told
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory
 
@@ -200,7 +200,7 @@ class RecordedHost:
         before = history.cpus
         history.cpus = next((size for size in reversed(sizes) if size > 0), None) or before
         times = self.samples.times[begin:end]
-        history.load = history.load.after(times, self.samples.busy[begin:end], sizes, before)
+        history.busy = history.busy.after(times, self.samples.busy[begin:end], sizes, before)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
         target_met = False
         for number, key in enumerate(order):

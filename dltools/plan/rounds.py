@@ -12,7 +12,7 @@ from typing import Any
 from dltools.labels import Role
 from dltools.plan.decisions import present_settings
 from dltools.plan.host_history import HostHistory, Jobs
-from dltools.plan.owners import after_plan
+from dltools.plan.owner_wishes import after_plan
 from dltools.plan.paces import measured, note_places
 from dltools.plan.policy.base import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory

@@ -18,10 +18,10 @@ from dltools.observations.metric_names import OFTEN
 from dltools.observations.points import Point
 from dltools.observations.roles import from_row
 from dltools.observations.samples import REALS, ROW_COLUMNS, GpuUse, Layout, Remainder
+from dltools.plan.busy_cpus import BusyCpus
 from dltools.plan.field_values import field_values
 from dltools.plan.foreign_settings import Watched
 from dltools.plan.host_history import HostHistory
-from dltools.plan.host_load import HostLoad
 from dltools.plan.measured_state import (
     load_contention,
     load_pace,
@@ -106,10 +106,10 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
         "queue": save_queue(history.queue),
         "layout": field_values(host.layout),
         "remainder": _save_remainder(host.remainder),
-        "load": {
-            "times": [time for time, _ in history.load.samples],
-            "cpu_seconds": [seconds for _, seconds in history.load.samples],
-            "is_contested": history.load.is_contested,
+        "busy": {
+            "times": [time for time, _ in history.busy.samples],
+            "cpu_seconds": [seconds for _, seconds in history.busy.samples],
+            "is_contested": history.busy.is_contested,
         },
         "reporters": host.reporters,
     }
@@ -136,7 +136,7 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         gain=saved["gain"],
         queue=load_queue(saved["queue"]),
         contention=load_contention(saved["contention"]) if "contention" in saved else Contention(),
-        load=_load_load(saved["load"]),
+        busy=_load_busy(saved["busy"]),
         watched={
             key: {name: Watched(**{**one, "asked": tuple(one["asked"])})
                   for name, one in watched.items()}
@@ -158,9 +158,9 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
                         reporters=reporters)  # fmt: skip
 
 
-def _load_load(saved: Mapping[str, Any]) -> HostLoad:
+def _load_busy(saved: Mapping[str, Any]) -> BusyCpus:
     samples = zip(map(int, saved["times"]), map(float, saved["cpu_seconds"]), strict=True)
-    return HostLoad(tuple(samples), saved["is_contested"])
+    return BusyCpus(tuple(samples), saved["is_contested"])
 
 
 def _save_action(action: JobAction) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.gpu import Gpus
 from dltools.probe.inventory import Inventory, Watched
-from dltools.probe.owners import Owners
+from dltools.probe.owner_columns import Owners
 from dltools.probe.rows import NO_STATS, container_row
 from dltools.probe.threads import side_by_side
 from dltools.text import printable
@@ -148,7 +148,13 @@ def _job_columns(watched: Watched, processes: Processes | None) -> Row:
     if said := watched.container.labels.get(JOB, "").strip():
         return {"job": printable(said)[:_LONGEST_JOB]}
     found = processes.membership if processes else None
-    return {"job": found.job, "job_containers": found.containers} if found else {}
+    if found is None:
+        return {}
+    places = "+".join(watched.container.own_networks)
+    return {
+        "job": f"{found.job} on {places}" if places else found.job,
+        "job_containers": found.containers,
+    }
 
 
 def _demand_columns(watched: Watched, row: Row) -> Row:

@@ -15,12 +15,18 @@ the file of --out: who reads it sees how much was done, and how long this progra
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
 
 SECOND_OF_BURST, BURST_S = 1.0, 0.05
 
@@ -72,8 +78,29 @@ def burn(cpu_s: float) -> None:
         sum(range(1000))
 
 
+def epoch(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, options: argparse.Namespace,
+    record: Record,
+) -> float:  # fmt: skip
+    """Fit a model to a fixed function for --steps batches of --batch, and return its mean loss."""
+    import torch
+
+    total = 0.0
+    for _ in range(options.steps):
+        begin = time.monotonic()
+        inputs = torch.randn(options.batch, 64)
+        wanted = torch.sin(inputs[:, :2].sum(dim=1, keepdim=True))
+        loss = torch.nn.functional.mse_loss(model(inputs), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        record.step(time.monotonic() - begin)
+    return total / options.steps
+
+
 def train(options: argparse.Namespace, record: Record) -> None:
-    """Fit a network to a fixed function; an epoch is --steps batches of --batch."""
+    """Train on --threads threads, and sleep for --sleep seconds after --every epochs."""
     import torch
 
     torch.set_num_threads(options.threads)
@@ -84,25 +111,10 @@ def train(options: argparse.Namespace, record: Record) -> None:
         torch.nn.Linear(wide, 1),
     )  # fmt: skip
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)
-    epoch, worked = 0, 0.0
-    while not options.epochs or epoch < options.epochs:
-        epoch += 1
-        total = 0.0
-        for _ in range(options.steps):
-            begin = time.monotonic()
-            inputs = torch.randn(options.batch, 64)
-            wanted = torch.sin(inputs[:, :2].sum(dim=1, keepdim=True))
-            loss = torch.nn.functional.mse_loss(model(inputs), wanted)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total += loss.item()
-            record.step(time.monotonic() - begin)
-        print(f"epoch {epoch} loss {total / options.steps:.5f}", flush=True)
-        worked += 1
-        if options.sleep and worked >= options.every:
+    for number in epochs(options):
+        print(f"epoch {number} loss {epoch(model, optimizer, options, record):.5f}", flush=True)
+        if options.sleep and number % options.every == 0:
             time.sleep(options.sleep)
-            worked = 0
 
 
 def member(options: argparse.Namespace, record: Record) -> None:
@@ -118,22 +130,15 @@ def member(options: argparse.Namespace, record: Record) -> None:
     model = DistributedDataParallel(torch.nn.Sequential(
         torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)))  # fmt: skip
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)
-    epoch = 0
-    while not options.epochs or epoch < options.epochs:
-        epoch += 1
-        total = 0.0
-        for _ in range(options.steps):
-            begin = time.monotonic()
-            inputs = torch.randn(options.batch, 64)
-            wanted = torch.sin(inputs[:, :2].sum(dim=1, keepdim=True))
-            loss = torch.nn.functional.mse_loss(model(inputs), wanted)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total += loss.item()
-            record.step(time.monotonic() - begin)
+    for number in epochs(options):
+        loss = epoch(model, optimizer, options, record)
         if options.rank == 0:
-            print(f"epoch {epoch} loss {total / options.steps:.5f}", flush=True)
+            print(f"epoch {number} loss {loss:.5f}", flush=True)
+
+
+def epochs(options: argparse.Namespace) -> Iterable[int]:
+    """Return the numbers of the epochs to train, from 1."""
+    return range(1, options.epochs + 1) if options.epochs else itertools.count(1)
 
 
 def database(options: argparse.Namespace, record: Record) -> None:  # noqa: ARG001

@@ -106,6 +106,19 @@ def test_a_job_of_which_containers_are_missing_is_never_paused() -> None:
     assert "ddp-0" not in by_name(plan_of("fair", Mode.ROTATE, alone))
 
 
+def test_two_jobs_that_give_themselves_one_name_are_never_paused() -> None:
+    """Nobody knows which of the four belong together."""
+    table = rows()
+    for row in rows():
+        if row.get("container_name") in ("ddp-0", "ddp-1"):
+            name = row["container_name"].replace("ddp", "twin")
+            table.append({**row, "container_name": name, "container_id": job_id(name)})
+    found = plan_of("fair", Mode.ROTATE, table)
+    assert set(by_name(found)) <= {"cnn"}
+    weights = by_name(plan_of("fair", Mode.WEIGHT, table))
+    assert "one of" not in " ".join(one.reason for one in weights.values())
+
+
 def test_who_protects_one_member_protects_all() -> None:
     table = rows(labels='{"dltools.protect": "true"}')
     assert set(by_name(plan_of("fair", Mode.QUOTA, table))) <= {"cnn"}
@@ -154,3 +167,11 @@ def test_all_containers_of_a_job_get_the_same(jobs: list[str | None], policy: st
             names = [f"c{number}" for number, own in enumerate(jobs) if own == job]
             settings = [found[name].set if name in found else None for name in names]
             assert all(one == settings[0] for one in settings)
+
+
+def test_a_single_plan_covers_the_containers_of_a_job() -> None:
+    """dl-apply renews the leases of those that it covers."""
+    made = planner("fair", Mode.WEIGHT)
+    made.add(to_table(rows()))
+    covered = made.plan({}, is_single=True).covers
+    assert covered == tuple(sorted(map(job_id, ("ddp-0", "ddp-1", "cnn"))))

@@ -88,11 +88,11 @@ def test_jobs_that_were_not_held_far_back_show_nothing_of_contention() -> None:
     """The first was not alone: that it lost time says nothing against priorities."""
     first = single(planner("srtf", None, rows_from(0, 120)))
     (host,) = first.state["hosts"].values()
-    roles = {job["pace"]["role"] for job in host["containers"].values() if "pace" in job}
-    assert roles <= {None, ""}
+    places = {job["pace"]["place"] for job in host["containers"].values() if "pace" in job}
+    assert places <= {None, ""}
     streaming = planner("srtf", None, rows_from(0, 120)).plan({})
     (host,) = streaming.state["hosts"].values()
-    assert {job["pace"]["role"] for job in host["containers"].values()} - {None, ""}
+    assert {job["pace"]["place"] for job in host["containers"].values()} - {None, ""}
 
 
 def test_a_plan_names_all_that_it_decides_on() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,25 @@ def test_a_label_or_else_its_processes_tell_the_job(
     inventory.running[id_].cgroup = Cgroup({}, tmp_path)
     row: Row = Counters(engine).read(inventory)[1]
     assert (row.get("job"), row.get("job_containers")) == (job, containers)
+
+
+def test_an_address_is_of_the_networks_in_which_it_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two users may both have a host "master"."""
+    processes = Processes(membership=Membership("master:29500"))
+    monkeypatch.setattr(process_watch, "search", lambda _pids, **_: processes)
+    engine = ScriptedEngine()
+    inventory = Inventory(engine, {})
+    jobs = []
+    for name, networks in (("a", ["bridge"]), ("b", ["lab_default"]), ("c", ["z", "y", "bridge"])):
+        id_ = engine.start(name)
+        found = {"NetworkSettings": {"Networks": {key: {} for key in networks}}}
+        engine.known[id_] = replace(engine.known[id_], raw=found)
+        inventory.refresh()
+        inventory.expire()
+        inventory.running[id_].cgroup = Cgroup({}, tmp_path)
+        row = next(row for row in Counters(engine).read(inventory)
+                   if row.get("container_id") == id_)  # fmt: skip
+        jobs.append(row["job"])
+    assert jobs == ["master:29500", "master:29500 on lab_default", "master:29500 on y+z"]

@@ -91,8 +91,8 @@ class HostState:
     """A host at a sample: its usable CPUs and its jobs, always in the same order.
 
     A job is a running training (or server, where the policy requires `servers`) that may be touched
-    and has reported progress at least once. `previous`
-    holds the allocations of the round before, by job id; new and restarted jobs are not in it.
+    and has reported progress at least once. `previous` holds the allocations of the round before,
+    by job id; new and restarted jobs are not in it.
     `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
     `is_contested`: whether its CPUs are all busy, and `busy_share`: which part of them is; None
     where that is unknown. `jobs_elsewhere`: jobs of which other hosts run containers.

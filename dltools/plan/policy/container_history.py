@@ -375,6 +375,11 @@ class ContainerHistory:
                 self.gpu_used_at = time
 
     @property
+    def container_ids(self) -> tuple[str, ...]:
+        """The ids of its containers: of one that is alone its own."""
+        return tuple(member.id for member in self.members) or (self.id,)
+
+    @property
     def lacks_members(self) -> bool:
         """Whether the job that it is a member of has containers that are not seen here."""
         if self.job is None:

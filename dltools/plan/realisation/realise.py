@@ -13,7 +13,7 @@ from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
 from dltools.plan.realisation.feeders import feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice, is_serving
-from dltools.plan.realisation.owners import respecting
+from dltools.plan.realisation.owner_bounds import respecting
 from dltools.plan.realisation.priority import priorities
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.rotation import rotation

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.plan.host_load import HostLoad
+from dltools.plan.busy_cpus import BusyCpus
 
 
-def load(*samples: tuple[float, float], cpus: float = 2.0) -> HostLoad:
+def load(*samples: tuple[float, float], cpus: float = 2.0) -> BusyCpus:
     times = [round(second * MICRO) for second, _ in samples]
-    return HostLoad().after(times, [seconds for _, seconds in samples], [cpus] * len(times), 0.0)
+    return BusyCpus().after(times, [seconds for _, seconds in samples], [cpus] * len(times), 0.0)
 
 
 def test_one_sample_tells_nothing() -> None:
@@ -59,8 +59,8 @@ def test_samples_may_be_added_in_any_pieces(parts: list[tuple[float, float]], cu
         times.append(times[-1] + round(span * MICRO))
         busy.append(busy[-1] + 4 * share * span)
     sizes = [4.0] * len(times)
-    whole = HostLoad().after(times, busy, sizes, 0.0)
+    whole = BusyCpus().after(times, busy, sizes, 0.0)
     at = min(cut, len(times))
-    first = HostLoad().after(times[:at], busy[:at], sizes[:at], 0.0)
+    first = BusyCpus().after(times[:at], busy[:at], sizes[:at], 0.0)
     assert first.after(times[at:], busy[at:], sizes[at:], 4.0) == whole
     assert len(whole.samples) <= 2 + sum(time > times[-1] - 10 * MICRO for time in times)

@@ -24,7 +24,7 @@ CONTESTED, CALM = 0.9, 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class HostLoad:
+class BusyCpus:
     """The load of a host at its newest samples.
 
     `samples`: times (microseconds) and the CPU seconds that everything on the host had used, back
@@ -36,7 +36,7 @@ class HostLoad:
 
     def after(
         self, times: Sequence[int], busy: Sequence[float], sizes: Sequence[float], cpus: float
-    ) -> HostLoad:
+    ) -> BusyCpus:
         """Return the load after new samples of a host of these sizes, in order of time; before them
         it had `cpus`, and where a size is unknown it has as many as before.
 
@@ -49,19 +49,19 @@ class HostLoad:
                 found = found._after_one(time, seconds, cpus)
         return found
 
-    def _after_one(self, time: int, seconds: float, cpus: float) -> HostLoad:
+    def _after_one(self, time: int, seconds: float, cpus: float) -> BusyCpus:
         if self.samples and (time <= self.samples[-1][0] or seconds < self.samples[-1][1]):
-            return HostLoad(((time, seconds),))
+            return BusyCpus(((time, seconds),))
         kept = [*self.samples, (time, seconds)]
         while len(kept) > 2 and kept[1][0] <= time - round(WINDOW_S * MICRO):
             del kept[0]
-        found = HostLoad(tuple(kept), self.is_contested)
+        found = BusyCpus(tuple(kept), self.is_contested)
         newest = found._share(_LEAST_S, cpus)
         whole = found._share(0.0, cpus, of_all=True)
         if newest is None or whole is None:
             return found
         is_contested = newest >= CONTESTED or (self.is_contested is True and whole >= CALM)
-        return HostLoad(found.samples, is_contested)
+        return BusyCpus(found.samples, is_contested)
 
     def share(self, cpus: float) -> float | None:
         """Return the share of a host's CPUs that was busy over the window, None where unknown."""

@@ -9,7 +9,7 @@ from helpers.observed_rows import container, decisions_of, node, planner_of, poi
 from helpers.recorded_hosts import A, begin, new, read
 
 from dltools.observations.table import Row, to_table
-from dltools.plan.owners import after_plan, first_seen, limits_of, told
+from dltools.plan.owner_wishes import after_plan, first_seen, limits_of, told
 from dltools.plan.planner import Planner
 from dltools.plan.policy.fair import FAIR
 from dltools.plan.policy.owner import UNKNOWN, Owner

@@ -15,7 +15,7 @@ from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.owner import Owner
 from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters, needed_cpus
-from dltools.plan.realisation.owners import within
+from dltools.plan.realisation.owner_bounds import within
 from dltools.plan.realisation.realise import realise
 
 IGNORE = QueueParameters(owners="ignore")
