@@ -137,6 +137,15 @@ def test_feeders_that_want_most_of_the_cpus_stay_near_to_the_others() -> None:
     assert weights(plans(planner("fair"), contested(2, demand=3.0))[-1])["gpu0"] == NEAR_WEIGHT
 
 
+def test_a_single_plan_that_may_stay_keeps_within_a_factor_of_four() -> None:
+    made = planner("fair")
+    plans(made, contested(2))
+    found = [a.set["cpu_weight"] for a in made.plan({}, is_single=True).actions
+             if "cpu_weight" in a.set]  # fmt: skip
+    assert found
+    assert max([1024.0, *found]) <= 4 * min([1024.0, *found])
+
+
 def test_feeders_are_as_all_others_where_that_is_asked_for() -> None:
     equal = QueueParameters(feeders="equal")
     found = weights(plans(planner("fair", None, equal), contested(2))[-1])

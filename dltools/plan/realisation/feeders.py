@@ -22,7 +22,7 @@ FIRST_WEIGHT = 64 * DEFAULT_CPU_WEIGHT
 of it."""
 
 NEAR_WEIGHT = 4 * DEFAULT_CPU_WEIGHT
-"""Weight of those that want much; a single plan, which may stay for good, has no other."""
+"""Weight of those that want much."""
 
 _LITTLE = 0.5
 """Share of the CPUs up to which feeders want little together."""
@@ -59,8 +59,7 @@ def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Setting
         return {"cpus": None}, "feeds a GPU: no cap"
     if choice.mode is Mode.CORES:
         return {"cpuset": None}, "feeds a GPU: all CPUs"
-    if choice.is_even or host.is_contested is False:
+    if choice.is_even or choice.is_mild or host.is_contested is False:
         return {"cpu_weight": DEFAULT_CPU_WEIGHT}, "feeds a GPU: in no line for CPUs"
-    wants_little = needs <= _LITTLE * host.cpus
-    weight = FIRST_WEIGHT if wants_little and not choice.is_mild else NEAR_WEIGHT
+    weight = FIRST_WEIGHT if needs <= _LITTLE * host.cpus else NEAR_WEIGHT
     return {"cpu_weight": weight}, "feeds a GPU: before jobs on CPUs"

@@ -51,7 +51,7 @@ class QueueParameters:
         low=1.0, high=100.0, source="ours",
     )  # fmt: skip
     feeders: str = parameter(
-        "first", "containers that feed a GPU: before jobs that compute on CPUs, or as these",
+        "first", "whether trainings that feed a GPU go before jobs that compute on CPUs",
         choices=("first", "equal"), source="ours",
     )  # fmt: skip
     owners: str = parameter(
