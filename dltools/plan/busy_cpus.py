@@ -63,9 +63,10 @@ class BusyCpus:
         is_contested = newest >= CONTESTED or (self.is_contested is True and whole >= CALM)
         return BusyCpus(found.samples, is_contested)
 
-    def share(self, cpus: float) -> float | None:
-        """Return the share of a host's CPUs that was busy over the window, None where unknown."""
-        return self._share(0.0, cpus, of_all=True)
+    def share(self, cpus: float, over_s: float | None = None) -> float | None:
+        """Return the share of a host's CPUs that was busy over the window, or over the newest
+        samples that are `over_s` apart at the least (s); None where unknown."""
+        return self._share(over_s or 0.0, cpus, of_all=over_s is None)
 
     def _share(self, least_s: float, cpus: float, *, of_all: bool = False) -> float | None:
         """Return the share that was busy over the newest samples that are `least_s` apart at the

@@ -7,7 +7,8 @@ threads and CPUs holds until something is measured. Then:
 - jobs that keep `KEEPS` of their best rate while others hold them back need no turns: `weight`;
 - jobs that keep less than `LOSES` take turns: `priority`;
 - where the first job keeps less than `LOSES` although the others wait: `rotate`. A pace falls in a
-  validation and a checkpoint too: so only of a job that gets fewer CPUs than it wants.
+  validation and a checkpoint too: so only of a job that gets fewer CPUs than it wants. And only
+  where who is not ours leaves the CPUs to our jobs: a pause of ours takes nothing from others.
 
 In between the mode stays. A step to less isolation waits `PATIENCE_S`, twice as long each time, and
 one to `rotate` waits it once; the step from `weight` to `priority` is taken at once. Where nothing
@@ -27,6 +28,9 @@ KEEPS, LOSES = 0.9, 0.75
 PATIENCE_S = 60.0
 TRIAL_S = 10.0
 LOOK_S, TRIAL_LOOK_S = 10.0, 2.0
+
+OTHERS = 0.25
+"""Share of the CPUs from which the use of others explains why the first job is slow (ours)."""
 
 _ISOLATION = (Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE)
 
@@ -66,13 +70,19 @@ class Contention:
         return Contention(moves=self.moves)
 
     def measured(
-        self, jobs: Sequence[ContainerHistory], cpus: float, now: int, *, may_try: bool
-    ) -> Contention:
-        """Return what the paces of a crowded host's jobs show; `may_try`: `weight` may be tried."""
+        self, jobs: Sequence[ContainerHistory], cpus: float, now: int, *, may_try: bool,
+        others: float | None = None,
+    ) -> Contention:  # fmt: skip
+        """Return what the paces of a crowded host's jobs show.
+
+        `may_try`: `weight` may be tried. `others`: the share of the CPUs that who is no job uses,
+        None where that is unknown.
+        """
         at = self if self.since is not None else replace(self, since=now)
         shared = _kept(jobs, "shared")
         ahead = _kept([job for job in jobs if job.is_held_back is not False], "ahead")
-        if ahead is not None and ahead.part < LOSES and not _keeps(shared) and at._may_rotate(now):
+        may_rotate = not _keeps(shared) and at._may_rotate(now, others)
+        if ahead is not None and ahead.part < LOSES and may_rotate:
             why = f"{ahead.says(lost=True)} although others wait: pause these"
             return at._moved(Mode.ROTATE, why, now)
         if shared is None:
@@ -109,10 +119,10 @@ class Contention:
     def _begins_rotation(self, now: int) -> bool:
         return self.mode is Mode.ROTATE and self.since == now
 
-    def _may_rotate(self, now: int) -> bool:
+    def _may_rotate(self, now: int, others: float | None) -> bool:
         if self.mode is Mode.ROTATE:
             return True
-        is_first = self.mode is not Mode.WEIGHT
+        is_first = self.mode is not Mode.WEIGHT and (others is None or others < OTHERS)
         return is_first and now - (self.since or 0) >= round(PATIENCE_S * MICRO)
 
     def _is_patient(self, now: int) -> bool:

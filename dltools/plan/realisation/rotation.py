@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.mode import is_serving, needed_cpus
 from dltools.plan.realisation.order import groups_that_fit, in_order, standings
+from dltools.plan.realisation.priority import priorities
 from dltools.plan.realisation.settings import LEAST_WEIGHT, Settings
 
 _SHORTEST = 0.1
@@ -26,8 +28,8 @@ def rotation(case: Case) -> Realisation:
     """Return turns in proportion to shares, of groups whose threads fit the CPUs.
 
     As many trainings as there are CPUs for run at a time. Serving containers are never paused, nor
-    are silent ones that may be no trainings: these have weights beside the turns of the others. New
-    jobs come first, with a turn that is long enough for them to report.
+    are silent ones that may be no trainings: these queue by weights beside the turns of the others.
+    New jobs come first, with a turn that is long enough for them to report.
     """
     trainings = in_order(case, standings(case))
     notes = {job.id: "serves: never paused" for job in case.jobs if is_serving(job)}
@@ -40,11 +42,12 @@ def rotation(case: Case) -> Realisation:
         return case.realisation("no job waits", settings=even, notes=notes)
     trainings = [job for job in trainings if job.may_be_paused]
     groups = groups_that_fit(trainings, case.cpus, beside=_SMALL * case.cpus)
-    settings = _weights_beside(case, doubtful, len(groups))
-    notes |= dict.fromkeys(settings, _DOUBTFUL)
+    beside = _queue_beside(case, doubtful, len(groups))
+    settings, queue = dict(beside.settings), beside.queue
+    notes |= {key: "; ".join(filter(None, (_DOUBTFUL, beside.notes.get(key)))) for key in settings}
     if len(groups) < 2:
-        note = "no job waits: the trainings fit the CPUs together"
-        return case.realisation(note, settings=settings, notes=notes)
+        note = "no job is paused: the trainings fit the CPUs together"
+        return case.realisation(note, settings=settings, notes=notes, queue=queue)
     sums = [_part(case, group) for group in groups]
     quantum_s = case.choice.quantum_s
     for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
@@ -54,17 +57,26 @@ def rotation(case: Case) -> Realisation:
             settings[job.id] = {"group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"
     note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
-    return case.realisation(note, takes_turns=True, settings=settings, notes=notes)
+    return case.realisation(note, takes_turns=True, settings=settings, notes=notes, queue=queue)
 
 
-def _weights_beside(
-    case: Case, doubtful: Sequence[ContainerHistory], groups: int
-) -> dict[str, Settings]:
-    """Return weights of jobs that are not paused: as a container begins, while they explore; then
-    so little that each gets an equal part beside the group whose turn it is (ours)."""
-    equal = max(LEAST_WEIGHT, float(round(DEFAULT_CPU_WEIGHT / max(1, groups))))
-    return {job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT if job.id in case.exploring else equal}
-            for job in doubtful}  # fmt: skip
+def _queue_beside(case: Case, doubtful: Sequence[ContainerHistory], groups: int) -> Realisation:
+    """Return the queue of jobs that are not paused, by weights: all at once they would keep each
+    other from ever reporting.
+
+    One that explores has the weight that a container begins with. Of the others the first has as
+    much beside the group whose turn it is as equal parts would give them all (ours).
+    """
+    found = priorities(replace(case, jobs=list(doubtful)))
+    part = min(1.0, len(doubtful) / max(1, groups))
+
+    def weight(key: str, planned: float) -> float:
+        return planned if key in case.exploring else max(LEAST_WEIGHT, float(round(planned * part)))
+
+    settings: dict[str, Settings] = {
+        key: {"cpu_weight": weight(key, one["cpu_weight"])} for key, one in found.settings.items()
+    }
+    return replace(found, settings=settings)
 
 
 def _part(case: Case, group: list[ContainerHistory]) -> float:

@@ -34,9 +34,10 @@ def trains(
 
 
 def measured(
-    found: Contention, *jobs: ContainerHistory, at_s: float = 0.0, may_try: bool = True
-) -> Contention:
-    return found.measured(jobs, 2.0, round(at_s * MICRO), may_try=may_try)
+    found: Contention, *jobs: ContainerHistory, at_s: float = 0.0, may_try: bool = True,
+    others: float | None = None,
+) -> Contention:  # fmt: skip
+    return found.measured(jobs, 2.0, round(at_s * MICRO), may_try=may_try, others=others)
 
 
 def test_nothing_measured_leaves_the_rule_of_thumb() -> None:
@@ -151,3 +152,12 @@ def test_between_the_bounds_nothing_changes(shared: float, mode: Mode | None) ->
         found = Contention(before, "so", 0)
         assert measured(found, trains("a", shared), at_s=1e4).mode is (mode or before)
     assert replace(Contention(), since=0).mode is None
+
+
+def test_nobody_is_paused_for_cpus_that_others_use() -> None:
+    slow = trains("a", ahead=0.4), trains("b")
+    found = measured(Contention(), *slow, others=0.5)
+    found = measured(found, *slow, at_s=2 * PATIENCE_S, others=0.5)
+    assert found.mode is None
+    found = measured(found, *slow, at_s=2 * PATIENCE_S + 1, others=0.05)
+    assert found.mode is Mode.ROTATE

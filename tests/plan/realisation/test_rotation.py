@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from helpers.shared_hosts import host, job, settings_of
 
+from dltools.labels import Role
+from dltools.observations.roles import Judgement
+from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
 
@@ -46,3 +49,40 @@ def test_a_new_job_comes_first_until_it_has_reported_twice() -> None:
     }  # fmt: skip
     jobs[1].samples = [(0, 10.0)]  # it has had its CPU seconds
     assert settings_of(Mode.ROTATE, found)["b"] == {"group": 1, "turn_s": 8.0}
+
+
+def silent(name: str, arrived: int = 0, had_s: float = 10.0) -> ContainerHistory:
+    """A training that has reported nothing, and has had its time to explore."""
+    made = ContainerHistory(name, name, "h", arrived, threads=2)
+    made.observe(Judgement(Role.TRAINING, "libtorch in its processes, silent"))
+    made.samples = [(0, had_s)]
+    return made
+
+
+def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
+    # Two groups take turns. Three silent ones: one at a time beside them, as much as all had.
+    known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
+    three = [silent(name) for name in ("s", "t", "u")]
+    found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three)
+    assert {key: one["cpu_weight"] for key, one in found.settings.items() if key in "stu"} == {
+        "s": 1024.0, "t": 10.0, "u": 2.0,
+    }  # fmt: skip
+    assert {key: one["group"] for key, one in found.settings.items() if key in "ab"} == {
+        "a": 0, "b": 1,
+    }  # fmt: skip
+    assert found.notes["t"].startswith("competes all the same; never paused before it reports")
+    # Later each of them is the first one.
+    first = set()
+    queue = found.queue
+    for seconds in range(0, 40, 5):
+        found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three, queue=queue,
+                        now=seconds * 1_000_000)  # fmt: skip
+        queue = found.queue
+        first |= {key for key, one in found.settings.items() if one.get("cpu_weight") == 1024.0}
+    assert first == {"s", "t", "u"}
+
+
+def test_a_single_silent_training_gets_an_equal_part_beside_the_turns() -> None:
+    known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
+    found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=[silent("s")])
+    assert found.settings["s"] == {"cpu_weight": 512.0}
