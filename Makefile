@@ -10,7 +10,8 @@
 # make bench-contention  measure what waiting trainings cost the first in line; needs root
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
 # make live-cluster  move real trainings between three Swarm nodes on this machine; root, 6 minutes
-# make live-strangers  see whether anybody on a shared machine is worse off; takes 80 minutes
+# make strangers   see who is worse off than under Docker alone: on 500 simulated hosts, and on a real one
+# make live-strangers  the same on a real one for ten minutes under each of six arms; takes 70 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
 # make trust       try all that SECURITY.md promises, and print what held; root, 25 minutes
 # make load        run the pipe over 200 containers that come and go: SECONDS=1800 CONTAINERS=200; root
@@ -30,7 +31,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: fuzz demo check test test-cluster faults test-v2 test-units lint bench bench-contention live live-full live-cluster live-strangers papers \
+.PHONY: fuzz demo check test test-cluster faults test-v2 test-units lint bench bench-contention live live-full live-cluster live-strangers strangers papers \
   load trust structure docs clean
 
 $(VENV)/bin/python:
@@ -119,8 +120,13 @@ live-full: $(VENV)/.plots
 live-strangers: $(VENV)/.plots
 	@samples/torch/build
 	@$(BIN)/python samples/strangers/run
-	@$(BIN)/python samples/strangers/run --seconds 150 --arms fair,srtf,fair-rotate,srtf-rotate \
-	  samples/strangers/members.toml
+
+strangers: $(VENV)/.test $(VENV)/.plots
+	@$(BIN)/python tests/bench/strangers.py
+	@$(BIN)/dl-sim -p noop -p flowcon -p srtf --jobs samples/strangers/everybody.toml
+	@samples/torch/build
+	@$(BIN)/python samples/strangers/run --seconds 150 --arms flowcon,srtf,fair-rotate \
+	  samples/strangers/everybody.toml
 
 papers: $(VENV)/.run
 	@$(BIN)/python samples/papers/papers.py > samples/papers/results.md.part

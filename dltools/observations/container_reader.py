@@ -16,7 +16,7 @@ from dltools.observations.containers import (
     SeriesPoint,
 )
 from dltools.observations.points import PointsByMetric
-from dltools.observations.samples import HostSamples
+from dltools.observations.samples import GpuUse, HostSamples
 from dltools.observations.samples_by_host import samples_by_host, table_chunks
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT, Kind
 from dltools.observations.table import is_one_of
@@ -43,6 +43,7 @@ def read_containers(table: pa.Table) -> ContainerRecords:
             _add_host(hosts.setdefault(name, HostRecord(name)), samples)
             _add_samples(name, samples, containers)
             _add_points(name, samples.points, containers)
+            _add_gpus(name, samples.gpus, containers)
     exits = _exits(table) if "event" in table.column_names else {}
     for key, (time, code) in exits.items():
         if key in containers:
@@ -77,6 +78,10 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
         container.labels = labels.parse_labels(rows["labels"][row])
     if rows["started_at"][row] is not None:
         container.started = rows["started_at"][row] / MICRO
+    container.role = rows["role"][row] or container.role
+    container.job = rows["job"][row] or container.job
+    container.owner_cpus = rows["owner_cpu_limit_cores"][row]
+    container.owner_weight = rows["owner_cpu_weight"][row]
     weight = rows["cpu_weight"][row]
     container.samples.append(
         ContainerSample(
@@ -103,6 +108,13 @@ def _add_points(host: str, points: PointsByMetric, containers: _Containers) -> N
                 SeriesPoint(micros / MICRO, value)
                 for micros, value in zip(new.times, new.values, strict=True)
             )
+
+
+def _add_gpus(host: str, use: GpuUse, containers: _Containers) -> None:
+    for by_container in use.values():
+        for container_id, ratios in by_container.items():
+            if (host, container_id) in containers:
+                containers[host, container_id].gpus.update(ratios)
 
 
 def _add_unsampled(table: pa.Table, containers: _Containers) -> None:

@@ -86,7 +86,9 @@ class ContainerRecord:
     `is_sampled` is false for a container of which nothing but progress is known, as of a saved log:
     it has no samples. `threads` is the most that were alive at one time. `exited` is NaN unless its
     last event was an exit, `exit_code` None unless that had a code. `series` are its progress
-    points by metric.
+    points by metric. `role` is the last one that dl-probe saw, "" for none; `gpus` are the GPUs
+    that it held. `job` is the job that it is a member of, "" for none. `owner_cpus` (NaN: none) and
+    `owner_weight` are what its owner asked for.
     """
 
     host: str
@@ -100,6 +102,11 @@ class ContainerRecord:
     threads: int = 1
     samples: list[ContainerSample] = field(default_factory=list)
     series: dict[str, Series] = field(default_factory=dict)
+    role: str = ""
+    gpus: set[str] = field(default_factory=set)
+    job: str = ""
+    owner_cpus: float = math.nan
+    owner_weight: float = math.nan
     exit_code: int | None = None
     exited: float = math.nan
 

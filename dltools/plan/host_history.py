@@ -34,7 +34,8 @@ class HostHistory:
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
     changed: they are left alone, and take part in nothing. `has_servers`: whether servers are jobs
-    too, and not trainings alone.
+    too, and not trainings alone. `looks_after_changes`: who samples it looks again after each
+    change by itself, and in between there is nothing new to see, as in a simulation.
     """
 
     name: str
@@ -53,6 +54,7 @@ class HostHistory:
     watched: dict[str, WatchedSettings] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
     has_servers: bool = False
+    looks_after_changes: bool = False
 
     def jobs(self) -> Jobs:
         """Return the running trainings that have reported progress, and servers where they are jobs

@@ -148,10 +148,11 @@ class Rounds:
         if without_progress and self.requirements.silent_jobs:
             looks.append(_LOOK_S)
         everyone = (*state.jobs, *silent)
-        if len(everyone) > 1 and any(job.demand is not None for job in everyone):
-            looks.append(_DEMAND_LOOK_S)
-        elif len(everyone) > 1 and state.is_contested is not None:
-            looks.append(_LOOK_S)
+        if len(everyone) > 1 and not host.looks_after_changes:
+            if any(job.demand is not None for job in everyone):
+                looks.append(_DEMAND_LOOK_S)
+            elif state.is_contested is not None:
+                looks.append(_LOOK_S)
         return replace(found, queue=found.queue.due_by(now, min(looks))) if looks else found
 
     @property

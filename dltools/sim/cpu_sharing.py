@@ -16,9 +16,10 @@ from typing import NamedTuple
 class Limits:
     """What is set for a job.
 
-    `cpus`: its quota in cores, None for none. `listed`: how many CPUs its list holds, None for all.
-    Where jobs take turns, `group` is the number of its group and `turn_s` the length of that
-    group's turn.
+    `cpus`: its quota in cores, None for none. `weight`: that of each of its `containers`. `listed`:
+    how many CPUs its list holds, None for all. Where jobs take turns, `group` is the number of its
+    group and `turn_s` the length of that group's turn; `queue` names the GPUs on which they do, ""
+    for the CPUs.
     """
 
     cpus: float | None = None
@@ -27,6 +28,13 @@ class Limits:
     is_paused: bool = False
     group: int | None = None
     turn_s: float = 0.0
+    queue: str = ""
+    containers: int = 1
+
+    @property
+    def all_weights(self) -> float:
+        """The weight of all its containers together."""
+        return self.weight * self.containers
 
 
 class Turn(NamedTuple):
@@ -50,10 +58,10 @@ def allocate(wanted: Sequence[float], limits: Sequence[Limits], cpus: float) -> 
         if limit.listed is not None:
             cap = min(cap, float(limit.listed))
         if not limit.is_paused and cap > 0:
-            levels.append((cap / limit.weight, i))
-    total = sum(limits[i].weight for _, i in levels)
+            levels.append((cap / limit.all_weights, i))
+    total = sum(limits[i].all_weights for _, i in levels)
     for level, i in sorted(levels):
-        weight = limits[i].weight
+        weight = limits[i].all_weights
         got[i] = min(level * weight, left * weight / total)
         left -= got[i]
         total -= weight
@@ -61,11 +69,12 @@ def allocate(wanted: Sequence[float], limits: Sequence[Limits], cpus: float) -> 
 
 
 def turns(limits: Sequence[Limits]) -> list[Turn]:
-    """Return the turns of a cycle; without groups one, all the time.
+    """Return the turns of a cycle on the CPUs; without groups one, all the time.
 
     Jobs in no group compete with the group that has its turn, as with dl-apply.
     """
-    lengths = {limit.group: limit.turn_s for limit in limits if limit.group is not None}
+    lengths = {limit.group: limit.turn_s for limit in limits
+               if limit.group is not None and not limit.queue}  # fmt: skip
     if not lengths:
         return [Turn(1.0, list(limits))]
     cycle = sum(lengths.values())
@@ -76,7 +85,20 @@ def turns(limits: Sequence[Limits]) -> list[Turn]:
 
 
 def _in_turn(limit: Limits, group: int) -> Limits:
-    return limit if limit.group in (None, group) else replace(limit, is_paused=True)
+    if limit.queue or limit.group in (None, group):
+        return limit
+    return replace(limit, is_paused=True)
+
+
+def parts_of_gpu_turns(limits: Sequence[Limits]) -> list[float]:
+    """Return the part of the time that the turns on GPUs leave each job: 1 for one without."""
+    lengths: dict[str, dict[int, float]] = {}
+    for limit in limits:
+        if limit.queue and limit.group is not None:
+            lengths.setdefault(limit.queue, {})[limit.group] = limit.turn_s
+    return [lengths[limit.queue][limit.group] / sum(lengths[limit.queue].values())
+            if limit.queue and limit.group is not None else 1.0
+            for limit in limits]  # fmt: skip
 
 
 def cores_without_quota(

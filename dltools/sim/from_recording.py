@@ -10,13 +10,14 @@ cost of a request is its response time, times the cores that the container used.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dltools.errors import DataError
-from dltools.labels import METRIC
+from dltools.labels import METRIC, Role
+from dltools.notation.cpu_lists import format_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
 from dltools.observations.column_lists import integers, reals, texts
@@ -45,6 +46,8 @@ _FEWEST_S = 5.0
 _AWAKE = 0.9
 """Share of the CPUs that it could use from which a job does not sleep."""
 
+_NO_TRAININGS = (Role.SERVER, Role.INTERACTIVE, Role.OTHER)
+
 _MOST_OTHERS = 0.1
 """Share of a host's CPUs from which the use of others than its containers matters."""
 
@@ -66,12 +69,17 @@ def recorded_workload(
     used = _use_by_host(recorded, table)
     ordered = sorted(recorded, key=lambda one: (one.record.name, one.record.host,
                                                 one.record.id))  # fmt: skip
-    jobs = [job for one in ordered if (job := one.job(used[one.record.host])) is not None]
+    gpus = {host: sorted(set().union(*(one.record.gpus for one in recorded
+                                       if one.record.host == host)))
+            for host in {one.record.host for one in recorded} | cpus.keys()}  # fmt: skip
+    found = [(one.record, _on_gpus(job, one.record.gpus, gpus[one.record.host])) for one in ordered
+             if (job := one.job(used[one.record.host])) is not None]  # fmt: skip
+    jobs = _joined(found)
     if not jobs:
         raise DataError(f"{name}: no container has CPU counters, so no job can be run again")
     for doubt in _doubts(recorded, used):
         warn(f"{name}: {doubt}")
-    hosts = [HostSpec(host, count) for host, count in sorted(cpus.items())]
+    hosts = [HostSpec(host, count, gpus=len(gpus[host])) for host, count in sorted(cpus.items())]
     return workload_of(_with_unique_names(jobs), hosts, name)
 
 
@@ -97,7 +105,30 @@ class _Recorded:
         latencies = metric_names.latencies(self.record.series)
         if qoe is not None or latencies:
             return self._serving(qoe, self._finite(latencies[0]) if latencies else [])
+        if self.record.role in _NO_TRAININGS and not self.record.series:
+            return self._program()
         return self._training(used)
+
+    def _program(self) -> Job | None:
+        """Return what is neither a training nor reports response times: it uses as much CPU in each
+        second as it did in the mean."""
+        span = self.uses[-1].end.time - self.uses[0].begin.time
+        cores = math.fsum(use.seconds for use in self.uses) / span if span > 0 else 0.0
+        if cores <= 0:
+            return None
+        threads = math.ceil(cores)
+        return Job(self.record.name, self.arrival, threads=threads, request=cores / threads,
+                   think=1 - cores / threads, duration=span, role=self.record.role,
+                   **self._owner())  # fmt: skip
+
+    def _owner(self) -> dict[str, Any]:
+        """Return the limits that the owner asked for, those alone that dl-probe saw."""
+        found: dict[str, Any] = {}
+        if 0 < self.record.owner_cpus < self.host_cpus:
+            found["cpus"] = self.record.owner_cpus
+        if self.record.owner_weight > 0:
+            found["cpu_weight"] = self.record.owner_weight
+        return found
 
     def _serving(self, qoe: float | None, latencies: Sequence[SeriesPoint]) -> Job | None:
         span = self.uses[-1].end.time - self.uses[0].begin.time
@@ -124,6 +155,7 @@ class _Recorded:
             curve=LearningCurve(metric, "points", table=table) if table else LearningCurve(),
             startup=math.fsum(use.seconds for use in self.uses[:begun]),
             first=targets.first, final=targets.final, wait=self._wait(used, begun),
+            silent=self.record.role == Role.TRAINING and not self.record.series, **self._owner(),
         )  # fmt: skip
 
     def _finite(self, metric: str) -> list[SeriesPoint]:
@@ -265,6 +297,38 @@ def _host_counters(table: pa.Table) -> dict[str, list[tuple[float, float]]]:
         if not math.isnan(seconds):
             found.setdefault(host, []).append((micros / MICRO, seconds))
     return found
+
+
+def _on_gpus(job: Job, held: Collection[str], gpus: Sequence[str]) -> Job:
+    """Return a job with the GPUs that it held, of a host's: what it slept for, it waited for
+    them."""
+    if not held:
+        return job
+    numbers = [number for number, name in enumerate(gpus) if name in held]
+    return replace(job, gpu_list=format_cpus(numbers), device=job.wait, wait=0.0)
+
+
+def _joined(found: Sequence[tuple[ContainerRecord, Job]]) -> list[Job]:
+    """Return the jobs, those of several containers on one host as one."""
+    members: dict[tuple[str, str], list[Job]] = {}
+    for record, job in found:
+        members.setdefault((record.host, record.job or f"alone {record.id}"), []).append(job)
+    joined: list[Job] = []
+    for jobs in members.values():
+        serves = any(job.serves for job in jobs)
+        joined += jobs if len(jobs) == 1 or serves else [_one_job(jobs)]
+    return joined
+
+
+def _one_job(jobs: Sequence[Job]) -> Job:
+    """Return the job that trainings make together; the first that reports tells its metric."""
+    reporter = next((job for job in jobs if not job.silent), jobs[0])
+    numbers = {number for job in jobs for number in job.listed_gpus}
+    return replace(
+        reporter, arrival=max(job.arrival for job in jobs), members=len(jobs),
+        work=math.fsum(job.work for job in jobs), threads=max(job.threads for job in jobs),
+        startup=math.fsum(job.startup for job in jobs), gpu_list=format_cpus(sorted(numbers)),
+    )  # fmt: skip
 
 
 def _with_unique_names(jobs: Sequence[Job]) -> list[Job]:

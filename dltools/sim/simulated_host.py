@@ -10,18 +10,30 @@ from dltools.plan.policy.base import Requirements
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.settings import Settings
 from dltools.sim.contention import change_over_loss, speed
-from dltools.sim.cpu_sharing import Limits, allocate, cores_without_quota, turns
+from dltools.sim.cpu_sharing import (
+    Limits,
+    allocate,
+    cores_without_quota,
+    parts_of_gpu_turns,
+    turns,
+)
+from dltools.sim.gpu_sharing import kept
 from dltools.sim.simulated_job import Report, SimulatedJob
 from dltools.sim.workload import HostSpec, Job
+
+_LOOKS_AT_OTHERS = 4
+"""How often jobs that sleep are adapted to each other's use of the CPUs; more changes little."""
 
 
 class SimulatedHost:
     """One host.
 
     `jobs`: by id. `history`: what the policy knows. `now`: the time (s) that it has been brought up
-    to. `memory` (bytes) and `gpus` are in use. `cpu_seconds`: handed out so far. `version` counts
-    its changes: an event of an older version is out of date. `look_at`: when a round may be due.
-    `changed_at`: when settings follow the first start or exit since the last look. `reports`: where
+    to. `memory` (bytes) is in use; `held` are the numbers of the GPUs that a job holds, by its
+    name. `cpu_seconds`: handed out so far. `version` counts its changes: an event of an older
+    version is out of date. `look_at`: when a round may be due. `changed_at`: when settings follow
+    the first start or exit since the last look. `looks`: when to look again, since what jobs get,
+    or want, has changed. `reports`: where
     an observer finds what the jobs have reported, None where there is no observer.
     """
 
@@ -30,30 +42,45 @@ class SimulatedHost:
         self.spec = spec
         self.history = HostHistory(spec.name, spec.cpus)
         self.history.cpuset = format_cpus(range(max(1, math.ceil(spec.cpus))))
+        self.history.looks_after_changes = True
         self.jobs: dict[str, SimulatedJob] = {}
         self.now = 0.0
         self.memory = 0
-        self.gpus = 0
+        self.held: dict[str, tuple[int, ...]] = {}
         self.cpu_seconds = 0.0
         self.version = 0
         self.look_at = self.changed_at = math.inf
+        self.looks: list[float] = []
         self.reports: list[Report] | None = [] if is_observed else None
 
     # Jobs that come and go
 
     def has_room_for(self, job: Job) -> bool:
         """Tell whether its free memory and GPUs hold a job."""
-        return self.spec.holds(job, self.memory, self.gpus)
+        if self.spec.memory and self.memory + job.memory > self.spec.memory:
+            return False
+        if not job.gpus and not job.gpu_list:
+            return True
+        free = self._free_gpus()
+        listed = set(job.listed_gpus)
+        return self.spec.holds(job) and job.gpus <= len(set(free) - listed)
+
+    def _free_gpus(self) -> list[int]:
+        held = {number for numbers in self.held.values() for number in numbers}
+        return [number for number in range(self.spec.gpus) if number not in held]
 
     def reserve(self, job: Job) -> None:
         """Set memory and GPUs aside for a job."""
         self.memory += job.memory
-        self.gpus += job.gpus
+        if job.gpus or job.gpu_list:
+            listed = job.listed_gpus
+            free = [number for number in self._free_gpus() if number not in listed]
+            self.held[job.name] = tuple(sorted((*listed, *free[: job.gpus])))
 
     def release(self, job: Job) -> None:
         """Give back what was set aside for a job."""
         self.memory -= job.memory
-        self.gpus -= job.gpus
+        self.held.pop(job.name, None)
 
     def add(self, job: SimulatedJob) -> None:
         """Start a job."""
@@ -61,6 +88,7 @@ class SimulatedHost:
         self.history.containers[job.history.id] = job.history
         self.history.containers_changed()
         self.reserve(job.job)
+        job.gpus = self.held.get(job.job.name, ())
         job.observed = self.reports
 
     def remove(self, job: SimulatedJob) -> None:
@@ -96,8 +124,13 @@ class SimulatedHost:
 
     def sample(self, micros: int, requirements: Requirements) -> bool:
         """Bring the policy's history up to a time (microseconds); tell whether a target was met."""
-        self.history.sampled_at, self.history.actions = micros, ()
-        met = [job.sample(micros, requirements) for job in self.jobs.values()]
+        history, sees = self.history, not self.spec.remote
+        history.actions = ()
+        if sees and (history.sampled_at is None or micros > history.sampled_at):
+            cpus = self.spec.cpus
+            history.busy = history.busy.after([micros], [self.cpu_seconds], [cpus], cpus)
+        history.sampled_at = micros
+        met = [job.sample(micros, requirements, sees_threads=sees) for job in self.jobs.values()]
         return any(met)
 
     def apply_settings(self, realisation: Realisation) -> None:
@@ -106,53 +139,107 @@ class SimulatedHost:
             setting = realisation.settings.get(key, {})
             _limit(job.limits, setting, takes_turns=realisation.takes_turns)
 
-    def share_cpus(self) -> None:
-        """Share the CPUs among the jobs anew."""
+    def share_cpus(self) -> bool:
+        """Share the CPUs among the jobs anew; tell whether a job gets or wants other than before.
+
+        A job that waits for its GPU, or sleeps, leaves its CPUs to the others meanwhile.
+        """
         jobs = list(self.jobs.values())
+        before = [_lot(job) for job in jobs]
         for job in jobs:
             job.wanted = job.wanted_cores(self.spec.cpus)
-            job.cores = job.rate = 0.0
-        wanted = [job.wanted for job in jobs]
-        for turn in turns([job.limits for job in jobs]):
-            awake = allocate(wanted, turn.limits, self.spec.cpus)
-            duties = [self._duty(job, at, awake[at], wanted, turn.limits)
-                      for at, job in enumerate(jobs)]  # fmt: skip
-            if min(duties, default=1.0) < 1:  # others get the CPUs of those that sleep
-                sleepy = [at for at, duty in enumerate(duties) if duty < 1]
-                used = list(wanted)
-                for at in sleepy:
-                    used[at] = awake[at] * duties[at]
-                given = allocate(used, turn.limits, self.spec.cpus)
-                awake = [awake[at] if at in sleepy else given[at] for at in range(len(jobs))]
-            for at, (job, cores, duty) in enumerate(zip(jobs, awake, duties, strict=True)):
-                job.cores += turn.share * cores * duty
+            job.cores = job.rate = job.awake = 0.0
+        wanted, limits = [job.wanted for job in jobs], [job.limits for job in jobs]
+        on_gpus = [self._kept(job) for job in jobs]
+        asleep = [_asleep(job, one) for job, one in zip(jobs, on_gpus, strict=True)]
+        parts = parts_of_gpu_turns(limits)
+        for turn in turns(limits):
+            cores, awake = self._cores(jobs, wanted, turn.limits, asleep, parts)
+            for at, job in enumerate(jobs):
+                duty = turn.share * awake[at] * parts[at]
+                job.cores += cores[at] * duty
+                job.awake = max(job.awake, awake[at])
                 if job.is_working:
-                    rate = self._rate(job.job, at, cores, wanted, turn.limits)
-                    job.rate += turn.share * rate * duty
+                    job.rate += self._rate(job.job, at, cores[at], wanted, turn.limits) * duty
+        for job, one in zip(jobs, on_gpus, strict=True):
+            job.gpu_use = min(1.0, job.rate * job.job.device / one)
+        return before != [_lot(job) for job in jobs]
 
-    def _duty(
-        self, job: SimulatedJob, at: int, cores: float, wanted: list[float], limits: list[Limits]
-    ) -> float:
-        """Return the part of the time in which a job with these cores is awake."""
-        if job.job.wait == 0 or not job.is_working:
+    def _cores(
+        self, jobs: list[SimulatedJob], wanted: list[float], limits: list[Limits],
+        asleep: list[float], parts: list[float],
+    ) -> tuple[list[float], list[float]]:  # fmt: skip
+        """Return the cores of each job while it is awake, and the part of the time in which it is.
+
+        A job that sleeps competes while it is awake with all others, as far as these are awake.
+        `asleep`: seconds of sleep for each useful CPU second; `parts`: of the time that turns on
+        GPUs leave each job.
+        """
+        cpus = self.spec.cpus
+        cores, awake = allocate(wanted, limits, cpus), [1.0] * len(jobs)
+        sleepy = [at for at in range(len(jobs)) if asleep[at] > 0 or parts[at] < 1]
+        used = list(wanted)
+        is_contested = sum(wanted) > cpus
+        for number in range(1 + _LOOKS_AT_OTHERS if is_contested else 1):
+            for at in sleepy:
+                if number > 0:  # at first each as if it were alone
+                    others = [*used[:at], wanted[at], *used[at + 1 :]]
+                    cores[at] = allocate(others, limits, cpus)[at]
+                else:
+                    cores[at] = allocate([wanted[at]], [limits[at]], cpus)[0]
+                rate = self._rate(jobs[at].job, at, cores[at], wanted, limits)
+                awake[at] = 1 / (1 + asleep[at] * rate)
+            for at in sleepy:
+                used[at] = cores[at] * awake[at] * parts[at]
+        if sleepy:
+            given = allocate(used, limits, cpus)
+            cores = [cores[at] if at in sleepy else given[at] for at in range(len(jobs))]
+        return cores, awake
+
+    def _kept(self, job: SimulatedJob) -> float:
+        """Return the part of its speed that a job keeps on its GPUs, beside those that work there
+        at the same time."""
+        if not job.is_working or not job.gpus or job.job.device <= 0:
             return 1.0
-        return 1 / (1 + job.job.wait * self._rate(job.job, at, cores, wanted, limits))
+        beside = [one for one in self.jobs.values()
+                  if one is not job and one.is_working and one.job.device > 0
+                  and set(one.gpus) & set(job.gpus)]  # fmt: skip
+        return kept(
+            job.job.name,
+            [one.job.name for one in beside if not _take_turns(one.limits, job.limits)],
+        )
 
     def _rate(
         self, job: Job, at: int, cores: float, wanted: list[float], limits: list[Limits]
     ) -> float:
         """Return the useful CPU seconds per second of a job with these cores."""
         cpus, unlimited = self.spec.cpus, None
-        if job.threads > 1 and job.spin > 0 and limits[at].cpus is not None:
+        if job.all_threads > 1 and job.spin > 0 and limits[at].cpus is not None:
             unlimited = cores_without_quota(at, wanted, limits, cpus)
-        found = speed(cores, job.threads, cpus, job.spin, unlimited)
+        found = speed(cores, job.all_threads, cpus, job.spin, unlimited)
         return found * (1 - change_over_loss(limits[at]))
 
 
+def _asleep(job: SimulatedJob, kept_on_gpus: float) -> float:
+    """Return the seconds that a job sleeps, or waits for its GPU, for each useful CPU second."""
+    return job.job.wait + job.job.device / kept_on_gpus if job.is_working else 0.0
+
+
+def _lot(job: SimulatedJob) -> tuple[float, ...]:
+    return job.wanted, job.cores, job.rate, job.awake, job.gpu_use
+
+
+def _take_turns(one: Limits, other: Limits) -> bool:
+    """Tell whether two jobs never run at the same time, as they take turns on a GPU."""
+    is_one_queue = bool(one.queue) and one.queue == other.queue
+    return is_one_queue and one.group != other.group
+
+
 def _limit(limits: Limits, setting: Settings, *, takes_turns: bool) -> None:
-    limits.group = None
+    limits.group, limits.queue = None, ""
     if takes_turns and "turn_s" in setting:
         limits.group, limits.turn_s = setting["group"], setting["turn_s"]
+        limits.queue = setting.get("queue") or ""
     if "cpus" in setting:
         limits.cpus = setting["cpus"]
     if "cpu_weight" in setting:

@@ -11,7 +11,7 @@ from dltools.observations.outcomes import JobResult, satisfies
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.sim.cpu_sharing import Limits
-from dltools.sim.workload import Job
+from dltools.sim.workload import Job, Phase
 
 LATENCY = "latency_seconds"
 REPORT_S = 2.0
@@ -34,9 +34,12 @@ class SimulatedJob:
     """A job on a host.
 
     `startup_left` and `shutdown_left`: CPU seconds that are left of them. `done`: useful CPU
-    seconds of its work. `reported`: how many epochs, or response times, it has reported. `cpu`: CPU
-    seconds that it used on this host. `wanted`, `cores` and `rate` (useful CPU seconds per second)
-    hold until the next event. `ends_at`: when a serving job ends. `first_epoch` and `final_epoch`:
+    seconds of its work. `phases`: that are to come before it goes on; of the first one `phase_cpu`
+    (CPU seconds) and `phase_sleep` (s) are left. `reported`: how many epochs, or response times, it
+    has reported. `cpu`: CPU seconds that it used on this host. `wanted`, `cores`, `rate` (useful
+    CPU seconds per second), `awake` (the part of the time in which it wants them) and `gpu_use`
+    (the part of the time in which its GPUs work) hold until the next event. `gpus`: the numbers of
+    those that it holds. `ends_at`: when a serving job ends. `first_epoch` and `final_epoch`:
     those that meet its targets; the policy wants to know at once where it `watches_targets`.
     `unread`: reports that the policy's history does not have yet; `news`: time of the first of them
     that a round is due for. `observed`: where an observer collects its reports, None where there is
@@ -49,11 +52,17 @@ class SimulatedJob:
     startup_left: float = 0.0
     shutdown_left: float = 0.0
     done: float = 0.0
+    phases: list[Phase] = field(default_factory=list)
+    phase_cpu: float = 0.0
+    phase_sleep: float = 0.0
     reported: int = 0
     limits: Limits = field(default_factory=Limits)
     wanted: float = 0.0
     cores: float = 0.0
     rate: float = 0.0
+    awake: float = 1.0
+    gpu_use: float = 0.0
+    gpus: tuple[int, ...] = ()
     cpu: float = 0.0
     ends_at: float = math.inf
     first_epoch: int | None = None
@@ -79,24 +88,38 @@ class SimulatedJob:
         if self.cores <= 0:
             return None
         request = self.job.request
-        return max(request, request / self.cores - self.job.think)
+        return max(request, request * self.job.threads / self.cores - self.job.think)
+
+    @property
+    def busy_threads(self) -> float:
+        """How many of its threads want a CPU while it is awake."""
+        job = self.job
+        if self.startup_left > 0 or self._has_worked:
+            return float(job.members)
+        if job.serves:
+            return job.threads * job.request / (job.request + job.think)
+        if self.phases:
+            return float(self.phases[0].threads) if self.phase_cpu > 0 else 0.0
+        return float(job.all_threads)
+
+    @property
+    def demand(self) -> float:
+        """The CPUs that its threads want in the mean."""
+        return self.busy_threads * (self.awake if self.is_working else 1.0)
 
     def wanted_cores(self, host_cpus: float) -> float:
         """Return the cores that it could use if it were alone."""
-        if self.startup_left > 0 or self._has_worked:
-            return min(1.0, host_cpus)
-        if self.job.serves:
-            return self.job.request / (self.job.request + self.job.think)
-        return min(float(self.job.threads), host_cpus)
+        return min(self.busy_threads, host_cpus)
 
     @property
     def is_working(self) -> bool:
-        """Whether it neither starts up nor shuts down."""
-        return self.startup_left == 0 and not self._has_worked
+        """Whether it neither starts up nor shuts down, nor is in another phase."""
+        return self.startup_left == 0 and not self.phases and not self._has_worked
 
     @property
     def _has_worked(self) -> bool:
-        return not self.job.serves and self.job.work - self.done <= _round_off(self.job.work)
+        has_done = self.job.work - self.done <= _round_off(self.job.work)
+        return has_done and not self.job.serves and not self.phases
 
     # Working
 
@@ -112,6 +135,8 @@ class SimulatedJob:
             self._start_up(now + span, used)
         elif self.job.serves:
             self._serve(now, span, reports_all)
+        elif self.phases:
+            self._pass_phase(span, used)
         elif self._has_worked:
             self.shutdown_left = _without(self.shutdown_left, used)
         else:
@@ -123,6 +148,19 @@ class SimulatedJob:
         if self.startup_left == 0:
             self.ends_at = now + self.job.duration
 
+    def _pass_phase(self, span: float, used: float) -> None:
+        if self.phase_cpu > 0:
+            self.phase_cpu = _without(self.phase_cpu, used)
+        else:
+            self.phase_sleep = _without(self.phase_sleep, span)
+        if self.phase_cpu == 0 and self.phase_sleep == 0:
+            self._begin_phases(self.phases[1:])
+
+    def _begin_phases(self, phases: list[Phase]) -> None:
+        self.phases = phases
+        if phases:
+            self.phase_cpu, self.phase_sleep = phases[0].cpu, phases[0].sleep
+
     def _serve(self, now: float, span: float, reports_all: bool) -> None:
         latency = self.latency
         if latency is None:
@@ -132,7 +170,7 @@ class SimulatedJob:
             self.result.satisfied += span
         first = math.floor((now + ROUND_OFF) / REPORT_S) + 1
         last = math.floor((now + span + ROUND_OFF) / REPORT_S)
-        for number in range(first, last + 1):
+        for number in range(first, last + 1) if self.job.reports else ():
             if self.reported == 0:
                 self.news = min(self.news, number * REPORT_S)
             if reports_all or self.reported == 0:
@@ -141,7 +179,11 @@ class SimulatedJob:
 
     def _train(self, now: float, span: float, reports_all: bool) -> None:
         job, before, epoch_work = self.job, self.done, self.epoch_work
-        self.done = min(job.work, before + self.rate * span)
+        goal = self._next_phase
+        self.done = min(goal, before + self.rate * span)
+        if goal - self.done <= _round_off(job.work):
+            self.done = goal
+            self._begin_phases(self._phases_at(goal))
         last = min(job.epochs, int(self.done / epoch_work + ROUND_OFF))
         for epoch in range(self.reported + 1, last + 1):
             is_read = reports_all or epoch <= 2
@@ -152,11 +194,27 @@ class SimulatedJob:
                     self.result.first = time
                 if epoch == self.final_epoch:
                     self.result.final = time
-                if epoch <= 2 or (meets_target and self.watches_targets):
+                if job.reports and (epoch <= 2 or (meets_target and self.watches_targets)):
                     self.news = min(self.news, time)
-                if is_read:
+                if is_read and job.reports:
                     self._report(time, job.reported(epoch), epoch)
         self.reported = max(self.reported, last)
+
+    @property
+    def _next_phase(self) -> float:
+        """The work (useful CPU seconds) at which its next phase begins, all its work for none."""
+        job, epoch_work = self.job, self.epoch_work
+        epoch = self.done / epoch_work + ROUND_OFF
+        goals = [(math.floor(epoch / phase.every) + 1) * phase.every for phase in job.phases]
+        return min(job.work, epoch_work * min(goals, default=job.epochs))
+
+    def _phases_at(self, work: float) -> list[Phase]:
+        """Return the phases that begin when so much work is done; none after the last of it."""
+        if self.job.work - work <= _round_off(self.job.work):
+            return []
+        epoch = round(work / self.epoch_work)
+        return [phase for phase in self.job.phases if epoch % phase.every == 0
+                and phase.cpu + phase.sleep > 0]  # fmt: skip
 
     def _report(self, time: float, value: float, epoch: int | None) -> None:
         report = Report(self, time, value, epoch)
@@ -166,13 +224,25 @@ class SimulatedJob:
 
     # Being observed
 
-    def sample(self, micros: int, requirements: Requirements) -> bool:
-        """Bring the policy's history up to date; tell whether a target was met."""
-        history = self.history
+    def sample(self, micros: int, requirements: Requirements, *, sees_threads: bool = True) -> bool:
+        """Bring the policy's history up to date; tell whether a target was met. `sees_threads`:
+        what its threads want is known."""
+        history, limits = self.history, self.limits
         self.news = math.inf
         if not history.samples or history.samples[-1][0] < micros:
+            takes_turns = limits.group is not None
+            demand = self.demand
+            # A job that has work is paused, as a rule, when a sample is taken between its turns.
+            state = "paused" if takes_turns and demand > 0 else "running"
+            wanted = demand if sees_threads else math.nan
+            history.note_demand([micros], [wanted], [self.cpu], [state])
+            history.weight, history.cpus = limits.weight, limits.cpus
+            history.turn_s = limits.turn_s if takes_turns else None
+            if self.holds_gpus:
+                use = self.gpu_use if self.job.device > 0 else math.nan
+                history.note_gpus([micros], [{gpu_name(number): use for number in self.gpus}])
             if not history.metrics:
-                history.note_cpu_use([micros], [self.cpu], [self.limits.weight])
+                history.note_cpu_use([micros], [self.cpu], [limits.weight])
             history.add_samples([micros], [self.cpu])
         if not self.unread:
             return False
@@ -190,6 +260,11 @@ class SimulatedJob:
         self.unread.clear()
         return (history.met_first, history.met_final) != before
 
+    @property
+    def holds_gpus(self) -> bool:
+        """Whether dl-probe sees it on GPUs. Those that a trace alone says it has stand for CPUs."""
+        return bool(self.gpus) and (self.job.device > 0 or bool(self.job.gpu_list))
+
     # What comes next
 
     def is_finished(self, now: float) -> bool:
@@ -206,18 +281,24 @@ class SimulatedJob:
             return now + left / self.cores if self.cores > 0 else math.inf
         if self.job.serves:
             return self.ends_at
-        return now + (self.job.work - self.done) / self.rate if self.rate > 0 else math.inf
+        if self.phases:
+            if self.phase_cpu > 0:
+                return now + self.phase_cpu / self.cores if self.cores > 0 else math.inf
+            return now + self.phase_sleep
+        return now + (self._next_phase - self.done) / self.rate if self.rate > 0 else math.inf
 
     def next_news(self, now: float) -> float:
         """Return when it has reported, or will report, what a round is due for: its first two
         values and, where they are watched, the targets that it meets. Infinity for never."""
-        if self.news < math.inf or self.startup_left > 0:
+        if self.news < math.inf or self.startup_left > 0 or self.phases or not self.job.reports:
             return self.news
         if self.job.serves:
             first = math.floor((now + ROUND_OFF) / REPORT_S) + 1
             return first * REPORT_S if self.reported == 0 else math.inf
         goal = self._next_goal()
-        return now + (goal - self.done) / self.rate if self.rate > 0 and goal else math.inf
+        if goal is None or self.rate <= 0 or goal > self._next_phase + _round_off(self.job.work):
+            return math.inf
+        return now + (goal - self.done) / self.rate
 
     def _next_goal(self) -> float | None:
         """Return the work (useful CPU seconds) at which there is news."""
@@ -226,6 +307,11 @@ class SimulatedJob:
             epochs += [epoch for epoch in (self.first_epoch, self.final_epoch)
                        if epoch is not None and epoch > self.reported]  # fmt: skip
         return min(epochs) * self.epoch_work if epochs else None
+
+
+def gpu_name(number: int) -> str:
+    """Return what a GPU of this number is called."""
+    return f"GPU-{number}"
 
 
 def _round_off(seconds: float) -> float:

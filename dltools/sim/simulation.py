@@ -16,9 +16,11 @@ from typing import Any
 
 from dltools.notation.times import MICRO
 from dltools.observations.outcomes import JobResult
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import ActionKind, Policy
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.container_history import ContainerHistory, Member
+from dltools.plan.policy.owner import Owner
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
 from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
@@ -31,6 +33,10 @@ from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import Job, Workload
 
 _LEAST_STEP = 1e-6  # seconds; an event that is sooner than the clock can tell would never come
+
+_LOOKS_S = (2.0, 5.0, 12.0)
+"""Seconds after a change at which the policy looks again: by then it has seen three samples, CPUs
+have been idle for long enough, and who has fallen asleep counts as idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,7 @@ class Simulation:
         self._results[job.name] = result
         started = SimulatedJob(
             job, self._history(job, host, now), result, job.startup, job.shutdown,
-            watches_targets=self._requirements.targets,
+            limits=_limits(job), watches_targets=self._requirements.targets,
         )  # fmt: skip
         if job.serves:
             started.ends_at = now + job.duration
@@ -155,7 +161,7 @@ class Simulation:
         """Let a job go on where it has migrated to."""
         job.result.node = host.spec.name
         job.history = self._history(job.job, host, now, job.result.migrations)
-        job.limits, job.startup_left, job.cpu = Limits(), job.job.startup, 0.0
+        job.limits, job.startup_left, job.cpu = _limits(job.job), job.job.startup, 0.0
         host.release(job.job)  # it was reserved when the job left its old host
         self._add(host, job, now)
 
@@ -182,9 +188,15 @@ class Simulation:
         micros = round(now * MICRO)
         container_id = f"{job.name}#{migrations}" if migrations else job.name
         history = ContainerHistory(
-            container_id, job.name, host.spec.name, micros, started=micros, threads=job.threads,
-            observed=role_of(job),
+            container_id, job.name, host.spec.name, micros, started=micros,
+            threads=job.all_threads + job.idle_threads,
+            observed=role_of(job, is_remote=host.spec.remote),
+            owner=Owner(job.cpus or None, job.cpu_weight / DEFAULT_CPU_WEIGHT, is_known=True),
         )  # fmt: skip
+        if job.members > 1:
+            names = [f"{job.name}-{number}" for number in range(job.members)]
+            history.members = tuple(Member(name, name) for name in names)
+            history.job, history.job_containers = job.name, job.members
         history.label(labels_of(job, clairvoyant=self._clairvoyant))
         return history
 
@@ -197,12 +209,16 @@ class Simulation:
         """Let the policy look if it is time, share the CPUs anew, and note what comes next."""
         if host.now >= host.look_at:
             self._look(host)
-        host.share_cpus()
+        if host.share_cpus() and len(host.jobs) > 1 and self._requirements.shares:
+            host.looks = [host.now + seconds for seconds in _LOOKS_S]
         self._plan_next_event(host)
 
     def _look(self, host: SimulatedHost) -> None:
         """Sample a host, and run a round if one is due."""
         host.changed_at = math.inf
+        if host.looks and host.now >= host.looks[0]:
+            host.looks = [time for time in host.looks if time > host.now]
+            host.history.containers_changed()
         target_met = self._sample(host)
         found = self._rounds.run(host.history, lambda: self._histories(host), target_met=target_met)
         if found is None:
@@ -244,8 +260,16 @@ class Simulation:
             return host.changed_at
         timer, due = host.history.timer, host.history.queue.due
         time = min(host.changed_at, self._reaction.to_report(host.next_news()))
+        if host.looks:
+            time = min(time, self._reaction.to_report(host.looks[0]))
         if timer.interval_s is not None and timer.last is not None and timer.run_ids:
             time = min(time, self._reaction.to_interval(timer.last / MICRO, timer.interval_s))
         if due:  # 0 is for the change that changed_at tells of
             time = min(time, self._reaction.to_due_time(due / MICRO))
         return time
+
+
+def _limits(job: Job) -> Limits:
+    """Return the limits that a job begins with."""
+    quota = job.cpus * job.members if job.cpus else None
+    return Limits(quota, job.cpu_weight, containers=job.members)

@@ -6,16 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dltools.errors import DataError
+from dltools.labels import Role
+from dltools.notation.cpu_lists import parse_cpus
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.sim.curve import LearningCurve
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """How to start a job as a real container. The simulator does not use it."""
+    """How to start a job as a real container: `docker` are options of docker run. The simulator
+    does not use it."""
 
     image: str = ""
     command: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    docker: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What a training does after every `every` epochs instead of learning, such as a validation, a
+    checkpoint or the loading of data: `cpu` CPU seconds on `threads` threads, then it sleeps for
+    `sleep` seconds."""
+
+    every: int = 1
+    cpu: float = 0.0
+    threads: int = 1
+    sleep: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +41,19 @@ class Job:
 
     `arrival`: seconds. `work`: useful CPU seconds. `epochs`: how often it reports its metric.
     `startup` and `shutdown`: seconds on one CPU before and after its work. `memory` (bytes) and
-    `gpus` are its own while it runs. `first` and `final`: targets of the curve's metric.
-    With `request` (CPU seconds) it serves for `duration` seconds instead of training: one request
-    after the other, `think` seconds apart, to be answered in `qoe` seconds.
+    `gpus` are its own while it runs; the GPUs of `gpu_list`, such as 0-1, others may hold too.
+    `first` and `final`: targets of the curve's metric.
+    With `request` (CPU seconds) it serves for `duration` seconds instead of training: on each
+    thread one request after the other, `think` seconds apart, to be answered in `qoe` seconds.
+    `role`: what it is, "" for a server if it serves, else a training. Only trainings that are not
+    `silent`, and servers, report.
     `node`: the host that it starts on, "" for the one with the fewest jobs.
     `wait`: the seconds that a training sleeps for each useful CPU second, as for data or requests.
+    `device`: the GPU seconds that it waits for, for each useful CPU second, while it has its GPUs
+    to itself. `idle_threads` are alive and sleep. `phases` interrupt its work.
+    `members`: the containers that it consists of, each with `threads`; they wait for each other as
+    threads do. `cpus` (0: none) and `cpu_weight` are the limits that its owner asked for, of each
+    container. `protected`: its owner forbids any change.
     `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the fraction of the
     measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
     `seed` gives its curve another noise. `container` is for those who start real containers.
@@ -50,7 +75,17 @@ class Job:
     think: float = 0.0
     duration: float = 0.0
     qoe: float | None = None
+    role: str = ""
+    silent: bool = False
     wait: float = 0.0
+    device: float = 0.0
+    gpu_list: str = ""
+    idle_threads: int = 0
+    phases: tuple[Phase, ...] = ()
+    members: int = 1
+    cpus: float = 0.0
+    cpu_weight: float = DEFAULT_CPU_WEIGHT
+    protected: bool = False
     checkpoint: float = 18.0
     spin: float = 1.0
     seed: int = 0
@@ -61,6 +96,28 @@ class Job:
     def serves(self) -> bool:
         """Whether it answers requests instead of training."""
         return self.request > 0
+
+    @property
+    def acts_as(self) -> Role:
+        """What it is."""
+        if self.role:
+            return Role(self.role)
+        return Role.SERVER if self.serves else Role.TRAINING
+
+    @property
+    def reports(self) -> bool:
+        """Whether it reports a metric, or its response times."""
+        return not self.silent and self.acts_as in (Role.TRAINING, Role.SERVER)
+
+    @property
+    def all_threads(self) -> int:
+        """The threads that work, of all its containers."""
+        return self.threads * self.members
+
+    @property
+    def listed_gpus(self) -> tuple[int, ...]:
+        """The numbers of the GPUs that it holds, and others may hold too."""
+        return tuple(parse_cpus(self.gpu_list)) if self.gpu_list else ()
 
     def reported(self, epoch: int) -> float:
         """Return the value that it reports after an epoch, from 1."""
@@ -81,17 +138,23 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
-    """One host: its `memory` in bytes (0: as much as jobs ask for), and how many `gpus` it has."""
+    """One host: its `memory` in bytes (0: as much as jobs ask for), and how many `gpus` it has.
+
+    `remote`: dl-probe is elsewhere, and sees of it what the engine tells: neither how busy its
+    CPUs are, nor what threads want, nor what runs in containers.
+    """
 
     name: str
     cpus: float
     memory: int = 0
     gpus: int = 0
+    remote: bool = False
 
-    def holds(self, job: Job, memory: int = 0, gpus: int = 0) -> bool:
-        """Tell whether a job has room where so much is in use already."""
-        roomy = not self.memory or memory + job.memory <= self.memory
-        return roomy and gpus + job.gpus <= self.gpus
+    def holds(self, job: Job) -> bool:
+        """Tell whether a job has room on it while it is empty."""
+        roomy = not self.memory or job.memory <= self.memory
+        listed = job.listed_gpus
+        return roomy and max(job.gpus, listed[-1] + 1 if listed else 0) <= self.gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +178,13 @@ def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Wo
             seen.add(one)
     known = {host.name: host for host in hosts}
     for job in jobs:
+        if job.device and not (job.gpus or job.gpu_list):
+            raise DataError(f"{name}: job {job.name}: device needs a GPU: set gpus or gpu_list")
         if job.node and job.node not in known:
             raise DataError(f"{name}: job {job.name}: no node is called {job.node!r}; known: "
                             f"{', '.join(known)}")  # fmt: skip
         if job.node and not known[job.node].holds(job):
             raise DataError(f"{name}: job {job.name}: its node has not its memory and GPUs")
-        if (job.memory or job.gpus) and not any(host.holds(job) for host in hosts):
+        if (job.memory or job.gpus or job.gpu_list) and not any(host.holds(job) for host in hosts):
             raise DataError(f"{name}: job {job.name}: no node has its memory and GPUs")
     return Workload(tuple(sorted(jobs, key=lambda job: (job.arrival, job.name))), tuple(hosts))

@@ -4,7 +4,7 @@
 Counts what it does in steps, and keeps the count, with the time of each of its longest steps, in
 the file of --out: who reads it sees how much was done, and how long this program was held up.
 
-    stranger.py train --threads 2 [--epochs 20] [--sleep 20 --every 10]
+    stranger.py train --threads 2 [--epochs 20] [--sleep 20 --every 10] [--loaders 2]
     stranger.py notebook --cell 12
     stranger.py prepare --cpu 15
     stranger.py member --rank 0 --world 2 [--epochs 60]
@@ -21,7 +21,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,13 +82,12 @@ def epoch(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, options: argparse.Namespace,
     record: Record,
 ) -> float:  # fmt: skip
-    """Fit a model to a fixed function for --steps batches of --batch, and return its mean loss."""
+    """Fit a model to a fixed function for --steps batches, and return its mean loss."""
     import torch
 
     total = 0.0
-    for _ in range(options.steps):
+    for inputs in itertools.islice(batches(options), options.steps):
         begin = time.monotonic()
-        inputs = torch.randn(options.batch, 64)
         wanted = torch.sin(inputs[:, :2].sum(dim=1, keepdim=True))
         loss = torch.nn.functional.mse_loss(model(inputs), wanted)
         optimizer.zero_grad()
@@ -97,6 +96,21 @@ def epoch(
         total += loss.item()
         record.step(time.monotonic() - begin)
     return total / options.steps
+
+
+def batches(options: argparse.Namespace) -> Iterable[torch.Tensor]:
+    """Yield batches of --batch without an end; --loaders forked processes make them, if asked."""
+    import torch
+
+    class Made(torch.utils.data.IterableDataset):
+        def __iter__(self) -> Iterator[torch.Tensor]:
+            while True:
+                yield torch.randn(options.batch, 64)
+
+    loaders = getattr(options, "loaders", 0)
+    if not loaders:
+        return Made()
+    return torch.utils.data.DataLoader(Made(), batch_size=None, num_workers=loaders)
 
 
 def train(options: argparse.Namespace, record: Record) -> None:
@@ -193,6 +207,7 @@ def main() -> None:
     one.add_argument("--epochs", type=int, default=0, help="0: without an end")
     one.add_argument("--sleep", type=float, default=0.0, help="seconds of sleep")
     one.add_argument("--every", type=int, default=1, help="epochs between two sleeps")
+    one.add_argument("--loaders", type=int, default=0, help="forked processes that make batches")
     one.add_argument("--seed", type=int, default=0)
     two = kinds.add_parser("notebook")
     two.add_argument("--cell", type=float, default=12.0, help="CPU seconds of the first cell")

@@ -185,3 +185,27 @@ def test_a_recording_under_docker_alone_can_be_compared() -> None:
                                    cpu_weight=1024.0)]  # fmt: skip
     recorded_workload(to_table(rows), "t", said.append)
     assert said == []
+
+
+def test_roles_gpus_members_and_owners_limits_are_kept() -> None:
+    jobs = [
+        Job("ddp", work=200.0, threads=1, members=2),
+        Job("gpu", work=30.0, threads=1, device=1.0, gpu_list="1", cpus=1.5),
+        Job("note", request=0.25, think=0.75, duration=80.0, role="interactive"),
+        Job("quiet", work=40.0, silent=True, cpu_weight=512.0),
+    ]
+    recorder = Recorder()
+    host = HostSpec("n", 8.0, gpus=2)
+    noop = registry.get("noop", [])
+    Simulation(workload_of(jobs, [host], "t"), noop, noop.parameters(), RealisationOptions(),
+               observer=Observer(recorder, 1.0)).run()  # fmt: skip
+    again = recorded_workload(recorder.table(), "again")
+    ddp, gpu, note, quiet = again.jobs
+    assert (ddp.members, ddp.threads) == (2, 1)
+    assert ddp.work == pytest.approx(200.0, rel=0.05)
+    assert (gpu.gpu_list, gpu.cpus) == ("0", 1.5)  # the only GPU that was ever seen in use
+    assert gpu.device == pytest.approx(1.0, rel=0.1)
+    assert (note.role, note.serves) == ("interactive", True)
+    assert note.request / (note.request + note.think) == pytest.approx(0.25, rel=0.05)
+    assert (quiet.silent, quiet.cpu_weight) == (True, 512.0)
+    assert [one.gpus for one in again.hosts] == [1]

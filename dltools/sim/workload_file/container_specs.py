@@ -7,7 +7,7 @@ from typing import Any
 from dltools.sim.workload import ContainerSpec
 from dltools.sim.workload_file.values import Table
 
-KEYS = ("image", "command", "labels")
+KEYS = ("image", "command", "labels", "docker")
 
 
 def read_container(table: Table, model: ContainerSpec) -> ContainerSpec:
@@ -16,10 +16,16 @@ def read_container(table: Table, model: ContainerSpec) -> ContainerSpec:
     image = table.data.get("image", model.image)
     if not isinstance(image, str) or (not image and "image" in table.data):
         raise table.error(f"image must be text, not {image!r}")
-    command = table.data.get("command", model.command)
-    if not isinstance(command, list | tuple) or not all(isinstance(one, str) for one in command):
-        raise table.error('command must be a list of text, such as ["--epochs", "40"]')
-    return ContainerSpec(image, tuple(command), _labels(table, model))
+    command = _texts(table, "command", model.command, '["--epochs", "40"]')
+    docker = _texts(table, "docker", model.docker, '["--cpuset-cpus", "0"]')
+    return ContainerSpec(image, command, _labels(table, model), docker)
+
+
+def _texts(table: Table, key: str, usual: tuple[str, ...], example: str) -> tuple[str, ...]:
+    found = table.data.get(key, usual)
+    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
+        raise table.error(f"{key} must be a list of text, such as {example}")
+    return tuple(found)
 
 
 def _labels(table: Table, model: ContainerSpec) -> dict[str, str]:

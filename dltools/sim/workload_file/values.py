@@ -10,7 +10,7 @@ from dltools.errors import DataError
 
 MOST = 1_000_000
 _LARGEST_NUMBER = 1e300
-_NOT_FOR_FILES = ("curve", "table", "seed", "container")
+_NOT_FOR_FILES = ("curve", "table", "seed", "container", "phases")
 """Fields of the classes that no file sets."""
 
 
@@ -56,6 +56,10 @@ def _value(value: Any, type_: str, where: str) -> Any:
     if type_ == "str":
         if not isinstance(value, str) or not value:
             raise DataError(f"{where} must be text, not {value!r}")
+        return value
+    if type_ == "bool":
+        if not isinstance(value, bool):
+            raise DataError(f"{where} must be true or false, not {value!r}")
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(f"{where} must be a number, not {value!r}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dltools.errors import DataError
+from dltools.labels import Role
+from dltools.sim.workload import Phase
 from dltools.sim.workload_file.reading import read_workload
 
 
@@ -38,9 +40,66 @@ from dltools.sim.workload_file.reading import read_workload
         ("[[job]]\nname = ''", "f: job : name must be text, not ''"),
         ("[[job]]\ncurve = 3", "f: job 1: curve must be a table"),
         ("[[job]]\nseed = 3", "f: job 1: unknown key 'seed'"),
+        ("[[job]]\nrole = 'boss'", "f: job 1: role must be one of training, server, interactive, "),
+        ("[[job]]\nrole = 'other'", "f: job 1: a job of role other needs request, the CPU seconds"),
+        (
+            "[[job]]\nrole = 'training'\nrequest = 1\nduration = 1",
+            "f: job 1: a job of role training does not serve: leave out request",
+        ),
+        ("[[job]]\nsilent = 1", "f: job 1: silent must be true or false, not 1"),
+        ("[[job]]\ngpu_list = 'x'", "f: job 1: gpu_list must be numbers of GPUs, such as 0-1,3"),
+        ("[[job]]\nname = 'a'\ndevice = 1", "f: job a: device needs a GPU: set gpus or gpu_list"),
+        (
+            "[[job]]\nname = 'a'\ngpu_list = '1'\n[[node]]\ncpus = 1\ngpus = 1",
+            "f: job a: no node has its memory and GPUs",
+        ),
+        ("[[job]]\nmembers = 0", "f: job 1: members must be more than 0"),
+        ("[[job]]\ncpus = -1", "f: job 1: cpus must not be below 0"),
+        ("[[job]]\nphases = 3", "f: job 1: phases must be tables, such as [{ every = 5"),
+        ("[[job]]\nphases = [{ every = 0 }]", "f: job 1: every and threads of a phase must be"),
+        ("[[job]]\nphases = [{ cpu = -1 }]", "f: job 1: cpu and sleep of a phase must be between"),
+        ("[[job]]\nphases = [{ when = 1 }]", "f: job 1: phase 1: unknown key 'when'; known: every"),
+        ("[[job]]\ndocker = 'x'", "f: job 1: docker must be a list of text"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, complaint: str) -> None:
     with pytest.raises(DataError) as error:
         read_workload(text, "f")
     assert str(error.value).startswith(complaint)
+
+
+def test_strangers_are_read() -> None:
+    text = """
+    [[node]]
+    cpus = 8
+    gpus = 2
+    remote = true
+    [[kind]]
+    name = "net"
+    device = 2.0
+    gpus = 1
+    idle_threads = 30
+    phases = [{ every = 5, cpu = 4, threads = 2 }, { sleep = 3.5 }]
+    [[job]]
+    kind = "net"
+    members = 2
+    cpus = 1.5
+    cpu_weight = 512
+    silent = true
+    protected = true
+    [[job]]
+    name = "note"
+    role = "interactive"
+    request = 0.05
+    duration = 60
+    docker = ["--cpuset-cpus", "0"]
+    """
+    found = read_workload(text, "f")
+    net, note = found.jobs
+    assert (found.hosts[0].gpus, found.hosts[0].remote) == (2, True)
+    assert net.phases == (Phase(5, cpu=4.0, threads=2), Phase(sleep=3.5))
+    assert (net.device, net.gpus, net.idle_threads, net.members) == (2.0, 1, 30, 2)
+    assert (net.cpus, net.cpu_weight, net.silent, net.protected) == (1.5, 512.0, True, True)
+    assert (net.acts_as, note.acts_as) == (Role.TRAINING, Role.INTERACTIVE)
+    assert (net.reports, note.reports) == (False, False)
+    assert note.container.docker == ("--cpuset-cpus", "0")

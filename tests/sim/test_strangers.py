@@ -1,0 +1,221 @@
+"""Who else lives on a host, worked by hand: GPUs, phases, members, silent jobs, owners' limits."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dltools.labels import Role
+from dltools.observations.outcomes import JobResult
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.sim.gpu_sharing import kept
+from dltools.sim.labels import role_of
+from dltools.sim.recorder import Recorder
+from dltools.sim.simulated_host import SimulatedHost
+from dltools.sim.simulation import Observer, Simulation
+from dltools.sim.workload import HostSpec, Job, Phase, workload_of
+
+
+def run(
+    *jobs: Job, host: HostSpec | None = None, policy: str = "noop", mode: Mode | None = None,
+    observer: Observer | None = None,
+) -> dict[str, JobResult]:  # fmt: skip
+    found = registry.get(policy, [])
+    made = Simulation(
+        workload_of(jobs, [host or HostSpec("n", 2.0)], "t"), found, build(found.parameters, {}),
+        RealisationOptions(mode), observer=observer,
+    )  # fmt: skip
+    return {result.name: result for result in made.run()}
+
+
+# GPUs
+
+
+def test_a_training_waits_for_its_gpu_between_its_steps() -> None:
+    # 10 CPU s, and 3 s of the GPU for each: 40 s.
+    gpu = HostSpec("n", 2.0, gpus=1)
+    found = run(Job("a", work=10.0, device=3.0, gpus=1), host=gpu)
+    assert found["a"].finish == pytest.approx(40.0)
+    assert found["a"].cpu == pytest.approx(10.0)
+
+
+def test_two_on_one_gpu_slow_each_other_and_two_on_two_do_not() -> None:
+    host = HostSpec("n", 4.0, gpus=2)
+    apart = run(Job("a", work=10.0, device=3.0, gpu_list="0"),
+                Job("b", work=10.0, device=3.0, gpu_list="1"), host=host)  # fmt: skip
+    assert [one.finish for one in apart.values()] == pytest.approx([40.0, 40.0])
+    shared = run(Job("a", work=10.0, device=3.0, gpu_list="0"),
+                 Job("b", work=1e6, device=3.0, gpu_list="0"), host=host)  # fmt: skip
+    assert shared["a"].finish == pytest.approx(10 + 30 / kept("a", ["b"]))
+
+
+def test_pairs_keep_what_pairs_on_a_real_gpu_keep() -> None:
+    sums = sorted(kept(f"a{k}", [f"b{k}"]) + kept(f"b{k}", [f"a{k}"]) for k in range(2000))
+    assert sums[0] >= 0.3 and sums[-1] <= 2.0
+    assert sums[len(sums) // 2] == pytest.approx(1.37, abs=0.05)
+    assert all(0 < kept(f"a{k}", [f"b{k}"]) <= 1 for k in range(2000))
+    assert kept("a", []) == 1.0
+    assert kept("a", ["b", "c"]) == kept("a", ["b"]) * kept("a", ["c"])
+
+
+def test_a_job_of_its_own_gpus_waits_until_they_are_free() -> None:
+    host = HostSpec("n", 4.0, gpus=2)
+    found = run(Job("a", work=10.0, gpu_list="0"), Job("b", work=5.0, gpus=2),
+                Job("c", work=5.0, gpus=1), host=host)  # fmt: skip
+    assert found["c"].start == 0.0
+    assert found["b"].start == 10.0
+
+
+@pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair", "las"])
+def test_trainings_on_gpus_leave_idle_cpus_alone(policy: str) -> None:
+    # Eight trainings, each on its own GPU, 60 threads alive: nobody waits.
+    jobs = [Job(f"j{k}", work=20.0, threads=2, device=2.0, gpu_list=str(k), idle_threads=58)
+            for k in range(8)]  # fmt: skip
+    host = HostSpec("n", 64.0, gpus=8)
+    under_docker = run(*jobs, host=host)
+    for mode in (None, Mode.PRIORITY, Mode.ROTATE, Mode.WEIGHT):
+        found = run(*jobs, host=host, policy=policy, mode=mode)
+        assert all(one.finish == pytest.approx(under_docker[name].finish, rel=0.01)
+                   for name, one in found.items())  # fmt: skip
+
+
+# Phases
+
+
+def test_phases_interrupt_the_work_after_their_epochs() -> None:
+    # 10 epochs of 1 CPU s. After 4 and 8: 2 CPU s on one thread and 3 s of sleep. After 5: 1 s of
+    # sleep; after the last none.
+    phases = (Phase(4, cpu=2.0, sleep=3.0), Phase(5, sleep=1.0))
+    found = run(Job("a", work=10.0, epochs=10, phases=phases))
+    assert found["a"].finish == pytest.approx(10 + 2 * 5 + 1)
+    assert found["a"].cpu == pytest.approx(14.0)
+
+
+def test_a_phase_has_its_own_threads() -> None:
+    # Two threads halve the work, and the phase of one thread takes its CPU seconds.
+    found = run(Job("a", work=8.0, threads=2, epochs=2, phases=(Phase(1, cpu=3.0, threads=1),)))
+    assert found["a"].finish == pytest.approx(2 + 3 + 2)
+
+
+def test_reports_come_at_the_ends_of_epochs_and_not_in_phases() -> None:
+    seen: list[tuple[float, int | None]] = []
+
+    def look(_: float, host: SimulatedHost) -> None:
+        seen.extend((one.time, one.epoch) for one in host.reports or ())
+        (host.reports or []).clear()
+
+    run(Job("a", work=4.0, epochs=4, phases=(Phase(2, sleep=5.0),)), observer=Observer(look, 1.0))
+    assert seen == [(1.0, 1), (2.0, 2), (8.0, 3), (9.0, 4)][: len(seen)]
+    assert len(seen) >= 3
+
+
+# Members, silent jobs, programs
+
+
+def test_members_wait_for_each_other_as_threads_do() -> None:
+    two = run(Job("a", work=20.0, members=2), Job("b", work=1e5, threads=2))
+    one = run(Job("a", work=20.0, threads=2), Job("b", work=1e5, threads=2))
+    # Each container has a weight of its own: two have two thirds of two CPUs.
+    assert (two["a"].finish or 0) < (one["a"].finish or 0)
+    alone = run(Job("a", work=20.0, members=2))
+    assert alone["a"].finish == pytest.approx(10.0)
+
+
+def test_a_silent_training_reports_nothing_and_ends() -> None:
+    recorder = Recorder()
+    found = run(Job("a", work=10.0, silent=True), policy="flowcon",
+                observer=Observer(recorder, 2.0))  # fmt: skip
+    assert found["a"].finish == pytest.approx(10.0)
+    assert recorder.table().filter(
+        [kind == "progress" for kind in recorder.table().column("kind").to_pylist()]
+    ).num_rows == 0  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA, Mode.WEIGHT])
+def test_a_database_and_a_notebook_are_never_touched(mode: Mode | None) -> None:
+    strangers = [
+        Job("database", request=0.05, threads=1, duration=100.0, role="other"),
+        Job("notebook", request=0.05, think=0.95, duration=100.0, role="interactive"),
+    ]
+    limits = []
+
+    def look(_: float, host: SimulatedHost) -> None:
+        limits.extend((job.limits.weight, job.limits.cpus, job.limits.group)
+                      for job in host.jobs.values() if job.job.role)  # fmt: skip
+
+    jobs = [*strangers, Job("a", work=60.0, threads=2), Job("b", work=60.0, threads=2)]
+    under_docker = run(*jobs)
+    found = run(*jobs, policy="fair", mode=mode, observer=Observer(look, 1.0))
+    assert set(limits) == {(1024.0, None, None)}
+    for one in strangers:
+        assert found[one.name].cpu >= 0.99 * under_docker[one.name].cpu
+
+
+def test_a_remote_engine_shows_no_roles_of_those_that_report_nothing() -> None:
+    database = Job("d", request=0.1, duration=9.0, role="other")
+    assert role_of(database).role is Role.OTHER
+    assert role_of(Job("s", silent=True)).role is Role.TRAINING
+    assert role_of(Job("s", silent=True), is_remote=True).role is Role.OTHER
+    assert role_of(Job("a"), is_remote=True).role is Role.TRAINING
+
+
+def test_owners_limits_hold_from_the_start_and_under_a_policy() -> None:
+    half = Job("half", work=10.0, cpus=0.5)
+    assert run(half)["half"].finish == pytest.approx(20.0)
+    for mode in (Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY):
+        found = run(half, Job("b", work=40.0, threads=2), policy="fair", mode=mode)
+        assert (found["half"].finish or 0) >= 20.0 - 1e-6
+    heavy = run(Job("a", work=10.0, cpu_weight=3072.0), Job("b", work=10.0),
+                host=HostSpec("n", 1.0))  # fmt: skip
+    assert heavy["a"].finish == pytest.approx(10 / 0.75)
+
+
+def test_sleepers_leave_their_cpus_to_each_other() -> None:
+    # Two that sleep half of the time on one CPU: each has more than half of it while it is awake.
+    found = run(Job("a", work=30.0, wait=1.0), Job("b", work=30.0, wait=1.0),
+                host=HostSpec("n", 1.0))  # fmt: skip
+    assert 60.0 < (found["a"].finish or math.inf) < 90.0
+
+
+# What is recorded is what the policy sees
+
+
+def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
+    jobs = [
+        Job("gpu", work=500.0, device=1.0, gpu_list="0", idle_threads=30),
+        Job("ddp", work=900.0, threads=2, members=2),
+        Job("half", work=300.0, cpus=0.5, cpu_weight=512.0),
+        Job("quiet", work=900.0, threads=2, silent=True),
+        Job("db", request=0.1, duration=900.0, role="other"),
+        Job("mine", work=500.0, threads=2, protected=True),
+    ]
+    recorder, last = Recorder(), {}
+
+    def look(now: float, host: SimulatedHost) -> None:
+        recorder(now, host)
+        for job in host.jobs.values():
+            last[job.job.name] = (job.history.role, job.history.feeds_gpu(round(now * 1e6)),
+                                  job.history.owner.cpus, job.history.owner.ratio,
+                                  job.history.protected)  # fmt: skip
+
+    policy = registry.get("fair", [])
+    options = RealisationOptions()
+    made = Simulation(workload_of(jobs, [HostSpec("n", 4.0, gpus=1)], "t"), policy,
+                      policy.parameters(), options, observer=Observer(look, 2.0))  # fmt: skip
+    made.run(until=60.0)
+    planner = Planner(policy, policy.parameters(), options)
+    planner.add(recorder.table())
+    planner.complete()
+    (host,) = planner._histories()
+    seen = {
+        (one.job or one.name): (one.role, one.feeds_gpu(host.sampled_at or 0), one.owner.cpus,
+                                one.owner.ratio, one.protected)
+        for one in host.containers.values()
+    }  # fmt: skip
+    assert seen == last
+    ddp = next(one for one in host.containers.values() if one.job == "ddp")
+    assert len(ddp.members) == 2
