@@ -21,6 +21,9 @@ from dltools.plan.round_timer import RoundTimer
 
 Jobs = tuple[ContainerHistory, ...]
 
+_OTHERS_S = 4.0
+"""Over how long the use of others is measured at the least (s): about as long as that of jobs."""
+
 
 @dataclass(slots=True)
 class HostHistory:
@@ -78,6 +81,19 @@ class HostHistory:
         is_ours = container.may_be_touched and container.id not in self.foreign
         return container.role in roles and is_ours
 
+    def used_by_others(self) -> float | None:
+        """Return the share of the CPUs that who is no job has used at the last samples; where it is
+        unknown how busy the CPUs are, other containers alone count. None where that is unknown."""
+        jobs = (*self.jobs(), *self.without_progress())
+        if self.cpus <= 0 or not all(job.cores for job in jobs):
+            return None
+        share = self.busy.share(self.cpus, over_s=_OTHERS_S)
+        if share is not None:
+            return share - sum(map(_mean, (job.cores for job in jobs))) / self.cpus
+        ids = {job.id for job in jobs}
+        others = [one.cores for one in self.containers.values() if one.id not in ids and one.cores]
+        return sum(map(_mean, others)) / self.cpus
+
     def note_asked(self, settings: Mapping[str, Settings]) -> None:
         """Note what a plan asks for, by container id, and forget containers that are gone."""
         for key, setting in settings.items():
@@ -109,6 +125,7 @@ class HostHistory:
         return HostState(
             self.name, self.cpus, jobs, self.allocations, self.sampled_at,
             self.busy.is_contested, self.busy.share(self.cpus), self.jobs_elsewhere,
+            self.used_by_others(),
         )  # fmt: skip
 
     def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:
@@ -167,3 +184,7 @@ class HostHistory:
 
 def _by_name(containers: Iterable[ContainerHistory]) -> Jobs:
     return tuple(sorted(containers, key=lambda job: (job.name, job.id)))
+
+
+def _mean(cores: tuple[float, ...]) -> float:
+    return sum(cores) / len(cores)

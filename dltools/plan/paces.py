@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from dltools.plan.host_history import HostHistory
@@ -14,9 +13,6 @@ from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import Mode, is_serving
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.spinning import spinning_threads
-
-_OTHERS_S = 4.0
-"""Over how long the use of others is measured at the least (s): about as long as that of jobs."""
 
 _FREE_LOOK_S = 2.0
 """How often to look at a first job that has not shown yet how many threads it keeps busy."""
@@ -36,18 +32,8 @@ def measured(
         return host.contention.calm()
     silent = list(silent)
     may_try = not silent and not any(spinning_threads(job) for job in jobs)
-    others = _used_by_others(host, (*host.jobs(), *silent))
+    others = host.used_by_others()
     return host.contention.measured(jobs, host.cpus, now, may_try=may_try, others=others)
-
-
-def _used_by_others(host: HostHistory, jobs: Iterable[ContainerHistory]) -> float | None:
-    """Return the share of a host's CPUs that who is no job has used at the last samples, None where
-    that is unknown."""
-    share = host.busy.share(host.cpus, over_s=_OTHERS_S)
-    uses = [[use for use in job.uses if not math.isnan(use)] for job in jobs]
-    if share is None or not all(uses):
-        return None
-    return share - sum(sum(use) / len(use) for use in uses) / host.cpus
 
 
 def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Queue:

@@ -198,9 +198,9 @@ def load_queue(saved: Mapping[str, Any]) -> Queue:
 
 def _save_container(history: ContainerHistory) -> dict[str, Any]:
     pace = {} if history.pace is None else {"pace": save_pace(history.pace)}
-    demand = {}
+    demand: dict[str, Any] = {"cores": list(history.cores)} if history.cores else {}
     if history.demands or history.quiet_since is not None:
-        demand = {
+        demand |= {
             "demands": list(history.demands),
             "uses": [_null_if_infinite(use) for use in history.uses],
             "quiet_since": history.quiet_since,
@@ -244,6 +244,7 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     fields |= {name: saved.get(name) for name in _OPENMP}
     history = ContainerHistory(id_, **fields)
     history.epoch_cost = _load_epoch_cost(saved.get("epoch_cost"))
+    history.cores = tuple(map(float, saved.get("cores", ())))
     history.demands = tuple(map(float, saved.get("demands", ())))
     history.uses = tuple(map(_real, saved.get("uses", ())))
     history.quiet_since = saved.get("quiet_since")

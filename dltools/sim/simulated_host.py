@@ -124,10 +124,9 @@ class SimulatedHost:
 
     def sample(self, micros: int, requirements: Requirements) -> bool:
         """Bring the policy's history up to a time (microseconds); tell whether a target was met."""
-        history, sees = self.history, not self.spec.remote
+        history, sees, cpus = self.history, not self.spec.remote, self.spec.cpus
         history.actions = ()
         if sees and (history.sampled_at is None or micros > history.sampled_at):
-            cpus = self.spec.cpus
             history.busy = history.busy.after([micros], [self.cpu_seconds], [cpus], cpus)
         history.sampled_at = micros
         met = [job.sample(micros, requirements, sees_threads=sees) for job in self.jobs.values()]
@@ -158,7 +157,8 @@ class SimulatedHost:
             for at, job in enumerate(jobs):
                 duty = turn.share * awake[at] * parts[at]
                 job.cores += cores[at] * duty
-                job.awake = max(job.awake, awake[at])
+                if not turn.limits[at].is_paused:
+                    job.awake = max(job.awake, awake[at])
                 if job.is_working:
                     job.rate += self._rate(job.job, at, cores[at], wanted, turn.limits) * duty
         for job, one in zip(jobs, on_gpus, strict=True):

@@ -4,8 +4,9 @@ five in a hundred, and the median.
     python tests/bench/strangers.py [--hosts 500] [--first 0] [--arms flowcon,fair:rotate,...]
 
 An arm is a policy, and a realisation behind a colon; without one dl-plan chooses. By default all
-policies with all realisations run. Below the table: the containers that do less than 0.9 of what
-they do under Docker alone, and do not just wait for as long as they may (dltools-policies(7)).
+policies with all realisations run. `slowed` is the median of the trainings that others slow under
+Docker alone, `late` counts those that end later than who waits as long as it may
+(dltools-policies(7)), `less` the others that do less than 0.9; the worst of these are named.
 Nothing is asserted; tests/sim/test_strangers.py keeps the worst cases.
 """
 
@@ -21,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from helpers.gauntlet import Lot, lots, random_host, simulate
+from helpers.gauntlet import Lot, lots, random_host, seconds_alone, simulate
 
 from dltools.plan.realisation.mode import Mode
 
@@ -35,8 +36,8 @@ def run(task: tuple[int, list[Arm]]) -> dict[Arm, list[Lot]]:
     """Run one host under all arms."""
     seed, arms = task
     workload = random_host(seed)
-    alone = simulate(workload, "noop", None)
-    return {arm: lots(workload, simulate(workload, *arm), alone) for arm in arms}
+    under_docker, alone = simulate(workload, "noop", None), seconds_alone(workload)
+    return {arm: lots(workload, simulate(workload, *arm), under_docker, alone) for arm in arms}
 
 
 def title(arm: Arm) -> str:
@@ -60,7 +61,7 @@ def main() -> None:
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         found = list(pool.map(run, [(seed, arms) for seed in seeds]))
     print(f"{options.hosts} hosts, {len(arms)} arms, {time.monotonic() - begun:.0f} s")
-    print(f"{'':17}trainings: {'worst':>6} {'5 %':>6} {'median':>6} {'late':>5}"
+    print(f"{'':17}trainings: {'worst':>6} {'5 %':>6} {'median':>6} {'slowed':>6} {'late':>5}"
           f"   others: {'worst':>6} {'5 %':>6} {'less':>5}")  # fmt: skip
     for arm in arms:
         every = [(seed, lot) for seed, by_arm in zip(seeds, found, strict=True)
@@ -73,9 +74,10 @@ def _print(arm: Arm, every: list[tuple[int, Lot]]) -> None:
     others = sorted(lot.ratio for _, lot in every if not lot.is_training)
     late = [(seed, lot) for seed, lot in every
             if lot.is_training and lot.ratio < min(LEAST, lot.bound)]  # fmt: skip
+    slowed = statistics.median(lot.ratio for _, lot in every if lot.is_slowed)
     less = [(seed, lot) for seed, lot in every if not lot.is_training and lot.ratio < LEAST]
     print(f"{title(arm):17}           {ours[0]:6.2f} {ours[len(ours) // 20]:6.2f} "
-          f"{statistics.median(ours):6.2f} {len(late):5}           {others[0]:6.2f} "
+          f"{statistics.median(ours):6.2f} {slowed:6.2f} {len(late):5}           {others[0]:6.2f} "
           f"{others[len(others) // 20]:6.2f} {len(less):5}")  # fmt: skip
     for seed, lot in sorted(late + less, key=lambda one: one[1].ratio)[:5]:
         print(f"    seed {seed}: {lot.name} {lot.ratio:.2f}"

@@ -8,8 +8,9 @@ threads. The same seed gives the same host.
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dltools.observations.outcomes import JobResult
@@ -33,12 +34,14 @@ PATIENCE_S = 100.0
 @dataclass(frozen=True, slots=True)
 class Lot:
     """What became of a container: the work that it did in its life, or the speed at which it ended,
-    as a ratio to that under Docker alone. `bound`: the ratio that a waiting job is promised."""
+    as a ratio to that under Docker alone. `bound`: the ratio that a waiting job is promised.
+    `is_slowed`: others slow it by a tenth or more under Docker alone."""
 
     name: str
     ratio: float
     is_training: bool
     bound: float = 0.0
+    is_slowed: bool = False
 
 
 def random_host(seed: int) -> Workload:
@@ -128,24 +131,41 @@ def simulate(workload: Workload, policy: str, mode: Mode | None) -> list[JobResu
     return made.run()
 
 
-def lots(workload: Workload, results: Sequence[JobResult], alone: Sequence[JobResult]) -> list[Lot]:
-    """Return what became of each container, against the results under Docker alone."""
-    every = zip(workload.jobs, results, alone, strict=True)
-    return [_lot(job, workload, mine, under_docker) for job, mine, under_docker in every]
+def lots(
+    workload: Workload,
+    results: Sequence[JobResult],
+    under_docker: Sequence[JobResult],
+    alone: Mapping[str, float],
+) -> list[Lot]:
+    """Return what became of each container, against the results under Docker alone; `alone` are the
+    seconds that trainings take alone."""
+    lives = [(one.start or 0.0, one.finish or math.inf)
+             for job, one in zip(workload.jobs, results, strict=True) if not job.serves]  # fmt: skip
+    found = []
+    for job, mine, docker in zip(workload.jobs, results, under_docker, strict=True):
+        if job.serves:
+            ratio = mine.cpu / docker.cpu if docker.cpu > 0 else 1.0
+            found.append(Lot(job.name, ratio, is_training=False))
+        elif docker.completion is not None:
+            ratio = docker.completion / (mine.completion or math.inf)
+            life = (mine.start or 0.0, mine.finish or math.inf)
+            promised_s = PATIENCE_S + MAX_SLOWDOWN * _most_at_once(lives, *life) * alone[job.name]
+            found.append(Lot(job.name, ratio, True, docker.completion / promised_s,
+                             docker.completion > 1.1 * alone[job.name]))  # fmt: skip
+    return found
 
 
-def _lot(job: Job, workload: Workload, mine: JobResult, under_docker: JobResult) -> Lot:
-    if job.serves:
-        return Lot(job.name, mine.cpu / under_docker.cpu if under_docker.cpu > 0 else 1.0, False)
-    if mine.completion is None or under_docker.completion is None:
-        return Lot(job.name, 0.0, True)
-    ratio = under_docker.completion / mine.completion
-    return Lot(job.name, ratio, True, under_docker.completion / _promised_s(job, workload))
+def seconds_alone(workload: Workload) -> dict[str, float]:
+    """Return the seconds that each training takes alone on its host."""
+    found = {}
+    for job in workload.jobs:
+        if not job.serves:
+            (one,) = simulate(replace(workload, jobs=(replace(job, arrival=0.0),)), "noop", None)
+            found[job.name] = one.completion or math.inf
+    return found
 
 
-def _promised_s(job: Job, workload: Workload) -> float:
-    """Return the seconds in which a job ends that waits as long as it may: of what exclusive turns
-    with all other trainings would give it, it gets the part that is promised."""
-    (found,) = simulate(replace(workload, jobs=(replace(job, arrival=0.0),)), "noop", None)
-    others = sum(not one.serves for one in workload.jobs)
-    return PATIENCE_S + MAX_SLOWDOWN * others * (found.completion or 0.0)
+def _most_at_once(lives: Sequence[tuple[float, float]], begin: float, end: float) -> int:
+    """Return how many jobs run at once at the most, within a time."""
+    starts = [begin, *(start for start, _ in lives if begin <= start < end)]
+    return max(sum(start <= time < stop for start, stop in lives) for time in starts)

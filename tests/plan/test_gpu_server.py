@@ -103,8 +103,10 @@ def test_nobody_waits_on_idle_cpus_either_where_a_mode_is_asked_for(mode: Mode) 
 def contested(
     feeders: int, *, cpus: float = 8.0, demand: float = 1.0, seconds: int = 40
 ) -> list[list[Row]]:
-    """Jobs that feed GPUs beside three trainings of as many threads as there are CPUs."""
+    """Jobs that feed GPUs beside three trainings of as many threads as there are CPUs; nobody else
+    uses any."""
     samples = []
+    rest = cpus - feeders * demand / 2
     for step in range(seconds // 2):
         now = 2.0 * step
         rows: list[Row] = [host(now, cpus * now, cpus)]
@@ -116,7 +118,7 @@ def contested(
             ]  # fmt: skip
         for name in ("x", "y", "z"):
             rows += [
-                training(now, name, cpus * now / 4, 8, demand_cores=cpus),
+                training(now, name, rest * now / 3, 8, demand_cores=cpus),
                 point(now, name, 1 / (1 + step), step=step),
             ]
         samples.append(rows)

@@ -95,7 +95,8 @@ class HostState:
     by job id; new and restarted jobs are not in it.
     `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
     `is_contested`: whether its CPUs are all busy, and `busy_share`: which part of them is; None
-    where that is unknown. `jobs_elsewhere`: jobs of which other hosts run containers.
+    where that is unknown. `jobs_elsewhere`: jobs of which other hosts run containers. `others`: the
+    share of the CPUs that who is no job uses, None where that is unknown.
     """
 
     name: str
@@ -106,6 +107,7 @@ class HostState:
     is_contested: bool | None = None
     busy_share: float | None = None
     jobs_elsewhere: frozenset[str] = frozenset()
+    others: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

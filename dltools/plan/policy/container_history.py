@@ -91,8 +91,9 @@ class ContainerHistory:
     was after the last round; `managed` whether this container has ever been given a share or a
     setting, in an earlier run too; `is_busy` whether it uses CPU, kept while it has reported
     nothing; `pace` is its progress for each CPU second, None where that is not followed; `run_id`
-    tells this run of the container from its earlier ones. `demands` are the CPUs that its threads
-    wanted at the last samples, `uses` those that it got (NaN: unknown), `quiet_since` is since when
+    tells this run of the container from its earlier ones. `cores` are the CPUs that it used at the
+    last samples. `demands` are the CPUs that its threads wanted at the last of these that tell it,
+    `uses` those that it got there (NaN: unknown), `quiet_since` is since when
     it has wanted next to none, None while it wants some; `cgroup_parent` is the cgroup among whose
     children its weight counts; `gpus` are the GPUs that it holds, `gpu_used_at` is when it was last
     seen to use one, or to hold one of which that is unknown (microseconds). `job` is the job that
@@ -133,6 +134,7 @@ class ContainerHistory:
     is_busy: bool = False
     pace: Pace | None = None
     run_id: str = ""
+    cores: tuple[float, ...] = ()
     demands: tuple[float, ...] = ()
     uses: tuple[float, ...] = ()
     quiet_since: int | None = None
@@ -322,9 +324,11 @@ class ContainerHistory:
         last = self.samples[-1] if self.samples else None
         before: str | None = self.state
         for time, wanted, used, state in zip(times, demands, seconds, states, strict=True):
+            known = last is not None and time > last[0] and used >= last[1]
+            got = (used - last[1]) * MICRO / (time - last[0]) if last and known else math.nan
+            if known:
+                self.cores = (*self.cores, got)[-_LOOKS:]
             if not math.isnan(wanted):
-                known = last is not None and time > last[0] and used >= last[1]
-                got = (used - last[1]) * MICRO / (time - last[0]) if last and known else math.nan
                 self.demands = (*self.demands, wanted)[-_LOOKS:]
                 self.uses = (*self.uses, got)[-_LOOKS:]
             elif "paused" not in (before, state):
@@ -333,12 +337,10 @@ class ContainerHistory:
                 before = state
                 continue
             is_quiet = None if math.isnan(wanted) or self.turn_s is not None else wanted < _QUIET
-            if last is not None and time > last[0] and used >= last[1]:
-                cores = (used - last[1]) * MICRO / (time - last[0])
-                if cores >= _QUIET:
-                    is_quiet = False
-                elif self.turn_s is not None and "paused" not in (before, state):
-                    is_quiet = True
+            if known and got >= _QUIET:
+                is_quiet = False
+            elif known and self.turn_s is not None and "paused" not in (before, state):
+                is_quiet = True
             if is_quiet and self.quiet_since is None:
                 self.quiet_since = time
             elif not is_quiet:

@@ -43,7 +43,8 @@ class Case:
     `jobs`: those with a share; `allocations`: by job id; `cpus`: of the host; `cpuset`: the CPUs
     that containers may have, None where unknown; `queue`: before the change; `now`: microseconds.
     `exploring`: ids of new jobs that run alone until they have reported twice, or have had their
-    CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers.
+    CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers. `others`: the share of
+    the CPUs that who is no job uses, None where that is unknown.
     """
 
     choice: ModeChoice
@@ -55,6 +56,7 @@ class Case:
     now: int
     exploring: frozenset[str] = frozenset()
     jobs_elsewhere: frozenset[str] = frozenset()
+    others: float | None = None
 
     def has_members_elsewhere(self, job: ContainerHistory) -> bool:
         """Tell whether a job waits for containers that are not on this host."""

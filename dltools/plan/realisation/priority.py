@@ -14,6 +14,12 @@ default of every container, so that a new job can report its first progress, and
 containers and services that are not ours. The kernel's files hold them as 1024, 10 and 2 in version
 1 of cgroups, and as 100, 1 and 1 in version 2, which has no smaller weight."""
 
+_OTHERS = 0.05
+"""Share of the CPUs from which on who is no job competes for them (ours)."""
+
+_MOST = 64.0
+"""The most by which the first are raised (ours)."""
+
 MILD_LEVELS = (1024.0, 512.0, 256.0)
 """The same where what is set may stay for good: beside one job of the first, one of the last still
 gets a fifth of the CPU time (ours)."""
@@ -36,7 +42,7 @@ def priorities(case: Case) -> Realisation:
     )
     urgent = case.queue.urgent((job.run_id for job in jobs), bound, case.now)
     groups = groups_that_fit(_in_turn(case, jobs, found, urgent), case.cpus)
-    levels = MILD_LEVELS if case.choice.is_mild else LEVELS
+    levels = MILD_LEVELS if case.choice.is_mild else _levels(case, groups)
     settings: dict[str, Settings] = {job.id: {"cpu_weight": levels[0]} for job in case.jobs}
     notes: dict[str, str] = {}
     for number, group in enumerate(groups):
@@ -61,6 +67,18 @@ def priorities(case: Case) -> Realisation:
         bound=bound, now=case.now,
     )  # fmt: skip
     return case.realisation(note, settings=settings, notes=notes, queue=queue)
+
+
+def _levels(case: Case, groups: list[list[ContainerHistory]]) -> tuple[float, ...]:
+    """Return the weights of the first, the next and all others in the queue.
+
+    Where others compete for the CPUs, the first have the weights of those who wait too: what the
+    jobs have together is theirs, and is no gift to others.
+    """
+    if not groups or case.others is None or case.others < _OTHERS:
+        return LEVELS
+    raised = min(_MOST, sum(map(len, groups)) / len(groups[0]))
+    return float(round(LEVELS[0] * raised)), *LEVELS[1:]
 
 
 def _in_turn(

@@ -121,7 +121,7 @@ def _shared(
     case = Case(
         choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)},
         max(_LEAST_CPUS, host.cpus - first.cpus) if choice.mode in _ORDERED else host.cpus, cpuset,
-        queue, now, exploring, host.jobs_elsewhere,
+        queue, now, exploring, host.jobs_elsewhere, host.others,
     )  # fmt: skip
     found = _REALISERS[choice.mode](case)
     notes |= found.notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from helpers.shared_hosts import first_jobs, host, job, settings_of
@@ -21,6 +22,17 @@ def test_the_jobs_that_the_cpus_hold_come_first() -> None:
     wide = host(*jobs, cpus=4.0, shares=shares)
     weights = {k: v["cpu_weight"] for k, v in settings_of(Mode.PRIORITY, wide).items()}
     assert weights == {"b": 1024, "c": 1024, "d": 10, "a": 10, "e": 2}
+
+
+def test_the_first_have_the_weights_of_all_where_others_compete() -> None:
+    jobs = [job("a", 2), job("b", 2), job("c", 2)]
+    found = host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.2})
+    for others, first in ((None, 1024), (0.04, 1024), (0.06, 3072), (0.9, 3072)):
+        settings = settings_of(Mode.PRIORITY, replace(found, others=others))
+        assert {k: v["cpu_weight"] for k, v in settings.items()} == {"a": first, "b": 10, "c": 2}
+    # On four CPUs two are first: each has half of three.
+    wide = settings_of(Mode.PRIORITY, replace(found, others=0.5, cpus=4.0))
+    assert {k: v["cpu_weight"] for k, v in wide.items()} == {"a": 1536, "b": 1536, "c": 10}
 
 
 def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None:
