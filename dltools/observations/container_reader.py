@@ -94,6 +94,7 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
             DEFAULT_CPU_WEIGHT if math.isnan(weight) else weight,
             rows["cpuset"][row] or "",
             rows["turn_seconds"][row],
+            rows["turn_queue"][row] or "",
         )
     )
 

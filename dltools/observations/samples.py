@@ -17,9 +17,9 @@ from dltools.observations.schema import COLUMNS, Type
 
 ROW_COLUMNS = ("container_id", "container_name", "state", "labels", "cpuset", "openmp_runtime",
                "openmp_settings", "cgroup_parent", "job", "owner_cpuset", "role", "role_reason",
-               "cpu_seconds", "cpu_limit_cores", "cpu_weight", "turn_seconds", "demand_cores",
-               "owner_cpu_limit_cores", "owner_cpu_weight", "started_at", "thread_count",
-               "job_containers")  # fmt: skip
+               "turn_queue", "cpu_seconds", "cpu_limit_cores", "cpu_weight", "turn_seconds",
+               "demand_cores", "owner_cpu_limit_cores", "owner_cpu_weight", "started_at",
+               "thread_count", "job_containers")  # fmt: skip
 """The columns of `HostSamples.rows`."""
 
 _TYPES = {column.name: column.type for column in COLUMNS}

@@ -47,7 +47,7 @@ _CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "wei
                      "managed", "is_busy")  # fmt: skip
 _OPENMP = ("openmp_runtime", "openmp_settings")
 """Fields of containers, and columns, that earlier states of version 3 lack."""
-_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent", "owner_cpu_limit_cores",
+_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent", "owner_cpu_limit_cores", "turn_queue",
                   "owner_cpu_weight", "owner_cpuset", "role", "role_reason")  # fmt: skip
 """All columns that earlier states of version 3 lack."""
 

@@ -10,7 +10,7 @@ SETTINGS = ("cpus", "cpu_weight", "cpuset", "memory")
 """Names of settings: cores (None: no quota), relative weight in Docker's shares (1024 is the
 default), a list of CPUs (None: all), bytes (None: no limit). A container that takes turns has
 `group`, the number of the group that runs together, from 0 in order of the turns, and `turn_s`, the
-length of its turn in seconds."""
+length of its turn in seconds; `queue`, where these are turns on GPUs, is the name of the queue."""
 
 Settings = dict[str, Any]
 
