@@ -15,6 +15,7 @@ from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.owner_wishes import after_plan
 from dltools.plan.paces import measured, note_places
 from dltools.plan.policy.base import Cluster, HostState, Policy, Requirements, State
+from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.mode import (
@@ -177,7 +178,7 @@ class Rounds:
             states = _States(all_hosts())
         interval_s = host.timer.interval_s or 0.0
         cluster = Cluster(host.sampled_at or 0, host.name, states, interval_s)
-        decision = self.policy.decide(cluster, self.parameters, self.memory)
+        decision = decide(self.policy, cluster, self.parameters, self.memory)
         host.finish_round(decision, self.requirements, jobs)
         self.memory = decision.state
 

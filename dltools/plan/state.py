@@ -14,10 +14,11 @@ from typing import Any
 from dltools.errors import DataError
 from dltools.labels import Role
 from dltools.notation.json_numbers import from_json_number, to_json_number
+from dltools.observations.gpu_use import GpuUse, GpuUses
 from dltools.observations.metric_names import OFTEN
 from dltools.observations.points import Point
 from dltools.observations.roles import from_row
-from dltools.observations.samples import REALS, ROW_COLUMNS, GpuUse, Layout, Remainder
+from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
 from dltools.plan.busy_cpus import BusyCpus
 from dltools.plan.field_values import field_values
 from dltools.plan.foreign_settings import Watched
@@ -32,6 +33,7 @@ from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirem
 from dltools.plan.policy.container_history import ContainerHistory, Member
 from dltools.plan.policy.curve import from_json as curve_from_json
 from dltools.plan.policy.epoch_cost import EpochCost
+from dltools.plan.policy.gpu_seconds import GpuSeconds
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.policy.owner import UNKNOWN, Owner
 from dltools.plan.policy.target_met import TargetMet
@@ -212,7 +214,7 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
         **demand,
         **_save_role(history),
         "cgroup_parent": history.cgroup_parent,
-        "gpus": list(history.gpus),
+        "gpu_seconds": _save_gpu_seconds(history.gpu_seconds),
         "gpu_used_at": history.gpu_used_at,
         "job": history.job,
         "members": [field_values(member) for member in history.members],
@@ -248,7 +250,8 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.uses = tuple(map(_real, saved.get("uses", ())))
     history.quiet_since = saved.get("quiet_since")
     history.cgroup_parent = saved.get("cgroup_parent")
-    history.gpus, history.gpu_used_at = tuple(saved["gpus"]), saved["gpu_used_at"]
+    history.gpu_seconds = _load_gpu_seconds(saved["gpu_seconds"])
+    history.gpu_used_at = saved["gpu_used_at"]
     history.job, history.members = saved["job"], tuple(Member(**one) for one in saved["members"])
     history.job_containers = saved["job_containers"]
     history.owner = _load_owner(saved["owner"]) if "owner" in saved else UNKNOWN
@@ -263,6 +266,31 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.earlier = Role(saved["earlier_role"]) if "earlier_role" in saved else None
     history.judge()
     return history
+
+
+def _save_gpu_seconds(used: GpuSeconds) -> dict[str, Any]:
+    return {
+        "since": used.since,
+        "times": [time for time, _ in used.samples],
+        "seconds": [seconds for _, seconds in used.samples],
+        "gpus": {gpu: _save_use(use) for gpu, use in used.gpus.items()},
+    }
+
+
+def _load_gpu_seconds(saved: Mapping[str, Any]) -> GpuSeconds:
+    samples = zip(map(int, saved["times"]), map(float, saved["seconds"]), strict=True)
+    gpus = {str(gpu): _load_use(use) for gpu, use in saved["gpus"].items()}
+    if (saved["since"] is None) == bool(saved["times"]):
+        raise ValueError("GPU seconds begin where they have no samples")
+    return GpuSeconds(saved["since"], list(samples), gpus)
+
+
+def _save_use(use: GpuUse) -> dict[str, Any]:
+    return use._asdict() | {"ratio": _null_if_infinite(use.ratio)}
+
+
+def _load_use(saved: Mapping[str, Any]) -> GpuUse:
+    return GpuUse(_real(saved["ratio"]), saved["memory"], saved["limit"])
 
 
 def _save_owner(owner: Owner) -> dict[str, Any]:
@@ -342,9 +370,9 @@ def _save_remainder(remainder: Remainder) -> dict[str, Any]:
         "busy": _null_if_infinite(remainder.busy),
         "rows": {name: [_null_if_infinite(value) for value in column] for name, column in rows},
         "points": points,
-        "gpus": [[time, key, gpu, _null_if_infinite(ratio)]
+        "gpus": [{"time": time, "container": key, "gpu": gpu, **_save_use(use)}
                  for time, containers in sorted(remainder.gpus.items())
-                 for key, use in sorted(containers.items()) for gpu, ratio in sorted(use.items())],
+                 for key, uses in sorted(containers.items()) for gpu, use in sorted(uses.items())],
     }  # fmt: skip
 
 
@@ -363,9 +391,10 @@ def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
         )
     ]
     size, busy = _real(saved["size"]), _real(saved["busy"])
-    gpus: GpuUse = {}
-    for time, key, gpu, ratio in saved["gpus"]:
-        gpus.setdefault(int(time), {}).setdefault(str(key), {})[str(gpu)] = _real(ratio)
+    gpus: GpuUses = {}
+    for one in saved["gpus"]:
+        uses = gpus.setdefault(int(one["time"]), {}).setdefault(str(one["container"]), {})
+        uses[str(one["gpu"])] = _load_use(one)
     return Remainder(saved["time"], size, busy, rows, points, gpus)
 
 

@@ -118,6 +118,7 @@ def _shared(
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
     explore = choice.queue.explore if choice.mode in _ORDERED else 0.0
     exploring = frozenset(job.id for job in jobs if job.explores(explore))
+    shares = {key: allocation for key, allocation in shares.items() if key not in first.notes}
     case = Case(
         choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)},
         max(_LEAST_CPUS, host.cpus - first.cpus) if choice.mode in _ORDERED else host.cpus, cpuset,
