@@ -25,9 +25,13 @@ from dltools.plan.foreign_settings import Watched
 from dltools.plan.host_history import HostHistory
 from dltools.plan.measured_state import (
     load_contention,
+    load_gpu_pace,
     load_pace,
+    load_sharing,
     save_contention,
+    save_gpu_pace,
     save_pace,
+    save_sharing,
 )
 from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory, Member
@@ -117,6 +121,8 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
     }
     if history.contention != Contention():
         saved["contention"] = save_contention(history.contention)
+    if history.gpu_sharing:
+        saved["gpu_sharing"] = save_sharing(history.gpu_sharing)
     if history.watched:
         saved["watched"] = {
             key: {name: field_values(one) for name, one in sorted(watched.items())}
@@ -138,6 +144,7 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         gain=saved["gain"],
         queue=load_queue(saved["queue"]),
         contention=load_contention(saved["contention"]) if "contention" in saved else Contention(),
+        gpu_sharing=load_sharing(saved.get("gpu_sharing", {})),
         busy=_load_busy(saved["busy"]),
         watched={
             key: {name: Watched(**{**one, "asked": tuple(one["asked"])})
@@ -200,6 +207,8 @@ def load_queue(saved: Mapping[str, Any]) -> Queue:
 
 def _save_container(history: ContainerHistory) -> dict[str, Any]:
     pace = {} if history.pace is None else {"pace": save_pace(history.pace)}
+    if history.gpu_pace is not None:
+        pace["gpu_pace"] = save_gpu_pace(history.gpu_pace)
     demand = {}
     if history.demands or history.quiet_since is not None:
         demand = {
@@ -260,6 +269,7 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]
     history.metrics = {name: _load_series(series) for name, series in saved["metrics"].items()}
     history.pace = load_pace(saved["pace"]) if "pace" in saved else None
+    history.gpu_pace = load_gpu_pace(saved["gpu_pace"]) if "gpu_pace" in saved else None
     times = {time for series in history.metrics.values() for time in series.times}
     history.reports = int(saved.get("reports", min(2, len(times))))
     history.observed = from_row(*saved.get("observed_role", (None, None)))

@@ -20,6 +20,7 @@ from dltools.observations import roles
 from dltools.observations.gpu_use import GpuUse
 from dltools.observations.roles import Judgement
 from dltools.plan.policy.epoch_cost import EpochCost
+from dltools.plan.policy.gpu_pace import GpuPace
 from dltools.plan.policy.gpu_seconds import GPU_USED, GpuSeconds, value_at
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.policy.owner import UNKNOWN, Owner
@@ -96,10 +97,11 @@ class ContainerHistory:
     wanted at the last samples, `uses` those that it got (NaN: unknown), `quiet_since` is since when
     it has wanted next to none, None while it wants some; `cgroup_parent` is the cgroup among whose
     children its weight counts; `gpu_seconds` are those of the GPUs that it holds, `gpu_used_at` is
-    when it was last seen to use one, or to hold one of which that is unknown (microseconds). `job`
-    is the job that it is a member of, if any, and `members` are the containers of that job, () for a
-    container that is alone here; the job has `job_containers` in all, None where that is unknown;
-    `owner` is what its owner asked for.
+    when it was last seen to use one, or to hold one of which that is unknown (microseconds);
+    `gpu_pace` is its progress each second there, None where not followed. `job` is the job that it
+    is a member of, if any, and `members` are the containers of that job, () for a container that
+    is alone here; the job has `job_containers` in all, None where that is unknown; `owner`
+    is what its owner asked for.
 
     `judged` is what it is, and why. That follows from what the user has `said`, its labels, its
     metrics, what an `earlier` run of it has reported, and what its rows say: `observed`. If it is
@@ -140,6 +142,7 @@ class ContainerHistory:
     cgroup_parent: str | None = None
     gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
     gpu_used_at: int | None = None
+    gpu_pace: GpuPace | None = None
     job: str | None = None
     members: tuple[Member, ...] = ()
     job_containers: int | None = None
@@ -232,6 +235,8 @@ class ContainerHistory:
         new = series.extend(times, values, steps)
         if self.pace is not None and self.pace.metric == metric:
             self.pace = self.pace.reported(times, steps, self.work_at)
+        if self.gpu_pace is not None and self.gpu_pace.metric == metric:
+            self.gpu_pace = self.gpu_pace.reported(times, steps)
         if metric == self.targets.metric and self.targets.first is not None:
             self._meet(times, values)
         if not curves:

@@ -14,6 +14,9 @@ length of its turn in seconds; `queue`, where these are turns on GPUs, is the na
 
 Settings = dict[str, Any]
 
+SHORTEST_TURN = 0.1
+"""Shortest turn, as a part of the mean one."""
+
 LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
 """Bounds of Docker's CPU shares."""
 
