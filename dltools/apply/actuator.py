@@ -325,7 +325,8 @@ class Actuator:
             return replace(found, error="it is paused already, and not by dl-apply")
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after=action.set)
-        turn = Turn(container.id, container.name, action.set["group"], action.set["turn_s"])
+        turn = Turn(container.id, container.name, action.set["group"], action.set["turn_s"],
+                    action.set.get("queue", ""))  # fmt: skip
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED
         return replace(found, status=status, after=action.set)

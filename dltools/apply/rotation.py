@@ -1,6 +1,6 @@
 """Pausing and unpausing the containers of one engine that take turns.
 
-`turn_order` says whose turn it is. Only the engine pauses and unpauses: the kernel's freezer could
+`turn_queues` say whose turn it is. Only the engine pauses and unpauses: the kernel's freezer could
 unpause a container while no engine answers, but the engine would go on saying "paused" and refuse
 its own unpause from then on: "container not paused" (measured, Docker 20.10). So if no engine
 answers, an error says which containers are paused, and how to unpause them.
@@ -18,7 +18,8 @@ from pathlib import Path
 from dltools.apply.journal import timestamp
 from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.pauses import unpause
-from dltools.apply.turn_order import Turn, TurnOrder, Use
+from dltools.apply.turn_order import Turn, Use
+from dltools.apply.turn_queues import TurnQueues
 from dltools.engine import host
 from dltools.engine.containers import Engine, GoneError, RefusedError
 from dltools.engine.counters import cpu_seconds
@@ -51,29 +52,29 @@ class Rotation:
         self._clock = clock
         self._counters = _Counters(engine)
         self._pauser = _Pauser(engine, TurnNotes(directory, engine.id, engine.host))
-        self._order = TurnOrder()
+        self._queues = TurnQueues()
         self._due = 0.0
 
     @property
     def has_turns(self) -> bool:
         """Whether containers take turns."""
-        return bool(self._order.turns)
+        return bool(self._queues.turns)
 
     def turn_of(self, container_id: str) -> Turn | None:
         """Return a container's turn, None if it takes none."""
-        return self._order.turn_of(container_id)
+        return self._queues.turn_of(container_id)
 
     def paused_names(self) -> list[str]:
         """Return the names of the containers that were paused when last seen."""
-        return self._pauser.paused_names(self._order.turns)
+        return self._pauser.paused_names(self._queues.turns)
 
     def set_turns(self, turns: Sequence[Turn]) -> None:
         """Replace all turns by those of a plan."""
-        self._pauser.leave(self._order.turns, {turn.container_id for turn in turns})
+        self._pauser.leave(self._queues.turns, {turn.container_id for turn in turns})
         self._unpause_leaving()
         for turn in turns:
             self._pauser.notes.write(turn, self.run)
-        self._order.replace(turns, self._clock())
+        self._queues.replace(turns, self._clock())
         if turns:
             self._pauser.refresh()
             self._let_run()
@@ -91,16 +92,17 @@ class Rotation:
         if not self.has_turns or now < self._due:
             return
         alive = self._pauser.refresh()
-        for turn in self._order.turns:
+        for turn in self._queues.turns:
             if turn.container_id not in alive:
-                self._order.remove(turn.container_id)
+                self._queues.remove(turn)
                 self._pauser.forget(turn)
-        if len({turn.group for turn in self._order.turns}) < 2:
+        self._pauser.leave(self._queues.drop_settled())
+        if not self._queues.turns:
             self.end()  # no container waits for a turn
             return
-        ids = {key: self._order.has_turn(key)
-               for key in (turn.container_id for turn in self._order.turns)}  # fmt: skip
-        self._order.look(now, self._counters.read(ids), self._counters.idle_s)
+        self._unpause_leaving()
+        uses = self._counters.read(self._queues.on_cpus())
+        self._queues.look(now, uses, self._counters.idle_s)
         self._let_run()
 
     def end(self) -> None:
@@ -109,8 +111,8 @@ class Rotation:
         Raises `UnavailableError` with the names of those that stay paused; the next run or --undo
         unpauses them.
         """
-        self._pauser.leave(self._order.turns)
-        self._order.replace((), self._clock())
+        self._pauser.leave(self._queues.turns)
+        self._queues.replace((), self._clock())
         self._pauser.unpause_all()
 
     def _unpause_leaving(self) -> None:
@@ -121,16 +123,15 @@ class Rotation:
 
     def _let_run(self) -> None:
         """Pause first, then unpause, so that nobody competes with whose turn it is."""
-        turns = self._order.turns
+        turns = self._queues.turns
         for turn in turns:
-            if not self._order.may_run(turn.container_id):
+            if not self._queues.may_run(turn):
                 self._pauser.pause(turn)
         for turn in turns:
-            if self._order.may_run(turn.container_id):
+            if self._queues.may_run(turn):
                 self._pauser.unpause(turn)
         now = self._clock()
-        next_check = now + CHECK_S
-        self._due = min(self._order.ends, next_check) if self._order.ends > now else next_check
+        self._due = min(now + CHECK_S, self._queues.next_end(now))
 
 
 class _Counters:
@@ -199,7 +200,7 @@ class TurnNotes:
         if known == turn:
             return
         note = TurnNote(self._engine_id, turn.container_id, turn.name, turn.group, turn.seconds,
-                        since, run, self._host)  # fmt: skip
+                        since, run, self._host, turn.queue)  # fmt: skip
         self._folder.write(f"{turn.container_id}.json", note.to_json())
         self._written[turn.container_id] = turn, since
 

@@ -112,6 +112,7 @@ def _current(engine: Engine, locator: Locator, known: _Known) -> Settings:
         current["state"] = located.container.state
     if known.note and known.note.seconds and known.note.run.is_alive:
         current |= {"group": known.note.group, "turn_s": known.note.seconds}
+        current |= {"queue": known.note.queue} if known.note.queue else {}
     return current
 
 
@@ -128,7 +129,7 @@ def _original(known: _Known, current: Settings | None) -> Settings:
     return original
 
 
-_OF_TURNS = ("state", "group", "turn_s")
+_OF_TURNS = ("state", "group", "turn_s", "queue")
 
 
 def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Who runs next, and for how long, where groups of containers take turns.
+"""Who runs next, and for how long, where groups of containers take turns in one queue.
 
 `rotation` pauses and unpauses what `TurnOrder` says. This module knows no engine and no clock:
 every time is an argument, in seconds. All rules are ours:
@@ -15,6 +15,9 @@ every time is an argument, in seconds. All rules are ours:
 - Where the group whose turn it is leaves CPUs idle (a start on one thread, a download), the groups
   that are next run beside it, until it wants more CPUs itself; from then on they wait for the rest
   of its turn. That is not their turn: they keep their place.
+
+The last two go by what containers use of the CPUs. In a queue for a GPU nobody looks at that: turns
+are plain there.
 """
 
 from __future__ import annotations
@@ -40,12 +43,14 @@ GROWTH_CPUS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A container's place in a rotation: its group, and the length of the group's turn (s)."""
+    """A container's place in a rotation: its group, and the length of the group's turn (s); the
+    name of its queue, "" for that of the CPUs."""
 
     container_id: str
     name: str
     group: int
     seconds: float
+    queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from rich.cells import cell_len, set_cell_size
 
 from dltools.notation.byte_sizes import format_bytes
 from dltools.notation.cpu_lists import parse_cpus, union_of_cpus
+from dltools.notation.gpu_names import short_gpu
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.text import printable
 
@@ -35,7 +36,7 @@ def limits(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
     quota, weight, cpuset = row["cpu_limit_cores"], row.get("cpu_weight"), row.get("cpuset")
     words = ["paused"] if row["state"] == "paused" else []
     if row.get("turn_seconds"):
-        words.append(f"turns {row['turn_seconds']:g} s")
+        words.append(f"turns {row['turn_seconds']:g} s{_on_gpu(row.get('turn_queue'))}")
     if quota is not None and quota != cpus:
         words.append(f"{quota:.3g}")
     if weight is not None and weight != DEFAULT_CPU_WEIGHT:
@@ -71,7 +72,7 @@ def settings_in_words(settings: Settings, named: Iterable[str] = (), *, whole: b
     words = [str(settings["state"])] if settings.get("state", "running") != "running" else []
     if settings.get("turn_s"):
         place = f"turn {settings['group'] + 1}," if "group" in settings else "turns of"
-        words.append(f"{place} {settings['turn_s']:g} s")
+        words.append(f"{place} {settings['turn_s']:g} s{_on_gpu(settings.get('queue'))}")
     if settings.get("cpus") is not None:
         words.append(f"{settings['cpus']:g} cpus")
     weight = settings.get("cpu_weight")
@@ -92,6 +93,10 @@ def settings_in_words(settings: Settings, named: Iterable[str] = (), *, whole: b
     words += [word for name, word in defaults.items()
               if name in named and settings.get(name) in (None, word)]  # fmt: skip
     return ", ".join(words) or "-"
+
+
+def _on_gpu(queue: str | None) -> str:
+    return f" on {printable(short_gpu(queue))}" if queue else ""
 
 
 def changes_in_words(before: Settings, after: Settings) -> tuple[str, str]:

@@ -24,7 +24,8 @@ _NAMED = 5
 @dataclass(frozen=True, slots=True)
 class TurnNote:
     """A container that takes turns: the number of its group, the length of its turn (s), since when
-    (RFC 3339), by which run, and on which host ("" in notes of earlier versions)."""
+    (RFC 3339), by which run, and on which host ("" in notes of earlier versions); the name of the
+    queue, "" for that of the CPUs."""
 
     engine: str
     container_id: str
@@ -34,6 +35,7 @@ class TurnNote:
     since: str = ""
     run: ApplyRun = UNKNOWN_RUN
     host: str = ""
+    queue: str = ""
 
     def to_json(self) -> bytes:
         """Return the note as the text of its file."""
@@ -53,7 +55,7 @@ def read_note(folder: StateFolder, name: str) -> TurnNote | None:
         return TurnNote(
             str(data["engine"]), str(data["container_id"]), str(data["name"]), int(data["group"]),
             float(data["seconds"]), str(data["since"]), ApplyRun.from_json(data["run"]),
-            str(data.get("host", "")),
+            str(data.get("host", "")), str(data.get("queue", "")),
         )  # fmt: skip
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         where = folder.path / name

@@ -15,8 +15,9 @@ from dltools.observations.containers import (
     HostRecord,
     SeriesPoint,
 )
+from dltools.observations.gpu_use import GpuUses
 from dltools.observations.points import PointsByMetric
-from dltools.observations.samples import GpuUse, HostSamples
+from dltools.observations.samples import HostSamples
 from dltools.observations.samples_by_host import samples_by_host, table_chunks
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT, Kind
 from dltools.observations.table import is_one_of
@@ -94,6 +95,7 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
             DEFAULT_CPU_WEIGHT if math.isnan(weight) else weight,
             rows["cpuset"][row] or "",
             rows["turn_seconds"][row],
+            rows["turn_queue"][row] or "",
         )
     )
 
@@ -110,11 +112,11 @@ def _add_points(host: str, points: PointsByMetric, containers: _Containers) -> N
             )
 
 
-def _add_gpus(host: str, use: GpuUse, containers: _Containers) -> None:
-    for by_container in use.values():
-        for container_id, ratios in by_container.items():
+def _add_gpus(host: str, uses: GpuUses, containers: _Containers) -> None:
+    for by_container in uses.values():
+        for container_id, held in by_container.items():
             if (host, container_id) in containers:
-                containers[host, container_id].gpus.update(ratios)
+                containers[host, container_id].gpus.update(held)
 
 
 def _add_unsampled(table: pa.Table, containers: _Containers) -> None:

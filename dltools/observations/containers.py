@@ -34,7 +34,7 @@ class ContainerSample(NamedTuple):
 
     `host_cpus` and `cpu_limit` are cores; `cpu_limit` is the quota in force. `started`: when its
     main process was last started. `cpu_seconds`: its counter. `cpu_weight`: Docker's default where
-    it is unknown.
+    it is unknown. `turn_queue`: the GPU for which it takes turns, "" for CPUs.
     """
 
     time: float
@@ -46,6 +46,7 @@ class ContainerSample(NamedTuple):
     cpu_weight: float
     cpuset: str
     turn_s: float
+    turn_queue: str = ""
 
     @property
     def is_paused(self) -> bool:

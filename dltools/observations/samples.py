@@ -12,14 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dltools.observations.gpu_use import GpuUses
 from dltools.observations.points import Point, PointsByMetric, points_by_metric
 from dltools.observations.schema import COLUMNS, Type
 
 ROW_COLUMNS = ("container_id", "container_name", "state", "labels", "cpuset", "openmp_runtime",
                "openmp_settings", "cgroup_parent", "job", "owner_cpuset", "role", "role_reason",
-               "cpu_seconds", "cpu_limit_cores", "cpu_weight", "turn_seconds", "demand_cores",
-               "owner_cpu_limit_cores", "owner_cpu_weight", "started_at", "thread_count",
-               "job_containers")  # fmt: skip
+               "turn_queue", "cpu_seconds", "cpu_limit_cores", "cpu_weight", "turn_seconds",
+               "demand_cores", "owner_cpu_limit_cores", "owner_cpu_weight", "started_at",
+               "thread_count", "job_containers")  # fmt: skip
 """The columns of `HostSamples.rows`."""
 
 _TYPES = {column.name: column.type for column in COLUMNS}
@@ -30,10 +31,6 @@ INTEGERS = tuple(name for name in ROW_COLUMNS if _TYPES[name] in (Type.INT, Type
 in microseconds (None: unknown)."""
 
 Rows = dict[str, list[Any]]
-
-GpuUse = dict[int, dict[str, dict[str, float]]]
-"""By time (microseconds), container and GPU: the share of time in which the container had a kernel
-there, NaN where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class HostSamples:
     `times`: microseconds. `sizes`: CPUs of the host, and `busy`: the CPU seconds that everything on
     it has used (NaN: unknown). `first_rows`: the position of each sample's first row in the table.
     `rows`: the container rows of all samples by column; those of sample i are from `bounds[i]` to
-    before `bounds[i + 1]`. `points`: all progress points. `gpus`: the GPU rows.
+    before `bounds[i + 1]`. `points`: all progress points. `gpus`: the use of GPUs.
     """
 
     times: list[int]
@@ -77,7 +74,7 @@ class HostSamples:
     bounds: list[int]
     rows: Rows
     points: PointsByMetric
-    gpus: GpuUse = field(default_factory=dict)
+    gpus: GpuUses = field(default_factory=dict)
 
     @classmethod
     def empty(cls) -> HostSamples:
@@ -113,7 +110,7 @@ class Remainder:
     busy: float = math.nan
     rows: Rows = field(default_factory=lambda: {name: [] for name in ROW_COLUMNS})
     points: list[Point] = field(default_factory=list)
-    gpus: GpuUse = field(default_factory=dict)
+    gpus: GpuUses = field(default_factory=dict)
 
 
 def pending_sample(remainder: Remainder) -> HostSamples:

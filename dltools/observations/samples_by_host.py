@@ -14,6 +14,7 @@ from dltools.observations.column_lists import (
     reals,
     texts,
 )
+from dltools.observations.gpu_use import GpuUse, GpuUses
 from dltools.observations.points import points_by_metric
 from dltools.observations.points_in_table import series_by_host, with_series
 from dltools.observations.samples import (
@@ -21,7 +22,6 @@ from dltools.observations.samples import (
     REALS,
     ROW_COLUMNS,
     TEXTS,
-    GpuUse,
     HostSamples,
     Remainder,
     Rows,
@@ -44,6 +44,8 @@ SAMPLE_COLUMNS = (
     "cpu_count",
     "gpu_uuid",
     "gpu_utilization_ratio",
+    "gpu_memory_used_bytes",
+    "gpu_memory_limit_bytes",
     "metric",
     "value",
     "step",
@@ -107,7 +109,7 @@ def samples_by_host(
         )
         points = points_by_metric(remainder.points)
         samples.points = with_series(points, series.get(name, ()))
-        samples.gpus = _gpu_use(gpu_rows.get(name), remainder, (sampled_at or {}).get(name))
+        samples.gpus = _gpu_uses(gpu_rows.get(name), remainder, (sampled_at or {}).get(name))
         found[name] = without_duplicates(_running_only(samples))
     return found
 
@@ -133,18 +135,22 @@ def _gpu_columns(gpus: pa.Table) -> Rows:
     return {
         **{name: texts(gpus, name) for name in ("container_id", "gpu_uuid")},
         "gpu_utilization_ratio": reals(gpus, "gpu_utilization_ratio"),
-    }
+        **{name: optional_integers(gpus, name)
+           for name in ("gpu_memory_used_bytes", "gpu_memory_limit_bytes")},
+    }  # fmt: skip
 
 
-def _gpu_use(rows: TimedRows | None, remainder: Remainder, sampled_at: int | None) -> GpuUse:
-    """Return the GPU rows of a host after its last complete sample, after those that remain."""
-    found: GpuUse = {time: {key: dict(use) for key, use in by_container.items()}
+def _gpu_uses(rows: TimedRows | None, remainder: Remainder, sampled_at: int | None) -> GpuUses:
+    """Return the use of GPUs of a host after its last complete sample, after what remains."""
+    found: GpuUses = {time: {key: dict(use) for key, use in by_container.items()}
                      for time, by_container in remainder.gpus.items()}  # fmt: skip
     if rows is None:
         return found
-    for time, key, gpu, ratio in zip(rows.times, *rows.columns.values(), strict=True):
+    for time, key, gpu, ratio, *sizes in zip(rows.times, *rows.columns.values(), strict=True):
         if key and gpu and (sampled_at is None or time > sampled_at):
-            found.setdefault(time, {}).setdefault(key, {})[gpu] = ratio
+            memory, limit = (size if size is None or size >= 0 else None for size in sizes)
+            use = GpuUse(ratio if 0 <= ratio <= 1 else math.nan, memory, limit)
+            found.setdefault(time, {}).setdefault(key, {})[gpu] = use
     return found
 
 

@@ -114,6 +114,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("cpuset", _S, (_C,), _A, "", "", "CPUs it may run on, as a list such as 0-3,6."),
     Column("turn_seconds", _F, (_C,), _GA, "s", "",
            "Length of its turn, if dl-apply makes it take turns."),
+    Column("turn_queue", _S, (_C,), _A, "", "",
+           "The GPU for which it takes turns; null if it does so for CPUs."),
     Column("thread_count", _I, (_C,), _GA, "{thread}", "", "Threads alive in it."),
     Column("demand_cores", _F, (_C,), _GA, "{cpu}", "",
            "CPUs that its threads want: their time running or waiting for a CPU, by wall time."),

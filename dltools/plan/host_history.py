@@ -15,6 +15,7 @@ from dltools.plan.foreign_settings import WatchedSettings, asked, in_force, seen
 from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.contention import Contention
+from dltools.plan.realisation.gpu_turns import MeasuredSharing
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.round_timer import RoundTimer
@@ -33,7 +34,8 @@ class HostHistory:
     to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
-    `contention`: what was found of jobs that compete. `busy`: how busy its CPUs are.
+    `contention`: what was found of jobs that compete, `gpu_sharing`: of those that share GPUs, by
+    the name of their queue. `busy`: how busy its CPUs are.
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
     changed: they are left alone, and take part in nothing. `has_servers`: whether servers are jobs
@@ -52,6 +54,7 @@ class HostHistory:
     gain: str = ""
     queue: Queue = field(default_factory=Queue)
     contention: Contention = field(default_factory=Contention)
+    gpu_sharing: Mapping[str, MeasuredSharing] = field(default_factory=dict)
     busy: BusyCpus = field(default_factory=BusyCpus)
     jobs_elsewhere: frozenset[str] = frozenset()
     watched: dict[str, WatchedSettings] = field(default_factory=dict)

@@ -16,8 +16,9 @@ from typing import Any
 
 from dltools.labels import PROTECT, Role, is_true, parse_labels
 from dltools.notation.cpu_lists import format_cpus, parse_cpus, union_of_cpus
+from dltools.observations.gpu_use import GpuUse, GpuUses
 from dltools.observations.points import PointsByMetric
-from dltools.observations.samples import GpuUse, HostSamples
+from dltools.observations.samples import HostSamples
 from dltools.plan.policy.container_history import Member
 
 PREFIX = "job:"
@@ -177,12 +178,22 @@ def _points(points: PointsByMetric, ids: set[str], reporters: dict[str, str]) ->
     return found
 
 
-def _gpus(use: GpuUse, members: Mapping[str, set[str]]) -> GpuUse:
+def _gpus(uses: GpuUses, members: Mapping[str, set[str]]) -> GpuUses:
     """Return the use of GPUs with that of a job's members together."""
     owner = {id_: job for job, ids in members.items() for id_ in ids}
-    found: GpuUse = {}
-    for time, by_container in use.items():
-        merged_use: dict[str, dict[str, float]] = found.setdefault(time, {})
-        for key, ratios in by_container.items():
-            merged_use.setdefault(owner.get(key, key), {}).update(ratios)
+    found: GpuUses = {}
+    for time, by_container in uses.items():
+        together: dict[str, dict[str, GpuUse]] = found.setdefault(time, {})
+        for key, own in sorted(by_container.items()):
+            others = together.setdefault(owner.get(key, key), {})
+            for gpu, use in own.items():
+                others[gpu] = _both(others[gpu], use) if gpu in others else use
     return found
+
+
+def _both(one: GpuUse, other: GpuUse) -> GpuUse:
+    """Return what two members use of one GPU; what is unknown of one is unknown."""
+    is_known = one.memory is not None and other.memory is not None
+    memory = (one.memory or 0) + (other.memory or 0) if is_known else None
+    ratio = one.ratio + other.ratio
+    return GpuUse(ratio if math.isnan(ratio) else min(1.0, ratio), memory, one.limit)

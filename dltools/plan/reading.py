@@ -140,13 +140,18 @@ def _target_met(record: Mapping[str, Any], where: str) -> TargetMet | None:
 
 _TEXTS_OF_MET = ("metric", "objective", "time")
 
+_LONGEST_QUEUE = 200
+
 
 def _turn(record: Mapping[str, Any], where: str) -> Settings:
     found = _get(record, "set", dict, where)
     group, turn = _get(found, "group", int, where), _get(found, "turn_s", (int, float), where)
     if not 0 <= group < 2**31 or not 0 < turn < 2**31:
         raise DataError(f"{where}: a turn is a group from 0 and turn_s of more than 0 seconds")
-    return {"group": group, "turn_s": float(turn)}
+    queue = _optional(found, "queue", str, where, "")
+    if len(queue) > _LONGEST_QUEUE or not queue.isprintable():
+        raise DataError(f"{where}: a queue's name is at most {_LONGEST_QUEUE} printable characters")
+    return {"group": group, "turn_s": float(turn)} | ({"queue": queue} if queue else {})
 
 
 def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:

@@ -44,7 +44,8 @@ class RecordedHost:
     points count there, `reporters` say. `remainder`: what the tables before have left.
     `sample_count`: how many of `samples` have been reached, `recorded_count` how many of these are
     in the history already. `layout`: which containers ran at the newest sample. `wake_times`: when
-    a job first reports, or meets a target. `has_suspects`: whether the next sample may show that
+    a job first reports, or meets a target. `holds_gpus`: whether a container did at the newest
+    sample that is in the history. `has_suspects`: whether the next sample may show that
     somebody else has changed a container.
     """
 
@@ -58,6 +59,7 @@ class RecordedHost:
     sample_count: int = 0
     recorded_count: int = 0
     wake_times: dict[str, int] = field(default_factory=dict)
+    holds_gpus: bool = False
     has_suspects: bool = True
 
     def clone(self) -> RecordedHost:
@@ -79,6 +81,7 @@ class RecordedHost:
         self.raw, self.samples = samples, merged(samples, self.reporters)
         self.sample_count = self.recorded_count = 0
         self.wake_times = {}
+        self._note_holders()
         for container in self.history.containers.values():
             self._set_wake_time(container)
 
@@ -120,6 +123,8 @@ class RecordedHost:
         if layout != self.layout:
             self.record()
             self._set_containers(number, layout, introduce)
+        if self._holds_others(number):
+            self.history.containers_changed()
         self.sample_count += 1
         self.history.sampled_at, self.history.actions = self.samples.times[number], ()
 
@@ -133,8 +138,22 @@ class RecordedHost:
             or (history.cpus == 0 and self.samples.sizes[number] > 0)
             or (history.timer.run_ids and history.timer.is_due(now))
             or history.queue.is_due(now)
+            or self._holds_others(number)
             or (history.watched and self._may_show_others(number))
         )
+
+    def _holds_others(self, number: int) -> bool:
+        """Tell whether a container holds other GPUs at a sample than at the newest one that is in
+        the history."""
+        uses = self.samples.gpus.get(self.samples.times[number], {})
+        if not uses and not self.holds_gpus:
+            return False
+        return any(uses.get(key, {}).keys() != one.gpu_seconds.gpus.keys()
+                   for key, one in self.history.containers.items())  # fmt: skip
+
+    def _note_holders(self) -> None:
+        containers = self.history.containers.values()
+        self.holds_gpus = any(one.gpu_seconds.gpus for one in containers)
 
     def _may_show_others(self, number: int) -> bool:
         """Tell whether somebody else may be found to have changed a container at a sample: a limit
@@ -210,8 +229,9 @@ class RecordedHost:
             states = rows["state"][low + number : high : many]
             container.note_demand(times, demands, seconds, states)
             self._set_present(container, high - many + number)
-            container.note_gpus(times, [self.samples.gpus.get(time, {}).get(key) for time in times]
-                                if self.samples.gpus else ())  # fmt: skip
+            if self.samples.gpus or self.holds_gpus or container.uses_gpu:
+                uses = [self.samples.gpus.get(time, {}).get(key) for time in times]
+                container.note_gpus(times, uses)
             self._learn_owner(container, slice(low + number, high, many), sizes, before)
             if not container.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
@@ -225,6 +245,7 @@ class RecordedHost:
         cpusets = (container.cpuset for container in history.containers.values())
         history.cpuset = union_of_cpus(history.cpuset, cpusets)
         self.has_suspects = history.note_in_force()
+        self._note_holders()
         return target_met
 
     def _set_present(self, container: ContainerHistory, row: int) -> None:

@@ -20,7 +20,7 @@ class Op(StrEnum):
     UPDATE = "update"
     PAUSE = "pause"
     UNPAUSE = "unpause"
-    ROTATE = "rotate"  # take turns: `group` and the length of its turn, `turn_s`
+    ROTATE = "rotate"  # take turns: `group`, the length of its turn, `turn_s`, maybe the `queue`
     MIGRATE = "migrate"
     DELIVER = "deliver"
 

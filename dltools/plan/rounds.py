@@ -11,12 +11,15 @@ from typing import Any
 
 from dltools.labels import Role
 from dltools.plan.decisions import present_settings
+from dltools.plan.gpu_sharing import gpu_sharing, measured_sharing, note_companies
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.owner_wishes import after_plan
 from dltools.plan.paces import measured, note_places
 from dltools.plan.policy.base import Cluster, HostState, Policy, Requirements, State
+from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Realisation
+from dltools.plan.realisation.gpu_turns import GpuSharing
 from dltools.plan.realisation.mode import (
     Mode,
     ModeChoice,
@@ -103,8 +106,10 @@ class Rounds:
         silent = self._silent(host)
         is_crowded = choose_mode(self.options, host.state(), silent).mode is Mode.PRIORITY
         host.contention = measured(host, silent, is_crowded=is_crowded)
+        host.gpu_sharing = measured_sharing(host)
         found = self._settings(host)
         host.queue = note_places(host, found, is_crowded=is_crowded)
+        host.queue = note_companies(host, found)
         return found
 
     def _settings(self, host: HostHistory) -> Realisation:
@@ -139,6 +144,7 @@ class Rounds:
         choice = self._choice(host, silent)
         if is_lasting:
             choice = choice.mild(as_asked=self.options.mode is not None)
+        choice = replace(choice, on_gpus=self._on_gpus(host, is_lasting=is_lasting))
         now = host.sampled_at or 0
         found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent,
                         host.no_longer_jobs())  # fmt: skip
@@ -164,6 +170,14 @@ class Rounds:
         choice = choose_mode(self.options, host.state(), silent)
         return host.contention.choice(choice, host.sampled_at or 0) if self.measures else choice
 
+    def _on_gpus(self, host: HostHistory, *, is_lasting: bool) -> GpuSharing:
+        """Return what becomes of jobs that share GPUs; where they are as all others, or another
+        mode is asked for, they share."""
+        is_asked = self.options.mode is Mode.ROTATE
+        if self.options.queue.feeders != "first" or not (is_asked or self.measures):
+            return GpuSharing()
+        return gpu_sharing(host, is_asked=is_asked, may_pause=is_asked or not is_lasting)
+
     def _silent(self, host: HostHistory) -> list[ContainerHistory]:
         return [job for job in host.without_progress() if self._competes(job)]
 
@@ -177,7 +191,7 @@ class Rounds:
             states = _States(all_hosts())
         interval_s = host.timer.interval_s or 0.0
         cluster = Cluster(host.sampled_at or 0, host.name, states, interval_s)
-        decision = self.policy.decide(cluster, self.parameters, self.memory)
+        decision = decide(self.policy, cluster, self.parameters, self.memory)
         host.finish_round(decision, self.requirements, jobs)
         self.memory = decision.state
 

@@ -14,24 +14,30 @@ from typing import Any
 from dltools.errors import DataError
 from dltools.labels import Role
 from dltools.notation.json_numbers import from_json_number, to_json_number
+from dltools.observations.gpu_use import GpuUse, GpuUses
 from dltools.observations.metric_names import OFTEN
 from dltools.observations.points import Point
 from dltools.observations.roles import from_row
-from dltools.observations.samples import REALS, ROW_COLUMNS, GpuUse, Layout, Remainder
+from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
 from dltools.plan.busy_cpus import BusyCpus
 from dltools.plan.field_values import field_values
 from dltools.plan.foreign_settings import Watched
 from dltools.plan.host_history import HostHistory
 from dltools.plan.measured_state import (
     load_contention,
+    load_gpu_pace,
     load_pace,
+    load_sharing,
     save_contention,
+    save_gpu_pace,
     save_pace,
+    save_sharing,
 )
 from dltools.plan.policy.base import ActionKind, Allocation, JobAction, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory, Member
 from dltools.plan.policy.curve import from_json as curve_from_json
 from dltools.plan.policy.epoch_cost import EpochCost
+from dltools.plan.policy.gpu_seconds import GpuSeconds
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.policy.owner import UNKNOWN, Owner
 from dltools.plan.policy.target_met import TargetMet
@@ -47,7 +53,7 @@ _CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "wei
                      "managed", "is_busy")  # fmt: skip
 _OPENMP = ("openmp_runtime", "openmp_settings")
 """Fields of containers, and columns, that earlier states of version 3 lack."""
-_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent", "owner_cpu_limit_cores",
+_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent", "owner_cpu_limit_cores", "turn_queue",
                   "owner_cpu_weight", "owner_cpuset", "role", "role_reason")  # fmt: skip
 """All columns that earlier states of version 3 lack."""
 
@@ -115,6 +121,8 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
     }
     if history.contention != Contention():
         saved["contention"] = save_contention(history.contention)
+    if history.gpu_sharing:
+        saved["gpu_sharing"] = save_sharing(history.gpu_sharing)
     if history.watched:
         saved["watched"] = {
             key: {name: field_values(one) for name, one in sorted(watched.items())}
@@ -136,6 +144,7 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         gain=saved["gain"],
         queue=load_queue(saved["queue"]),
         contention=load_contention(saved["contention"]) if "contention" in saved else Contention(),
+        gpu_sharing=load_sharing(saved.get("gpu_sharing", {})),
         busy=_load_busy(saved["busy"]),
         watched={
             key: {name: Watched(**{**one, "asked": tuple(one["asked"])})
@@ -198,6 +207,8 @@ def load_queue(saved: Mapping[str, Any]) -> Queue:
 
 def _save_container(history: ContainerHistory) -> dict[str, Any]:
     pace = {} if history.pace is None else {"pace": save_pace(history.pace)}
+    if history.gpu_pace is not None:
+        pace["gpu_pace"] = save_gpu_pace(history.gpu_pace)
     demand: dict[str, Any] = {"cores": list(history.cores)} if history.cores else {}
     if history.demands or history.quiet_since is not None:
         demand |= {
@@ -212,7 +223,7 @@ def _save_container(history: ContainerHistory) -> dict[str, Any]:
         **demand,
         **_save_role(history),
         "cgroup_parent": history.cgroup_parent,
-        "gpus": list(history.gpus),
+        "gpu_seconds": _save_gpu_seconds(history.gpu_seconds),
         "gpu_used_at": history.gpu_used_at,
         "job": history.job,
         "members": [field_values(member) for member in history.members],
@@ -249,7 +260,8 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.uses = tuple(map(_real, saved.get("uses", ())))
     history.quiet_since = saved.get("quiet_since")
     history.cgroup_parent = saved.get("cgroup_parent")
-    history.gpus, history.gpu_used_at = tuple(saved["gpus"]), saved["gpu_used_at"]
+    history.gpu_seconds = _load_gpu_seconds(saved["gpu_seconds"])
+    history.gpu_used_at = saved["gpu_used_at"]
     history.job, history.members = saved["job"], tuple(Member(**one) for one in saved["members"])
     history.job_containers = saved["job_containers"]
     history.owner = _load_owner(saved["owner"]) if "owner" in saved else UNKNOWN
@@ -258,12 +270,38 @@ def _load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]
     history.metrics = {name: _load_series(series) for name, series in saved["metrics"].items()}
     history.pace = load_pace(saved["pace"]) if "pace" in saved else None
+    history.gpu_pace = load_gpu_pace(saved["gpu_pace"]) if "gpu_pace" in saved else None
     times = {time for series in history.metrics.values() for time in series.times}
     history.reports = int(saved.get("reports", min(2, len(times))))
     history.observed = from_row(*saved.get("observed_role", (None, None)))
     history.earlier = Role(saved["earlier_role"]) if "earlier_role" in saved else None
     history.judge()
     return history
+
+
+def _save_gpu_seconds(used: GpuSeconds) -> dict[str, Any]:
+    return {
+        "since": used.since,
+        "times": [time for time, _ in used.samples],
+        "seconds": [seconds for _, seconds in used.samples],
+        "gpus": {gpu: _save_use(use) for gpu, use in used.gpus.items()},
+    }
+
+
+def _load_gpu_seconds(saved: Mapping[str, Any]) -> GpuSeconds:
+    samples = zip(map(int, saved["times"]), map(float, saved["seconds"]), strict=True)
+    gpus = {str(gpu): _load_use(use) for gpu, use in saved["gpus"].items()}
+    if (saved["since"] is None) == bool(saved["times"]):
+        raise ValueError("GPU seconds begin where they have no samples")
+    return GpuSeconds(saved["since"], list(samples), gpus)
+
+
+def _save_use(use: GpuUse) -> dict[str, Any]:
+    return use._asdict() | {"ratio": _null_if_infinite(use.ratio)}
+
+
+def _load_use(saved: Mapping[str, Any]) -> GpuUse:
+    return GpuUse(_real(saved["ratio"]), saved["memory"], saved["limit"])
 
 
 def _save_owner(owner: Owner) -> dict[str, Any]:
@@ -343,9 +381,9 @@ def _save_remainder(remainder: Remainder) -> dict[str, Any]:
         "busy": _null_if_infinite(remainder.busy),
         "rows": {name: [_null_if_infinite(value) for value in column] for name, column in rows},
         "points": points,
-        "gpus": [[time, key, gpu, _null_if_infinite(ratio)]
+        "gpus": [{"time": time, "container": key, "gpu": gpu, **_save_use(use)}
                  for time, containers in sorted(remainder.gpus.items())
-                 for key, use in sorted(containers.items()) for gpu, ratio in sorted(use.items())],
+                 for key, uses in sorted(containers.items()) for gpu, use in sorted(uses.items())],
     }  # fmt: skip
 
 
@@ -364,9 +402,10 @@ def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
         )
     ]
     size, busy = _real(saved["size"]), _real(saved["busy"])
-    gpus: GpuUse = {}
-    for time, key, gpu, ratio in saved["gpus"]:
-        gpus.setdefault(int(time), {}).setdefault(str(key), {})[str(gpu)] = _real(ratio)
+    gpus: GpuUses = {}
+    for one in saved["gpus"]:
+        uses = gpus.setdefault(int(one["time"]), {}).setdefault(str(one["container"]), {})
+        uses[str(one["gpu"])] = _load_use(one)
     return Remainder(saved["time"], size, busy, rows, points, gpus)
 
 

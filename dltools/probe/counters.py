@@ -120,6 +120,7 @@ class Counters:
         turn = self._turns.get(watched.container.id)
         if turn is not None and turn.run.is_alive:
             row["turn_seconds"] = turn.seconds
+            row["turn_queue"] = turn.queue or None
         return row | _demand_columns(watched, row)
 
     def _columns_of_processes(self, watched: Watched, row: Row, *, has_gpu: bool) -> Row:

@@ -66,6 +66,7 @@ def settings(sample: ContainerSample) -> Settings:
         "cpuset": listed < sample.host_cpus and sample.cpuset,
         "state": sample.is_paused and sample.state,
         "turn_s": not math.isnan(sample.turn_s) and sample.turn_s,
+        "queue": sample.turn_queue,
     }
     return {name: value for name, value in found.items() if value}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dltools.notation.times import MICRO
+from dltools.observations.gpu_use import GpuUse
 from dltools.observations.outcomes import JobResult, satisfies
 from dltools.plan.policy.base import Requirements
 from dltools.plan.policy.container_history import ContainerHistory
@@ -239,7 +240,7 @@ class SimulatedJob:
             history.weight, history.cpus = limits.weight, limits.cpus
             history.turn_s = limits.turn_s if takes_turns else None
             if self.holds_gpus:
-                use = self.gpu_use if self.job.device > 0 else math.nan
+                use = GpuUse(self.gpu_use if self.job.device > 0 else math.nan)
                 history.note_gpus([micros], [{gpu_name(number): use for number in self.gpus}])
             if not history.metrics:
                 history.note_cpu_use([micros], [self.cpu], [limits.weight])

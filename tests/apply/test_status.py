@@ -25,10 +25,10 @@ HERE = ApplyRun.of_this_process("dl-apply")
 ENDED = ApplyRun(1 << 22, 1, "dl-apply", "srtf")
 
 
-def note(directory: Path, run: ApplyRun, container_id: str = ID) -> None:
+def note(directory: Path, run: ApplyRun, container_id: str = ID, queue: str = "") -> None:
     folder = directory / "rotation"
     folder.mkdir(exist_ok=True)
-    one = TurnNote("FAKE", container_id, NAME, 1, 2.0, "2026-01-31T12:00:00Z", run)
+    one = TurnNote("FAKE", container_id, NAME, 1, 2.0, "2026-01-31T12:00:00Z", run, queue=queue)
     (folder / f"{container_id}.json").write_bytes(one.to_json())
 
 
@@ -82,6 +82,13 @@ def test_turns(
     assert one.original == settings | {"state": "running"}
     assert one.current == settings | {"state": "paused"} | turn
     assert one.since == "2026-01-31T12:00:00Z"
+
+
+def test_turns_on_a_gpu(engine: Engine, tmp_path: Path) -> None:
+    note(tmp_path, HERE, queue="GPU-1")
+    (one,) = changed_containers(engine, [tmp_path])
+    assert one.current is not None
+    assert (one.current["queue"], one.original.get("queue")) == ("GPU-1", None)
 
 
 @pytest.mark.parametrize(("run", "named"), [(HERE, HERE), (ApplyRun(), ENDED)])

@@ -78,6 +78,10 @@ def turns(*names: str) -> list[Turn]:
     return [Turn(name, name, number, 2.0) for number, name in enumerate(names)]
 
 
+def on_gpu(queue: str, *names: str) -> list[Turn]:
+    return [Turn(name, name, number, 2.0, queue) for number, name in enumerate(names)]
+
+
 def noted(tmp_path: Path) -> set[str]:
     return {path.stem for path in (tmp_path / "rotation").glob("*.json")}
 
@@ -197,3 +201,57 @@ def test_a_turn_that_has_become_shorter_ends_earlier(
     clock.now = 8.0
     rotation.advance()
     assert (engine.states["a"], engine.states["b"]) == ("paused", "running")
+
+
+# Several queues
+
+
+def test_each_queue_runs_one_group(engine: Engine, rotation: Rotation, clock: Clock) -> None:
+    engine.states |= dict.fromkeys("de", "running")
+    rotation.set_turns([*turns("a", "b"), *on_gpu("GPU-1", "c", "d", "e")])
+    ran = []
+    for step in range(25):
+        clock.now = step / 4
+        rotation.advance()
+        ran.append("".join(key for key, state in engine.states.items() if state == "running"))
+    assert list(dict.fromkeys(ran)) == ["ac", "bd", "ae", "bc"]
+
+
+def test_a_queue_ends_when_nobody_waits_in_it_and_the_others_go_on(
+    engine: Engine, rotation: Rotation, clock: Clock, tmp_path: Path
+) -> None:
+    engine.states |= {"d": "running"}
+    rotation.set_turns([*turns("a", "b"), *on_gpu("GPU-1", "c", "d")])
+    del engine.states["c"]
+    engine.refusals = {"d": 1}
+    for clock.now in (0.3, 0.6, 0.9):
+        rotation.advance()
+    assert engine.states == {"a": "running", "b": "paused", "d": "running"}
+    assert noted(tmp_path) == {"a", "b"}
+    del engine.states["a"]
+    for clock.now in (1.2, 1.5):
+        rotation.advance()
+    assert not rotation.has_turns
+    assert set(engine.states.values()) == {"running"}
+    assert noted(tmp_path) == set()
+
+
+def test_all_queues_end_together(engine: Engine, rotation: Rotation, tmp_path: Path) -> None:
+    engine.states |= {"d": "running"}
+    rotation.set_turns([*on_gpu("GPU-1", "a", "b"), *on_gpu("GPU-2", "c", "d")])
+    assert list(engine.states.values()).count("paused") == 2
+    assert sorted(rotation.paused_names()) == ["b", "d"]
+    note = read_note(StateFolder(tmp_path / "rotation"), "d.json")
+    assert note
+    assert (note.group, note.queue) == (1, "GPU-2")
+    rotation.end()
+    assert set(engine.states.values()) == {"running"}
+    assert noted(tmp_path) == set()
+
+
+def test_a_container_changes_its_queue(engine: Engine, rotation: Rotation, clock: Clock) -> None:
+    rotation.set_turns(turns("a", "b", "c"))
+    clock.now = 0.5
+    rotation.set_turns([*turns("a"), *on_gpu("GPU-1", "b", "c")])
+    assert engine.states == {"a": "running", "b": "running", "c": "paused"}
+    assert (rotation.turn_of("c") or turns("c")[0]).queue == "GPU-1"

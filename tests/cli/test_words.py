@@ -65,6 +65,7 @@ def test_sizes_have_three_digits() -> None:
         ({"cpu_weight": 10.0, "cpuset": "0-1"}, "weight 10, CPUs 0-1"),
         ({"cpuset": "0-3"}, "-"),
         ({"state": "paused", "turn_seconds": 2.0}, "paused, turns 2 s"),
+        ({"turn_seconds": 2.0, "turn_queue": "GPU-8a56a4bc-1"}, "turns 2 s on GPU-8a56a4bc"),
     ],
 )
 def test_limits_are_what_holds_a_container(changes: dict[str, Any], words: str) -> None:
@@ -84,6 +85,8 @@ def test_the_cpus_of_all_lists_are_counted_once() -> None:
         ({"cpus": 1.5, "cpu_weight": 300, "memory": 1 << 30}, "1.5 cpus, weight 300, 1 GiB"),
         ({"state": "paused", "turn_s": 2.0, "group": 0}, "paused, turn 1, 2 s"),
         ({"turn_s": 2.0, "cpuset": "0,2"}, "turns of 2 s, on CPUs 0,2"),
+        ({"turn_s": 2.0, "group": 1, "queue": "GPU-8a56a4bc-1"}, "turn 2, 2 s on GPU-8a56a4bc"),
+        ({"turn_s": 2.0, "queue": "\x1b[31m"}, "turns of 2 s on ?[31m"),
     ],
 )
 def test_settings_are_said_without_their_defaults(settings: dict[str, Any], words: str) -> None:

@@ -21,8 +21,9 @@ from dltools.errors import DataError
 
 def test_a_note_comes_back_as_it_was(tmp_path: Path) -> None:
     note = TurnNote(
-        "E", "c" * 64, "job", 1, 2.0, "2026-01-31T12:00:00Z", ApplyRun(7, 8, "dl-apply", "srtf")
-    )
+        "E", "c" * 64, "job", 1, 2.0, "2026-01-31T12:00:00Z", ApplyRun(7, 8, "dl-apply", "srtf"),
+        "host", "GPU-1",
+    )  # fmt: skip
     (tmp_path / "x.json").write_bytes(note.to_json())
     assert read_note(StateFolder(tmp_path), "x.json") == note
     assert read_note(StateFolder(tmp_path), "y.json") is None

@@ -48,6 +48,16 @@ def point(seconds: float, name: str, value: float, metric: str = "loss", **more:
     } | more  # fmt: skip
 
 
+def gpu(
+    seconds: float, name: str, number: int | str, ratio: float | None = 0.9, **more: Any
+) -> Row:
+    """What a container uses of the GPU of this number."""
+    return {
+        "time": at(seconds), "host": "node", "kind": "gpu", "container_id": job_id(name),
+        "container_name": name, "gpu_uuid": f"GPU-{number}", "gpu_utilization_ratio": ratio,
+    } | more  # fmt: skip
+
+
 def planner_of(
     rows: list[Row], policy: Policy = FLOWCON, mode: Mode = Mode.QUOTA, **given: Any
 ) -> Planner:

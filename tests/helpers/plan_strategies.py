@@ -26,9 +26,10 @@ settings_ = st.fixed_dictionaries({}, optional={name: _SETTING[name] for name in
 """Any settings that a plan may set or expect."""
 
 turns = st.builds(
-    lambda group, turn_s: {"group": group, "turn_s": turn_s},
+    lambda group, turn_s, queue: {"group": group, "turn_s": turn_s} | queue,
     st.integers(0, 9),
     st.floats(0, 1e6, exclude_min=True),
+    st.sampled_from([{}, {"queue": "GPU-1"}, {"queue": "MIG-2"}]),
 )
 """What a rotation sets."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.observed_rows import at, container, job_id, node, point
+from helpers.observed_rows import container, gpu, node, point
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
@@ -22,13 +22,6 @@ def planner(policy: str, mode: Mode | None = None, queue: QueueParameters | None
     found = registry.get(policy, [])
     options = RealisationOptions(mode, queue=queue or QueueParameters())
     return Planner(found, found.parameters(), options)
-
-
-def gpu(seconds: float, name: str, number: int, ratio: float | None = 0.9) -> Row:
-    return {
-        "time": at(seconds), "host": "node", "kind": "gpu", "container_id": job_id(name),
-        "container_name": name, "gpu_uuid": f"GPU-{number}", "gpu_utilization_ratio": ratio,
-    }  # fmt: skip
 
 
 def host(seconds: float, busy: float, cpus: float = 64.0) -> Row:
@@ -181,15 +174,20 @@ def test_an_unknown_use_of_a_gpu_counts_as_use() -> None:
     assert weights(plans(planner("fair"), samples)[-1])["gpu0"] == FIRST_WEIGHT
 
 
-def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan() -> None:
-    rows = [row for sample in contested(2, seconds=16) for row in sample]
-    whole = planner("fair")
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan(policy: str) -> None:
+    """One of the jobs on GPUs begins on the CPU, and one ends its use of the GPU."""
+    rows = []
+    for number, sample in enumerate(contested(2, seconds=16)):
+        gpus = iter((number >= 2, number < 6))
+        rows += [row for row in sample if row["kind"] != "gpu" or next(gpus)]
+    whole = planner(policy)
     whole.add(to_table(rows))
     wanted = whole.plan({})
     for cut in range(0, len(rows), 3):
-        first = planner("fair")
+        first = planner(policy)
         first.add(to_table(rows[:cut]))
-        found = registry.get("fair", [])
+        found = registry.get(policy, [])
         second = Planner(found, found.parameters(), RealisationOptions(), first.plan({}).state)
         second.add(to_table(rows[cut:]))
         assert second.plan({}).actions == wanted.actions

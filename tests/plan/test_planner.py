@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from helpers.examples import examples
 from helpers.observed_rows import BEGUN, at, container, job_id, node, point, reread
+from helpers.observed_rows import gpu as gpu_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ from dltools.plan.records import Op, Plan
 from dltools.plan.writing import dump_plan
 
 POLICIES = sorted(registry.policies([]))
-MODES = (None, Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY)
+MODES = (None, Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE)
 
 
 LABELS = (
@@ -44,20 +45,33 @@ ASKED: tuple[Row, ...] = (
     {"owner_cpu_weight": 2048.0, "owner_cpu_limit_cores": 0.5, "owner_cpuset": "0"},
 )
 
+GPUS: tuple[tuple[str, ...], ...] = ((), (), ("1",), ("1", "2"))
+
 METRICS = (
     "loss", "loss", "loss", "val_accuracy", "loss_d", "loss_g", "ep_rew_mean", "latency_p99",
 )  # fmt: skip
 
 
+def gpu_rows(now: float, name: str, gpu: str, host: str) -> st.SearchStrategy[Row]:
+    """What a container uses of a GPU of 16 bytes."""
+    ratios, sizes = st.sampled_from([None, 0.0, 0.5, 1.0]), st.sampled_from([None, 4, 9])
+    return st.builds(
+        lambda ratio, held: gpu_row(now, name, gpu, ratio, host=host, gpu_memory_used_bytes=held,
+                                    gpu_memory_limit_bytes=16),
+        ratios, sizes,
+    )  # fmt: skip
+
+
 @st.composite
 def recordings(draw: st.DrawFn) -> list[Row]:
     """Up to 12 samples on up to two hosts of up to 4 containers each that come, go, restart, have
-    targets, serve, or are no jobs, and report whatever they like."""
+    targets, serve, use GPUs, or are no jobs, and report whatever they like."""
     rows: list[Row] = []
     for host in draw(st.sampled_from([["node"], ["node"], ["node", "other"]])):
         names = draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True))
         labels = {name: draw(st.sampled_from(LABELS)) for name in names}
         roles = {name: draw(st.sampled_from(ROLES)) for name in names}
+        gpus = {name: draw(st.sampled_from(GPUS)) for name in names}
         for number in range(draw(st.integers(1, 12))):
             now = number * 2.0 + draw(st.sampled_from([0.0, 0.0, 0.05]))
             rows.append(node(now, draw(st.sampled_from([1.0, 2.0, 4.0])), host))
@@ -75,6 +89,7 @@ def recordings(draw: st.DrawFn) -> list[Row]:
                                       labels=labels[name], thread_count=draw(st.integers(1, 3)),
                                       role=roles[name], role_reason="as drawn",
                                       started_at=at(begun), cpu_weight=weight))  # fmt: skip
+                rows += [draw(gpu_rows(now, name, gpu, host)) for gpu in gpus[name]]
                 serves = labels[name] is not None and "qoe" in labels[name]
                 for _ in range(draw(st.integers(0, 2))):
                     metric = "latency_seconds" if serves else draw(st.sampled_from(METRICS))

@@ -81,6 +81,14 @@ def test_every_op_is_read(op: Op) -> None:
     assert plan.actions[0].op is op
 
 
+def test_a_turn_may_name_the_queue_of_a_gpu() -> None:
+    turn = {"group": 1, "turn_s": 2.0}
+    for queue, expected in (("GPU-1", turn | {"queue": "GPU-1"}), (None, turn), ("", turn)):
+        action = {**ACTION, "op": "rotate", "set": turn | {"queue": queue}}
+        (plan,) = loaded(HEAD, action, END)
+        assert plan.actions[0].set == expected
+
+
 def test_blank_lines_and_line_endings_do_not_matter() -> None:
     head, action, end = encoded(HEAD, ACTION, END)
     lines = [b"\n", head.replace(b"\n", b"\r\n"), b"  \n", action, end.strip()]

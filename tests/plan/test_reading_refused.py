@@ -48,6 +48,13 @@ def test_a_malformed_action_is_refused_by_its_line(key: str, value: Any) -> None
         loaded(HEAD, {**ACTION, key: value}, END)
 
 
+@pytest.mark.parametrize("queue", [1, True, [], {}, "G" * 201, "G\x1b[2J"])
+def test_a_turn_in_a_queue_without_a_name_is_refused(queue: Any) -> None:
+    turn = {"group": 0, "turn_s": 2.0, "queue": queue}
+    with pytest.raises(DataError, match=r"^plan: line 2: .*queue"):
+        loaded(HEAD, {**ACTION, "op": "rotate", "set": turn}, END)
+
+
 @pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 400 + ".0"])
 def test_a_number_that_is_too_large_is_refused_by_its_line(number: str) -> None:
     """Found by fuzzing: read as infinite, it could not be written again."""

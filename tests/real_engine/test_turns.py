@@ -319,3 +319,34 @@ def test_newcomers_do_not_keep_the_oldest_from_its_turn(run: Containers, tool: T
             if seen.count("unpause") >= 2:  # its turns between those of the newcomers
                 return
         pytest.fail(f"the oldest was left to wait: {seen}")
+
+
+def test_queues_of_two_gpus_go_on_side_by_side(run: Containers, tool: Tools, gate: Gate) -> None:
+    """In each queue one container runs; when one of a queue has ended the other of it runs on."""
+    queues = {"GPU-1": [run(SPIN, name="a"), run(gate.passed(), name="b", **gate.limits)],
+              "GPU-2": [run(SPIN, name="c"), run(SPIN, name="d")]}  # fmt: skip
+    jobs = [job for pair in queues.values() for job in pair]
+    process = tool.begin("dl-apply")
+    assert process.stdin is not None
+    process.stdin.write(plan(*(
+        (Op.ROTATE, job, {"group": number, "turn_s": 0.5, "queue": queue})
+        for queue, pair in queues.items() for number, job in enumerate(pair)
+    )))  # fmt: skip
+    process.stdin.flush()
+    both = {"running", "paused"}
+    for pair in queues.values():
+        eventually(lambda pair=pair: {state(job) for job in pair}, lambda found: found == both)
+    held = [json.loads(line) for line in tool("dl-apply", "--status").stdout.splitlines()]
+    assert sorted(one["now"]["queue"] for one in held) == ["GPU-1", "GPU-1", "GPU-2", "GPU-2"]
+    seen = records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
+    told = {row["container_name"]: row["turn_queue"] for row in seen if row["kind"] == "container"}
+    assert [told[job.name] for job in jobs] == ["GPU-1", "GPU-1", "GPU-2", "GPU-2"]
+    eventually(lambda: [ran_alone(pair) for pair in queues.values()],
+               lambda taken: min(map(len, taken)) >= 4)  # fmt: skip
+    gate.open()
+    a, b = queues["GPU-1"]
+    eventually(lambda: [state(a), state(b)], lambda found: found == ["running", "exited"])
+    eventually(lambda: {state(job) for job in queues["GPU-2"]}, lambda found: found == both)
+    process.terminate()
+    assert process.wait(120) == 143
+    assert [state(job) for job in jobs if job is not b] == ["running"] * 3

@@ -27,6 +27,7 @@ def sample(time: float = 0.0, **more: object) -> ContainerSample:
         ({"cpuset": "1"}, {"cpuset": "1"}),
         ({"state": "paused"}, {"state": "paused"}),
         ({"turn_s": 2.0}, {"turn_s": 2.0}),
+        ({"turn_s": 2.0, "turn_queue": "GPU-1"}, {"turn_s": 2.0, "queue": "GPU-1"}),
         ({"cpu_limit": UNKNOWN, "host_cpus": UNKNOWN}, {}),
     ],
 )

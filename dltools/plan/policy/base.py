@@ -28,6 +28,9 @@ class Requirements:
     `shares`: whether it gives shares; else all realisations come to the same.
     `silent_jobs`: whether jobs that have reported nothing yet compete with the others.
     `servers`: whether servers are jobs too; else it sees trainings alone, and touches no server.
+    `efforts`: whether it compares what jobs make of their efforts. Then it is asked for the jobs
+    on CPUs, and for those that share GPUs, apart (see `by_resource`), and what it remembers of a
+    host is a mapping or a list of runs.
     """
 
     interval_s: float | None = None
@@ -39,6 +42,7 @@ class Requirements:
     shares: bool = True
     silent_jobs: bool = True
     servers: bool = False
+    efforts: bool = False
 
 
 class Tone(StrEnum):
@@ -89,6 +93,8 @@ class Allocation:
 @dataclass(frozen=True, slots=True)
 class HostState:
     """A host at a sample: its usable CPUs and its jobs, always in the same order.
+
+    Where a policy is asked for jobs that share GPUs alone, `cpus` is the number of these GPUs.
 
     A job is a running training (or server, where the policy requires `servers`) that may be touched
     and has reported progress at least once. `previous` holds the allocations of the round before,

@@ -13,13 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import le
-from typing import Any
 
 from dltools.labels import PROTECT, Role, is_true
 from dltools.notation.times import MICRO
 from dltools.observations import roles
+from dltools.observations.gpu_use import GpuUse
 from dltools.observations.roles import Judgement
 from dltools.plan.policy.epoch_cost import EpochCost
+from dltools.plan.policy.gpu_pace import GpuPace
+from dltools.plan.policy.gpu_seconds import GPU_USED, GpuSeconds, value_at
 from dltools.plan.policy.metric_series import LearningHistory, Series
 from dltools.plan.policy.owner import UNKNOWN, Owner
 from dltools.plan.policy.pace import Pace
@@ -32,6 +34,7 @@ may be some milliseconds less, and a round should not wait for the sample after.
 _SWARM_ID = re.compile("[a-z0-9]{25}")
 
 _BEFORE = (-math.inf, -math.inf)
+_EVER = -(2**63)
 
 _BUSY, _IDLE = 0.2, 0.05
 """CPU use in cores from which a silent container counts as busy, and below which it does not."""
@@ -50,9 +53,8 @@ _GETS_ALL = 0.95
 """Part of the CPUs wanted from which on a job got all (ours). Of two threads that wait for each
 other, one spins while the other is held back: so half of what they lose shows."""
 
-_GPU_USED, _FEEDS_S = 0.05, 300.0
-"""Share of the time from which on a GPU is in use, and for how long (s) a container that has used
-one is taken to go on with it (ours)."""
+_FEEDS_S = 300.0
+"""For how long (s) a container that has used a GPU is taken to go on with it (ours)."""
 
 _LOOKS = 3
 """Samples whose largest demand counts (ours): the kernel counts a wait when it ends, so that one
@@ -95,9 +97,10 @@ class ContainerHistory:
     last samples. `demands` are the CPUs that its threads wanted at the last of these that tell it,
     `uses` those that it got there (NaN: unknown), `quiet_since` is since when
     it has wanted next to none, None while it wants some; `cgroup_parent` is the cgroup among whose
-    children its weight counts; `gpus` are the GPUs that it holds, `gpu_used_at` is when it was last
-    seen to use one, or to hold one of which that is unknown (microseconds). `job` is the job that
-    it is a member of, if any, and `members` are the containers of that job, () for a container that
+    children its weight counts; `gpu_seconds` are those of the GPUs that it holds, `gpu_used_at` is
+    when it was last seen to use one, or to hold one of which that is unknown (microseconds);
+    `gpu_pace` is its progress each second there, None where not followed. `job` is the job that it
+    is a member of, if any, and `members` are the containers of that job, () for a container that
     is alone here; the job has `job_containers` in all, None where that is unknown; `owner`
     is what its owner asked for.
 
@@ -139,8 +142,9 @@ class ContainerHistory:
     uses: tuple[float, ...] = ()
     quiet_since: int | None = None
     cgroup_parent: str | None = None
-    gpus: tuple[str, ...] = ()
+    gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
     gpu_used_at: int | None = None
+    gpu_pace: GpuPace | None = None
     job: str | None = None
     members: tuple[Member, ...] = ()
     job_containers: int | None = None
@@ -233,17 +237,20 @@ class ContainerHistory:
         new = series.extend(times, values, steps)
         if self.pace is not None and self.pace.metric == metric:
             self.pace = self.pace.reported(times, steps, self.work_at)
+        if self.gpu_pace is not None and self.gpu_pace.metric == metric:
+            self.gpu_pace = self.gpu_pace.reported(times, steps)
         if metric == self.targets.metric and self.targets.first is not None:
             self._meet(times, values)
         if not curves:
             return
         learning = series.learning = series.learning or LearningHistory()
-        if new is not None or not all(map(math.isfinite, values)):
+        since = self.effort_since
+        if new is not None or times[0] <= since or not all(map(math.isfinite, values)):
             kept = [i for i in (range(len(times)) if new is None else new)
-                    if math.isfinite(values[i])]  # fmt: skip
+                    if math.isfinite(values[i]) and times[i] > since]  # fmt: skip
             times, values = [times[i] for i in kept], [values[i] for i in kept]
             steps = [steps[i] for i in kept]
-        learning.extend(self.work_at, times, values, steps)
+        learning.extend(self.effort_at, times, values, steps)
 
     def _count_reports(self, times: Sequence[int]) -> None:
         if self.reports < 2:
@@ -253,12 +260,12 @@ class ContainerHistory:
 
     def note_positions(self, reports: Iterable[tuple[int, int | None, float | None]]) -> None:
         """Learn what an epoch or step costs from reports: times with steps and epochs, in order of
-        time. The CPU samples up to these times come first."""
+        time. The samples up to these times come first."""
         targets = self.targets
         for time, step, epoch in reports if targets.length is not None else ():
             position = step if targets.epochs is None else epoch
-            if position is not None:
-                cost, report = self.epoch_cost, (float(position), self.work_at(time))
+            if position is not None and time > self.effort_since:
+                cost, report = self.epoch_cost, (float(position), self.effort_at(time))
                 self.epoch_cost = cost.after(*report) if cost else EpochCost(*report)
 
     def _meet(self, times: Sequence[int], values: Sequence[float]) -> None:
@@ -368,13 +375,24 @@ class ContainerHistory:
             return None
         return sum(got for got, _ in pairs) < _GETS_ALL * sum(wanted for _, wanted in pairs)
 
-    def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, float] | None]) -> None:
-        """Note from new samples which GPUs it holds, and which part of the time it uses each (NaN:
-        unknown); nothing where no sample of the host says anything of GPUs."""
-        for time, use in zip(times, uses, strict=False):
-            self.gpus = tuple(sorted(use or ()))
-            if any(not ratio < _GPU_USED for ratio in (use or {}).values()):
+    def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, GpuUse] | None]) -> None:
+        """Note from new samples, before their points are added, which GPUs it holds and uses.
+
+        What its learning and its epochs took in CPU seconds is forgotten when GPU seconds begin to
+        count: the two do not mix.
+        """
+        for time, use in zip(times, uses, strict=True):
+            if use and any(not one.ratio < GPU_USED for one in use.values()):
                 self.gpu_used_at = time
+            if self.gpu_seconds.add(time, use or {}):
+                self.epoch_cost = None
+                for series in self.metrics.values():
+                    series.forget_learning()
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The GPUs that it holds."""
+        return tuple(self.gpu_seconds.gpus)
 
     @property
     def container_ids(self) -> tuple[str, ...]:
@@ -391,7 +409,11 @@ class ContainerHistory:
     def feeds_gpu(self, now: int) -> bool:
         """Tell whether it trains or serves on a GPU: it has used one within some minutes, which
         leaves room for a validation or a checkpoint."""
-        return self.gpu_used_at is not None and now - self.gpu_used_at <= round(_FEEDS_S * MICRO)
+        return self.has_used_gpu(now, _FEEDS_S)
+
+    def has_used_gpu(self, now: int, seconds: float) -> bool:
+        """Tell whether it has used a GPU in the last seconds, as far as that is known."""
+        return self.gpu_used_at is not None and now - self.gpu_used_at <= round(seconds * MICRO)
 
     @property
     def is_idle(self) -> bool:
@@ -400,22 +422,40 @@ class ContainerHistory:
             return False
         return self.samples[-1][0] - self.quiet_since >= round(_QUIET_S * MICRO)
 
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether its effort counts in GPU seconds: it has been known to use a GPU."""
+        return self.gpu_seconds.since is not None
+
+    @property
+    def effort_unit(self) -> str:
+        """What its effort counts in, in short."""
+        return "GPU s" if self.uses_gpu else "CPU s"
+
+    @property
+    def effort_since(self) -> int:
+        """The time after which its effort counts in this unit (microseconds)."""
+        since = self.gpu_seconds.since
+        return _EVER if since is None else since
+
+    @property
+    def effort(self) -> float:
+        """The CPU seconds that it has had; the GPU seconds, once it uses a GPU."""
+        return self.gpu_seconds.samples[-1][1] if self.uses_gpu else self.attained
+
+    def effort_at(self, time: int) -> float:
+        """Return its effort by a time, on the straight line between samples (ours)."""
+        return value_at(self.gpu_seconds.samples, time) if self.uses_gpu else self.work_at(time)
+
     def work_at(self, time: int) -> float:
         """Return the CPU seconds used by a time, on the straight line between samples (ours)."""
-        samples = self.samples
-        if not samples:
-            return 0.0
-        at = bisect.bisect_left(samples, (time,))
-        if at == len(samples):
-            return samples[-1][1]
-        if at == 0:
-            end, used = samples[0]
-            start = self.started
-            if start is None or not start < end:
-                return used
-            return used * max(0.0, (time - start) / (end - start))
-        (t0, c0), (t1, c1) = samples[at - 1], samples[at]
-        return c0 + (c1 - c0) * (time - t0) / (t1 - t0)
+        if not self.samples or time > self.samples[0][0]:
+            return value_at(self.samples, time)
+        end, used = self.samples[0]
+        start = self.started
+        if start is None or not start < end:
+            return used
+        return used * max(0.0, (time - start) / (end - start))
 
     def explores(self, seconds: float) -> bool:
         """Tell whether it has had less than so many CPU seconds, and has not reported twice: one
@@ -431,15 +471,17 @@ class ContainerHistory:
         """Drop what no window that starts at `until` or later needs."""
         for series in self.metrics.values():
             series.forget(until)
-        at = bisect.bisect_right(self.samples, (until, math.inf))
-        if at > 1:
-            del self.samples[: at - 1]
+        for samples in (self.samples, self.gpu_seconds.samples):
+            at = bisect.bisect_right(samples, (until, math.inf))
+            if at > 1:
+                del samples[: at - 1]
 
     def clone(self) -> ContainerHistory:
         """Return a copy that shares nothing that changes."""
         return replace(
             self,
             samples=self.samples[:],
+            gpu_seconds=self.gpu_seconds.clone(),
             metrics={name: series.clone() for name, series in self.metrics.items()},
         )
 
@@ -447,8 +489,3 @@ class ContainerHistory:
     def protected(self) -> bool:
         """Whether its owner forbids any change."""
         return is_true(self.labels.get(PROTECT))
-
-
-def by_run_id(saved: Mapping[str, Any], jobs: Iterable[ContainerHistory]) -> dict[str, Any]:
-    """Return what a policy has saved by run, of these jobs alone."""
-    return {job.run_id: saved[job.run_id] for job in jobs if job.run_id in saved}

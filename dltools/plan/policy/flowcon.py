@@ -90,7 +90,7 @@ class FlowCon:
     def requirements(self, parameters: Parameters) -> Requirements:
         """Two windows of the interval, which backs off."""
         longest = parameters.itval_max if parameters.backoff else parameters.itval
-        return Requirements(parameters.itval, longest, windows=2)
+        return Requirements(parameters.itval, longest, windows=2, efforts=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify every job by its growth efficiency, and limit it by its class."""
@@ -228,4 +228,4 @@ def _numbers(found: Growth) -> str:
     if found.efficiency is None:
         return f"growth efficiency unknown ({found.note})"
     note = f" ({found.note})" if found.note else ""
-    return f"growth efficiency {found.efficiency:.3g} of {found.metric}{note}"
+    return f"growth efficiency {found.efficiency:.3g} of {found.metric}{found.per}{note}"

@@ -9,6 +9,9 @@ code unless marked as ours):
 - R, the mean CPU use over the interval as a share of the host;
 - growth efficiency G = P / R.
 
+Ours: of a job that uses a GPU, R is how many GPUs it keeps busy (GPU seconds per second), and so G
+is growth per GPU second; unknown until it has used one for two intervals, as units do not mix.
+
 Ours: an unknown G is None, not 0, so that a new job does not count as converged; so is that of a
 job whose metrics say nothing, see `dltools.plan.policy.evaluation_metric`; a job that has diverged
 has P = 0; `signed` counts only change for the better, and none before a warm-up is over.
@@ -40,24 +43,27 @@ _IDLE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How fast a job grows, and how much CPU that takes.
+    """How fast a job grows, and how much CPU or GPU time that takes.
 
-    `metric` is "" where there is none; `progress` is P (1/s), `cpu` R (share of the host),
-    `efficiency` G (1/s); None means unknown. `note` qualifies them in a few words. `is_early`: from
-    its first reports, before two intervals are over.
+    `metric` is "" where there is none; `progress` is P (1/s), `use` R (share of the host's CPUs, or
+    GPUs), `efficiency` G (1/s); None means unknown. `note` qualifies them in a few words. `per`:
+    what G counts by, "" for CPU time. `is_early`: from its first reports, before two intervals are
+    over.
     """
 
     metric: str
     progress: float | None
-    cpu: float | None
+    use: float | None
     efficiency: float | None
     note: str
+    per: str = ""
     is_early: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class CpuUse:
-    """Mean CPU use over an interval as a share of the host, None where unknown, and a note."""
+class Use:
+    """Mean use over an interval, of CPUs as a share of the host, of GPUs as their number; None
+    where unknown; and a note."""
 
     share: float | None
     note: str
@@ -81,13 +87,13 @@ def growth(
 
     found = _judged(job, halves_of)
     if found.halves is not None:
-        cpu = cpu_use(job, now, interval, cpus)
-        return _growth(job, found.metric, found.halves, cpu, is_signed=signed)
+        use = effort_use(job, now, interval, cpus)
+        return _growth(job, found.metric, found.halves, use, is_signed=signed)
     if not found.note:
         note = f"no {found.metric or 'metric'} in two intervals of {interval_s:g} s yet"
         return Growth(found.metric, None, None, None, note)
     slow = 0.0 if found.has_diverged else None
-    return Growth(found.metric, slow, cpu_use(job, now, interval, cpus).share, slow, found.note)
+    return Growth(found.metric, slow, effort_use(job, now, interval, cpus).share, slow, found.note)
 
 
 def early_growth(
@@ -108,18 +114,19 @@ def early_growth(
         return made if begin < end else None
 
     found = _judged(job, halves_of)
-    if found.halves is None or cpus <= 0:
+    if found.halves is None or cpus <= 0 or found.halves.begin < job.effort_since:
         return None
-    work = job.work_at(found.halves.end) - job.work_at(found.halves.begin)
-    cpu = CpuUse(work / found.halves.span_s / cpus, "first reports")
-    return replace(_growth(job, found.metric, found.halves, cpu, is_signed=signed), is_early=True)
+    effort = job.effort_at(found.halves.end) - job.effort_at(found.halves.begin)
+    whole = 1.0 if job.uses_gpu else cpus
+    use = Use(effort / found.halves.span_s / whole, "first reports")
+    return replace(_growth(job, found.metric, found.halves, use, is_signed=signed), is_early=True)
 
 
 def signal_of(found: Growth) -> str:
     """Return a growth in a few words."""
     if found.efficiency is None:
         return found.note
-    return f"G {found.efficiency:.3g}/s of {found.metric}"
+    return f"G {found.efficiency:.3g}{found.per or '/s'} of {found.metric}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +191,7 @@ def _judged(job: ContainerHistory, halves_of: Callable[[Series], _Halves | None]
 
 
 def _growth(
-    job: ContainerHistory, metric: str, halves: _Halves, cpu: CpuUse, *, is_signed: bool
+    job: ContainerHistory, metric: str, halves: _Halves, use: Use, *, is_signed: bool
 ) -> Growth:
     """Return the growth between two halves of a metric, of which each holds a finite value;
     `is_signed` counts only change for the better."""
@@ -196,14 +203,16 @@ def _growth(
         progress = max(0.0, change if aim == "max" else -change)
         if progress == 0 and change and is_warming_up(series, aim, after * halves.peak):
             return Growth(
-                metric, None, cpu.share, None, f"{metric} is worse than at first: warm-up"
+                metric, None, use.share, None, f"{metric} is worse than at first: warm-up"
             )
     progress /= halves.span_s
+    per = " per GPU second" if job.uses_gpu else ""
     if progress == 0:
-        return Growth(metric, 0.0, cpu.share, 0.0, cpu.note)
-    if cpu.share is None or cpu.share < _IDLE:
-        return Growth(metric, progress, cpu.share, None, cpu.note or "no CPU used")
-    return Growth(metric, progress, cpu.share, progress / cpu.share, cpu.note)
+        return Growth(metric, 0.0, use.share, 0.0, use.note, per)
+    if use.share is None or use.share < _IDLE:
+        what = "GPU" if job.uses_gpu else "CPU"
+        return Growth(metric, progress, use.share, None, use.note or f"no {what} used", per)
+    return Growth(metric, progress, use.share, progress / use.share, use.note, per)
 
 
 def _mean(values: Sequence[float], peak: float) -> float:
@@ -215,22 +224,45 @@ def _mean(values: Sequence[float], peak: float) -> float:
     return math.fsum(finite) / len(finite)
 
 
-def cpu_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> CpuUse:
+def effort_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> Use:
+    """Return the mean use of what a job's effort counts in, over the interval (microseconds) that
+    ends at `now`: of CPUs as `cpu_use` does, or how many GPUs it kept busy."""
+    if not job.uses_gpu:
+        return cpu_use(job, now, interval, cpus)
+    if job.effort_since > now - 2 * interval * (1 - JITTER):
+        return Use(None, "on a GPU for less than two intervals")
+    return _mean_use(job.gpu_seconds.samples, now, interval, "GPU") or Use(None, "no GPU sample")
+
+
+def cpu_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> Use:
     """Return the mean CPU use over the interval (microseconds) that ends at `now`.
 
     From the two counter samples that bracket the interval; else from those inside it; else the
     average since the container's start (ours).
     """
-    samples = job.samples
+    if cpus <= 0:
+        return Use(None, "no CPU sample")
+    found = _mean_use(job.samples, now, interval, "CPU")
+    if found is not None and found.share is not None:
+        return replace(found, share=found.share / cpus)
+    last = bisect.bisect_right(job.samples, (now, math.inf)) - 1
+    if last >= 0 and job.started is not None and job.started < job.samples[last][0]:
+        end, used = job.samples[last]
+        return Use(used * MICRO / (end - job.started) / cpus, "CPU averaged since its start")
+    return Use(None, "no CPU sample")
+
+
+def _mean_use(
+    samples: Sequence[tuple[int, float]], now: int, interval: int, what: str
+) -> Use | None:
+    """Return the mean rate of a counter of seconds over an interval, None without two samples."""
     last = bisect.bisect_right(samples, (now, math.inf)) - 1
-    if last < 0 or cpus <= 0:
-        return CpuUse(None, "no CPU sample")
+    if last < 0:
+        return None
     end, used = samples[last]
     start = samples[max(0, bisect.bisect_right(samples, (now - interval, math.inf)) - 1)]
-    if start[0] < end:
-        is_short = start[0] > now - interval * (1 - JITTER)
-        note = f"CPU over {(end - start[0]) / MICRO:.3g} s" if is_short else ""
-        return CpuUse((used - start[1]) * MICRO / (end - start[0]) / cpus, note)
-    if job.started is not None and job.started < end:
-        return CpuUse(used * MICRO / (end - job.started) / cpus, "CPU averaged since its start")
-    return CpuUse(None, "no CPU sample")
+    if start[0] >= end:
+        return None
+    is_short = start[0] > now - interval * (1 - JITTER)
+    note = f"{what} over {(end - start[0]) / MICRO:.3g} s" if is_short else ""
+    return Use((used - start[1]) * MICRO / (end - start[0]), note)

@@ -2,8 +2,9 @@
 
 Gu et al.: Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, discretised:
 attained service puts a job into one of a few queues. Tiresias counts GPU seconds, and serves a
-queue in order of arrival. Here it is CPU seconds of the container. The queues' borders are ours. So
-is the order within a queue, which is by attained service too: equal jobs take turns.
+queue in order of arrival. Here a job that uses a GPU counts GPU seconds, any other CPU seconds of
+the container. The queues' borders are ours. So is the order within a queue, which is by attained
+service too: equal jobs take turns.
 """
 
 from __future__ import annotations
@@ -60,17 +61,17 @@ class Las:
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval."""
-        return Requirements(parameters.itval)
+        return Requirements(parameters.itval, efforts=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Sort the jobs by queue, then by attained service."""
         host = cluster.host
-        queues = {job.id: queue(job.attained, parameters) for job in host.jobs}
-        order = sorted(host.jobs, key=lambda j: (queues[j.id], j.attained, j.arrived, j.name, j.id))
+        queues = {job.id: queue(job.effort, parameters) for job in host.jobs}
+        order = sorted(host.jobs, key=lambda j: (queues[j.id], j.effort, j.arrived, j.name, j.id))
         shares = queue_shares(order, host.cpus, parameters.floor / max(1, len(order)))
         allocations = {}
         for number, job in enumerate(order, 1):
-            signal = f"{job.attained:.3g} CPU s attained"
+            signal = f"{job.effort:.3g} {job.effort_unit} attained"
             reason = f"queue {queues[job.id]}, {number}. of {len(order)}: {signal}"
             allocations[job.id] = Allocation(shares[job.id], f"Q{queues[job.id]}", reason, signal)
         gain = f"{order[0].name} has had the least CPU and goes first" if order else "none: no job"
@@ -81,7 +82,7 @@ LAS = Las()
 
 
 def queue(attained: float, parameters: Parameters) -> int:
-    """Return the number of the queue, from 1, of a job that has attained this (CPU seconds)."""
+    """Return the number of the queue, from 1, of a job that has had this effort."""
     number, border = 1, parameters.queue
     while attained >= border and number < int(parameters.queues):
         number += 1

@@ -159,6 +159,12 @@ class Series:
         if low > 0:
             del self.times[:low], self.values[:low], self.steps[:low]
 
+    def forget_learning(self) -> None:
+        """Drop the learning history and its fit, as what is kept of it is in another unit."""
+        if self.learning is not None:
+            self.learning = LearningHistory()
+        self.curve, self.fitted = None, 0
+
     def clone(self) -> Series:
         """Return a copy that shares nothing that changes."""
         kept = self.learning

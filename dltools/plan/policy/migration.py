@@ -24,11 +24,12 @@ PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 @dataclass(frozen=True, slots=True)
 class KnownJob:
     """What is remembered of a job: its best growth efficiency, its class, its newest growth
-    efficiency."""
+    efficiency; `on_gpu`: these are per GPU second."""
 
     best: float = 0.0
     job_class: str = PROGRESSING
     growth: float | None = None
+    on_gpu: bool = False
 
     @classmethod
     def load(cls, saved: Any) -> KnownJob:
@@ -37,7 +38,8 @@ class KnownJob:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `load` takes."""
-        return {"best": self.best, "job_class": self.job_class, "growth": self.growth}
+        return {"best": self.best, "job_class": self.job_class, "growth": self.growth,
+                "on_gpu": self.on_gpu}  # fmt: skip
 
 
 OwnJobs = Mapping[str, KnownJob]
@@ -111,7 +113,7 @@ def load_of(
     classes = {job.id: own.get(job.run_id, _UNKNOWN).job_class for job in host.jobs}
     progressing = sum(one == PROGRESSING for one in classes.values())
     cpu = math.fsum(cpu_use(job, now, interval, host.cpus).share or 0.0 for job in host.jobs)
-    free = [job for job in host.jobs if job.job_name not in moved]
+    free = [job for job in host.jobs if job.job_name not in moved and not job.uses_gpu]
     by_kind = {"progressing": progressing, "jobs": len(host.jobs), "cpu": cpu}
     return HostLoad(
         first=float(by_kind[kind]),
@@ -213,8 +215,10 @@ class Chooser:
         return at is None or self.cluster.now - at <= self.stale_s * MICRO
 
     def _candidates(self, source: HostState, *, is_target_idle: bool) -> list[ContainerHistory]:
-        jobs = [job for job in source.jobs
-                if job.job_name not in self.moved and job.job is None]  # fmt: skip
+        jobs = [
+            job for job in source.jobs
+            if job.job_name not in self.moved and job.job is None and not job.uses_gpu
+        ]  # fmt: skip
         classes = {job.id: self._known_of(source.name, job).job_class for job in source.jobs}
         converged = [job for job in jobs if classes[job.id] == CONVERGED]
         if is_target_idle and len(source.jobs) > 1:

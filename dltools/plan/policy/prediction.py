@@ -1,4 +1,5 @@
-"""What a job's learning curve predicts: the CPU seconds that the job still needs."""
+"""What a job's learning curve predicts: the effort that the job still needs, in CPU seconds; in GPU
+seconds, if it uses a GPU."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def refit(jobs: Iterable[ContainerHistory]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a metric tells of a job's learning: its curve over CPU seconds, None where it tells
+    """What a metric tells of a job's learning: its curve over its effort, None where it tells
     nothing, or that the job has diverged; `note` says why. One that `fluctuates` tells nothing by
     standing still."""
 
@@ -91,8 +92,8 @@ def _has_changed(series: Series) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The CPU seconds that a job still needs (infinite: it will not get there; None: unknown), how
-    that is known, and whether it has converged and goes on for nothing."""
+    """The effort that a job still needs (infinite: it will not get there; None: unknown), how that
+    is known, and whether it has converged and goes on for nothing."""
 
     seconds: float | None
     note: str
@@ -100,7 +101,7 @@ class Remaining:
 
 
 def to_target(job: ContainerHistory, target: float) -> Remaining:
-    """Return the CPU seconds until a job's metric meets a target, by its curve."""
+    """Return the effort until a job's metric meets a target, by its curve."""
     metric = job.targets.metric or ""
     if not has_values(job, metric):
         return Remaining(None, f"no {metric} yet")
@@ -113,12 +114,12 @@ def to_target(job: ContainerHistory, target: float) -> Remaining:
         return (
             _by_slope(job, series, target) if series.curve is None else Remaining(None, told.note)
         )
-    past = job.attained - found.last
+    past = job.effort - found.last
     total = found.work_to(target)
     if math.isinf(total):
         return Remaining(math.inf, f"{_end(found, metric)} short of {target:g}")
     seconds = max(0.0, total - past)
-    return Remaining(seconds, f"{metric} {target:g} in {seconds:.3g} CPU s")
+    return Remaining(seconds, f"{metric} {target:g} in {seconds:.3g} {job.effort_unit}")
 
 
 def _end(found: Curve, metric: str) -> str:
@@ -137,12 +138,12 @@ def _by_slope(job: ContainerHistory, series: Series, target: float) -> Remaining
     need = target - kept.values[-1]
     if slope == 0 or need / slope < 0:
         return Remaining(None, _TOO_FEW)
-    seconds = max(0.0, need / slope - (job.attained - kept.works[-1]))
-    return Remaining(seconds, f"{target:g} in {seconds:.3g} CPU s by its slope")
+    seconds = max(0.0, need / slope - (job.effort - kept.works[-1]))
+    return Remaining(seconds, f"{target:g} in {seconds:.3g} {job.effort_unit} by its slope")
 
 
 def remaining(job: ContainerHistory) -> Remaining:
-    """Return the CPU seconds until a job is done.
+    """Return the effort until a job is done.
 
     By its epochs or steps, where labels say how many it will train; else until its final (or only)
     target, where it reports that metric; else until its curve has come 98 % of its way (ours).
@@ -153,21 +154,22 @@ def remaining(job: ContainerHistory) -> Remaining:
     ):  # fmt: skip
         if total is not None and done is not None and done > 0:
             seconds = _at_its_cost(job, total, done)
-            return Remaining(seconds, f"{what} {done:g} of {total:g}: {seconds:.3g} CPU s left")
+            left = "cost unknown" if seconds is None else f"{seconds:.3g} {job.effort_unit} left"
+            return Remaining(seconds, f"{what} {done:g} of {total:g}: {left}")
     target = targets.final if targets.final is not None else targets.first
     if target is not None and has_values(job, targets.metric):
         return to_target(job, target)
     return _to_convergence(job)
 
 
-def _at_its_cost(job: ContainerHistory, total: float, done: float) -> float:
-    """Return the CPU seconds until `total` epochs or steps; before the cost is known, by what those
-    that are `done` took together."""
+def _at_its_cost(job: ContainerHistory, total: float, done: float) -> float | None:
+    """Return the effort until `total` epochs or steps; before the cost is known, by what those that
+    are `done` took together. How many GPU seconds these took is not known (None)."""
     if job.epoch_cost is not None and total == job.targets.length:
-        left = job.epoch_cost.left(total, done, job.attained)
+        left = job.epoch_cost.left(total, done, job.effort)
         if left is not None:
             return left
-    return max(0.0, job.attained * (total - done) / done)
+    return None if job.uses_gpu else max(0.0, job.attained * (total - done) / done)
 
 
 def _to_convergence(job: ContainerHistory) -> Remaining:
@@ -178,11 +180,11 @@ def _to_convergence(job: ContainerHistory) -> Remaining:
     if found is None:
         return Remaining(None, told.note)
     end, seconds = found.asymptote(), found.convergence(_CONVERGED)
-    if found.is_flat or seconds <= job.attained - found.last:
+    if found.is_flat or seconds <= job.effort - found.last:
         if told.fluctuates:
             return Remaining(None, why_flat(metric))
         return Remaining(math.inf, f"{metric} has converged, yet it goes on", converged=True)
     if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
-    seconds -= job.attained - found.last
-    return Remaining(seconds, f"{metric} at {end.value:.4g} in {seconds:.3g} CPU s")
+    seconds -= job.effort - found.last
+    return Remaining(seconds, f"{metric} at {end.value:.4g} in {seconds:.3g} {job.effort_unit}")

@@ -11,8 +11,9 @@ _EPSILON = 1e-9
 
 
 def cap(job: ContainerHistory, cpus: float) -> float:
-    """Return the largest share that a job can use: its threads' part of the host (ours)."""
-    if job.threads is None or job.threads <= 0 or cpus <= 0:
+    """Return the largest share that a job can use: its threads' part of the host's CPUs, all of its
+    GPUs (ours)."""
+    if job.uses_gpu or job.threads is None or job.threads <= 0 or cpus <= 0:
         return 1.0
     return min(1.0, job.threads / cpus)
 

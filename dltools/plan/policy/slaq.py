@@ -45,7 +45,7 @@ class Slaq:
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval, and learning curves."""
-        return Requirements(parameters.itval, curves=True)
+        return Requirements(parameters.itval, curves=True, efforts=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Give the host part by part to the job that gains most by it."""
@@ -67,12 +67,11 @@ class Slaq:
                 allocations[job.id] = Allocation(share, "-", why, unlimited=True)
                 continue
             gain = ahead(share * budget)
-            note = (
-                f"{told[job.id].metric} gains {gain:.2%} of its way in {share * budget:.3g} CPU s"
-            )
+            effort = f"{share * budget:.3g} {job.effort_unit}"
+            note = f"{told[job.id].metric} gains {gain:.2%} of its way in {effort}"
             if told[job.id].has_diverged:
                 note = told[job.id].note
-            attained = f"{job.attained:.3g} CPU s attained"
+            attained = f"{job.effort:.3g} {job.effort_unit} attained"
             rank = int(ahead(budget) < _NOTHING)
             allocations[job.id] = Allocation(share, "-", note, attained, note, rank=rank)
         return Decision(allocations, state, gain=_gain(host.jobs, quality, shares, budget))
@@ -85,22 +84,22 @@ _NOTHING = 1e-3
 converged (ours)."""
 
 Quality = Callable[[float], float]
-"""From CPU seconds to the part of its whole way so far that a job's metric gains by them."""
+"""From an effort to the part of its whole way so far that a job's metric gains by them."""
 
 
 def _quality(job: ContainerHistory, told: Evidence, budget: float) -> Quality | None:
-    """Return what a job gains by CPU seconds, None where that is unknown; `budget` is what the
+    """Return what a job gains by an effort, None where that is unknown; `budget` is what the
     whole host gives until the next round."""
     found = told.curve
     if told.has_diverged:
         return lambda _: 0.0
     if found is None:
         return None
-    begin, now = found.soon(found.first), found.soon(job.attained)
+    begin, now = found.soon(found.first), found.soon(job.effort)
     way, sign = abs(now - begin), 1 if now > begin else -1
 
     def gained(seconds: float) -> float:
-        return max(0.0, sign * (found.soon(job.attained + seconds) - now) / way) if way else 0.0
+        return max(0.0, sign * (found.soon(job.effort + seconds) - now) / way) if way else 0.0
 
     return None if told.fluctuates and gained(budget) < _NOTHING else gained
 

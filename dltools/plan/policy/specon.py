@@ -37,7 +37,7 @@ from dltools.plan.policy.base import (
     State,
     Tone,
 )
-from dltools.plan.policy.container_history import JITTER, ContainerHistory, by_run_id
+from dltools.plan.policy.container_history import JITTER, ContainerHistory
 from dltools.plan.policy.growth import Growth, growth, signal_of
 from dltools.plan.policy.migration import (
     CONVERGED,
@@ -181,7 +181,8 @@ def _classified(
     for job in host.jobs:
         known, efficiency = before.get(job.run_id, KnownJob()), growths[job.id].efficiency
         job_class = transition(known.job_class, efficiency, known.best, alpha)
-        found[job.run_id] = KnownJob(max(known.best, efficiency or 0.0), job_class, efficiency)
+        best = max(known.best, efficiency or 0.0)
+        found[job.run_id] = KnownJob(best, job_class, efficiency, job.uses_gpu)
     return found
 
 
@@ -195,9 +196,12 @@ def transition(job_class: str, efficiency: float | None, best: float, alpha: flo
 
 
 def _own_jobs(saved: Any, host: HostState) -> OwnJobs:
-    """Return what is remembered of the jobs of a host that still run."""
-    found = by_run_id(saved.get(host.name) or {}, host.jobs)
-    return {run_id: KnownJob.load(one) for run_id, one in found.items()}
+    """Return what is remembered of the jobs of a host that still run, and whose growth is in the
+    same unit as then."""
+    runs = saved.get(host.name) or {}
+    known = {job.run_id: (job, KnownJob.load(runs[job.run_id]))
+             for job in host.jobs if job.run_id in runs}  # fmt: skip
+    return {run_id: one for run_id, (job, one) in known.items() if one.on_gpu == job.uses_gpu}
 
 
 def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
@@ -208,5 +212,5 @@ def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
         note = f" ({found.note})" if found.note else ""
         return f"{word}: growth efficiency 0 of {found.metric}{note}"
     relation = "<" if found.efficiency < alpha * best else ">="
-    return (f"{word}: growth efficiency {found.efficiency:.3g} of {found.metric} {relation} "
-            f"alpha {alpha:g} of its best {best:.3g}")  # fmt: skip
+    return (f"{word}: growth efficiency {found.efficiency:.3g} of {found.metric}{found.per} "
+            f"{relation} alpha {alpha:g} of its best {best:.3g}")  # fmt: skip

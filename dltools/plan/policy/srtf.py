@@ -64,7 +64,7 @@ class Srtf:
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval, and learning curves."""
-        return Requirements(parameters.itval, curves=True, targets=True)
+        return Requirements(parameters.itval, curves=True, targets=True, efforts=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Sort the jobs by what they still need."""
@@ -85,8 +85,9 @@ class Srtf:
             job_class = GUESSED if rank == 1 and found[job.id].seconds is None else _CLASSES[rank]
             reason = f"{number}. of {len(order)}: {note}"
             if job_class == GUESSED:
-                reason += f"; taken to need the {job.attained:.3g} CPU s that it has had once more"
-            signal = f"{job.attained:.3g} CPU s attained"
+                had = f"{job.effort:.3g} {job.effort_unit}"
+                reason += f"; taken to need the {had} that it has had once more"
+            signal = f"{job.effort:.3g} {job.effort_unit} attained"
             allocations[job.id] = Allocation(
                 shares.get(job.id, 1.0), job_class, reason, signal, note,
                 unlimited=rank == 0, rank=max(0, rank - 1),
@@ -107,9 +108,9 @@ def _rank(job: ContainerHistory, found: Remaining, parameters: Parameters) -> tu
     end in sight, then jobs that have converged and yet go on; these two by attained service.
     """
     if found.seconds is None:
-        return (0 if job.attained < parameters.explore else 1), job.attained
+        return (0 if job.effort < parameters.explore else 1), job.effort
     if math.isinf(found.seconds):
-        return (3 if found.converged else 2), job.attained
+        return (3 if found.converged else 2), job.effort
     return 1, found.seconds
 
 

@@ -88,7 +88,7 @@ class Tradl:
     def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval and whenever a target is met; learning curves."""
         longest = parameters.itval_max if parameters.backoff else parameters.itval
-        return Requirements(parameters.itval, longest, curves=True, targets=True)
+        return Requirements(parameters.itval, longest, curves=True, targets=True, efforts=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Put each job into its phase and share the host among the phases."""
@@ -140,10 +140,10 @@ def _remaining(job: ContainerHistory, explore: float) -> Remaining:
     targets = job.targets
     if targets.first is None:
         return Remaining(None, "")
-    if not has_values(job, targets.metric) and job.attained >= explore:
+    if not has_values(job, targets.metric) and job.effort >= explore:
         others = ", ".join(sorted(candidates(job))) or "what is not finite"
         return Remaining(
-            math.inf, f"no {targets.metric} in {job.attained:.3g} CPU s, only {others}"
+            math.inf, f"no {targets.metric} in {job.effort:.3g} {job.effort_unit}, only {others}"
         )
     if job.met_first is None:
         return to_target(job, targets.first)

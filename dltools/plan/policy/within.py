@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from dltools.plan.policy.base import Allocation, Cluster, Policy, State
+from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.srtf import SRTF
@@ -44,7 +45,7 @@ def share_within(cluster: Cluster, name: str, leaving: Collection[str], saved: S
                   for key, one in host.previous.items() if key in classes},
     )  # fmt: skip
     alone = replace(cluster, hosts={host.name: staying})
-    decision = policy.decide(alone, policy.parameters(), saved.get("memory") or {})
+    decision = decide(policy, alone, policy.parameters(), saved.get("memory") or {})
     gone = Allocation(1 / max(1, len(host.jobs)), "-", "", unlimited=True)
     notes = {key: f"within: {one.reason}" for key, one in decision.allocations.items()}
     notes |= dict.fromkeys(leaving, "it is to leave: no limit, so that it writes its checkpoint "

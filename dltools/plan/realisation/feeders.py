@@ -3,7 +3,8 @@
 A job that has used a GPU in the last minutes is in no line for CPUs, and is never paused or capped
 for CPUs' sake. Where CPUs are contested it gets a weight with which it has what it wants at once;
 it wants little, as the work is done on the GPU. Those that together want more than half of the
-CPUs stay nearer to the others: they compute on CPUs too. All of it is ours.
+CPUs stay nearer to the others: they compute on CPUs too. Those that share a GPU may take turns
+there, see `dltools.plan.gpu_sharing`. All of it is ours.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dltools.notation.gpu_names import short_gpu
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.realisation.gpu_turns import turn_settings
 from dltools.plan.realisation.mode import Mode, ModeChoice, is_serving, needed_cpus
 from dltools.plan.realisation.settings import Settings
 
@@ -31,11 +34,12 @@ _LITTLE = 0.5
 @dataclass(frozen=True, slots=True)
 class Feeders:
     """The jobs of a host that feed GPUs: what each is set to, what is said of it, and the CPUs that
-    they need together."""
+    they need together. `note`: that some of them take turns, "" where none does."""
 
     settings: Mapping[str, Settings] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     cpus: float = 0.0
+    note: str = ""
 
 
 def feeders(
@@ -47,14 +51,26 @@ def feeders(
     found = [job for job in jobs if job.feeds_gpu(now) and not is_serving(job)]
     needs = sum(min(needed_cpus(job), host.cpus) for job in found)
     setting, note = _setting(choice, host, needs)
-    return Feeders(
-        {job.id: setting for job in found if setting}, {job.id: note for job in found}, needs
-    )
+    turns = turn_settings(choice.on_gpus, host.previous, choice.quantum_s)
+    settings: dict[str, Settings] = {}
+    notes: dict[str, str] = {}
+    for job in found:
+        if own := turns.get(job.id, setting):
+            settings[job.id] = own
+        what = _turn_note(turns[job.id]) if job.id in turns else note
+        notes[job.id] = "; ".join(filter(None, (what, choice.on_gpus.notes.get(job.id))))
+    many = len(choice.on_gpus.turns)
+    turns_note = f"turns on GPUs in {many} queue{'s' if many > 1 else ''}" if turns else ""
+    return Feeders(settings, notes, needs, turns_note)
+
+
+def _turn_note(turn: Settings) -> str:
+    return f"{turn['turn_s']:g} s of every cycle on {short_gpu(turn['queue'])}"
 
 
 def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Settings, str]:
     if choice.mode is Mode.ROTATE:
-        return {}, "feeds a GPU: never paused"
+        return {}, "feeds a GPU: never paused for CPUs"
     if choice.mode is Mode.QUOTA:
         return {"cpus": None}, "feeds a GPU: no cap"
     if choice.mode is Mode.CORES:

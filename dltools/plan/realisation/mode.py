@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from dltools.labels import Role
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
+from dltools.plan.realisation.gpu_turns import GpuSharing
 from dltools.plan.realisation.queue import MAX_SLOWDOWN
 
 
@@ -82,7 +83,8 @@ class ModeChoice:
     """The mode for a host, and why; `quantum_s` and `queue` are those of the options.
 
     `is_even`: no job is held back, whatever the shares. `is_mild`: weights differ by a
-    factor of four at most, as what is set may stay for good.
+    factor of four at most, as what is set may stay for good. `on_gpus`: what becomes of jobs that
+    share GPUs.
     """
 
     mode: Mode
@@ -91,6 +93,7 @@ class ModeChoice:
     queue: QueueParameters = QueueParameters()
     is_even: bool = False
     is_mild: bool = False
+    on_gpus: GpuSharing = field(default_factory=GpuSharing)
 
     def mild(self, *, as_asked: bool) -> ModeChoice:
         """Return the choice for settings that may stay for good: nobody is paused, unless that was

@@ -114,10 +114,11 @@ def _shared(
     notes |= {**first.notes, **apart}
     jobs = [job for job in everyone if job.id not in first.notes and job.id not in apart]
     if not jobs:
-        return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
+        return Realisation(choice.mode, choice.why, first.note, bool(first.note), reset, notes)
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
     explore = choice.queue.explore if choice.mode in _ORDERED else 0.0
     exploring = frozenset(job.id for job in jobs if job.explores(explore))
+    shares = {key: allocation for key, allocation in shares.items() if key not in first.notes}
     case = Case(
         choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)},
         max(_LEAST_CPUS, host.cpus - first.cpus) if choice.mode in _ORDERED else host.cpus, cpuset,
@@ -129,7 +130,10 @@ def _shared(
         if job.id in exploring or job.id in competing_ids:
             why = _EXPLORES if job.id in exploring else _SILENT
             notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
-    return replace(found, settings={**reset, **found.settings}, notes=notes)
+    note = "; ".join(filter(None, (found.note, first.note)))
+    takes_turns = found.takes_turns or bool(first.note)
+    return replace(found, note=note, takes_turns=takes_turns,
+                   settings={**reset, **found.settings}, notes=notes)  # fmt: skip
 
 
 def _apart(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:

@@ -12,10 +12,7 @@ from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.mode import is_serving, needed_cpus
 from dltools.plan.realisation.order import groups_that_fit, in_order, standings
 from dltools.plan.realisation.priority import priorities
-from dltools.plan.realisation.settings import LEAST_WEIGHT, Settings
-
-_SHORTEST = 0.1
-"""Shortest turn, as a part of the quantum."""
+from dltools.plan.realisation.settings import LEAST_WEIGHT, SHORTEST_TURN, Settings
 
 _DOUBTFUL = "never paused before it reports, or its owner says what it is"
 
@@ -52,7 +49,7 @@ def rotation(case: Case) -> Realisation:
     quantum_s = case.choice.quantum_s
     for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
         turn_s = quantum_s * len(groups) * share / math.fsum(sums)
-        turn_s = round(max(_SHORTEST * quantum_s, turn_s, _exploring_s(case, group)), 3)
+        turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, _exploring_s(case, group)), 3)
         for job in group:
             settings[job.id] = {"group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"

@@ -10,9 +10,12 @@ SETTINGS = ("cpus", "cpu_weight", "cpuset", "memory")
 """Names of settings: cores (None: no quota), relative weight in Docker's shares (1024 is the
 default), a list of CPUs (None: all), bytes (None: no limit). A container that takes turns has
 `group`, the number of the group that runs together, from 0 in order of the turns, and `turn_s`, the
-length of its turn in seconds."""
+length of its turn in seconds; `queue`, where these are turns on GPUs, is the name of the queue."""
 
 Settings = dict[str, Any]
+
+SHORTEST_TURN = 0.1
+"""Shortest turn, as a part of the mean one."""
 
 LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
 """Bounds of Docker's CPU shares."""

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.container_history import ContainerHistory, by_run_id
+from dltools.observations.gpu_use import GpuUse
+from dltools.plan.policy.container_history import ContainerHistory
 
 NAN = math.nan
 
@@ -182,8 +183,6 @@ def test_a_run_is_told_from_earlier_runs_by_its_arrival() -> None:
     first, second = history(arrived_s=1), history(arrived_s=2)
     assert first.id == second.id
     assert first.run_id != second.run_id
-    saved = {first.run_id: "first", "other@1": "gone"}
-    assert by_run_id(saved, [first, second]) == {first.run_id: "first"}
 
 
 # Demand
@@ -265,11 +264,12 @@ def test_a_job_is_held_back_that_gets_fewer_cpus_than_its_threads_want() -> None
 def test_a_job_feeds_a_gpu_for_five_minutes_after_it_has_used_one() -> None:
     job = history()
     assert not job.feeds_gpu(0)
-    job.note_gpus([MICRO, 2 * MICRO], [{"GPU-1": 0.04}, None])
+    job.note_gpus([MICRO, 2 * MICRO], [{"GPU-1": GpuUse(0.04)}, None])
     assert (job.gpus, job.gpu_used_at) == ((), None)
-    job.note_gpus([3 * MICRO, 4 * MICRO], [{"GPU-1": 0.5, "GPU-2": 0.0}, {"GPU-2": 0.0}])
+    both = {"GPU-1": GpuUse(0.5), "GPU-2": GpuUse(0.0)}
+    job.note_gpus([3 * MICRO, 4 * MICRO], [both, {"GPU-2": GpuUse(0.0)}])
     assert (job.gpus, job.gpu_used_at) == (("GPU-2",), 3 * MICRO)
     assert job.feeds_gpu(303 * MICRO)
     assert not job.feeds_gpu(304 * MICRO)
-    job.note_gpus([400 * MICRO], [{"GPU-1": NAN}])
+    job.note_gpus([400 * MICRO], [{"GPU-1": GpuUse(NAN)}])
     assert job.feeds_gpu(400 * MICRO)

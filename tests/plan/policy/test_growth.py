@@ -8,8 +8,9 @@ import pytest
 from helpers.histories import history
 
 from dltools.notation.times import MICRO
+from dltools.observations.gpu_use import GpuUse
 from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.growth import CpuUse, Growth, cpu_use, early_growth, growth
+from dltools.plan.policy.growth import Growth, Use, cpu_use, early_growth, growth
 
 CPUS = 2.0
 INTERVAL_S = 10.0
@@ -20,7 +21,7 @@ def grown(job: ContainerHistory, *, signed: bool = False) -> Growth:
     return growth(job, round(NOW_S * MICRO), INTERVAL_S, CPUS, signed=signed)
 
 
-def used(job: ContainerHistory, now_s: float = NOW_S, cpus: float = CPUS) -> CpuUse:
+def used(job: ContainerHistory, now_s: float = NOW_S, cpus: float = CPUS) -> Use:
     return cpu_use(job, round(now_s * MICRO), round(INTERVAL_S * MICRO), cpus)
 
 
@@ -214,33 +215,33 @@ def test_growth_per_cpu_is_unknown_for_an_idle_job() -> None:
 
 def test_the_samples_that_bracket_the_interval_count() -> None:
     samples = [(0.0, 0.0), (9.0, 3.0), (19.5, 13.5), (21.0, 100.0)]
-    assert used(history(samples=samples)) == CpuUse(pytest.approx(10.5 / 10.5 / 2), "")
+    assert used(history(samples=samples)) == Use(pytest.approx(10.5 / 10.5 / 2), "")
 
 
 def test_samples_at_the_ends_of_the_interval_count() -> None:
-    assert used(history(samples=[(0, 0), (10, 1), (20, 11)])) == CpuUse(0.5, "")
+    assert used(history(samples=[(0, 0), (10, 1), (20, 11)])) == Use(0.5, "")
 
 
 def test_a_job_younger_than_the_interval_says_over_how_long() -> None:
-    assert used(history(samples=[(16, 1), (20, 3)])) == CpuUse(0.25, "CPU over 4 s")
+    assert used(history(samples=[(16, 1), (20, 3)])) == Use(0.25, "CPU over 4 s")
 
 
 def test_a_sample_that_is_early_by_a_twentieth_is_no_short_interval() -> None:
-    assert used(history(samples=[(10.5, 0), (20, 9.5)])) == CpuUse(0.5, "")
-    assert used(history(samples=[(10.6, 0), (20, 9.4)])) == CpuUse(0.5, "CPU over 9.4 s")
+    assert used(history(samples=[(10.5, 0), (20, 9.5)])) == Use(0.5, "")
+    assert used(history(samples=[(10.6, 0), (20, 9.4)])) == Use(0.5, "CPU over 9.4 s")
 
 
 def test_one_sample_is_averaged_since_the_start() -> None:
     averaged = history(samples=[(20, 8)], started_s=4)
-    assert used(averaged) == CpuUse(0.25, "CPU averaged since its start")
+    assert used(averaged) == Use(0.25, "CPU averaged since its start")
     for unknown in (history(samples=[(20, 8)]), history(samples=[(20, 8)], started_s=20)):
-        assert used(unknown) == CpuUse(None, "no CPU sample")
+        assert used(unknown) == Use(None, "no CPU sample")
 
 
 def test_there_is_no_share_without_samples_or_cpus() -> None:
-    assert used(history(samples=[])) == CpuUse(None, "no CPU sample")
-    assert used(history(samples=[(25, 1)])) == CpuUse(None, "no CPU sample")
-    assert used(history(), cpus=0) == CpuUse(None, "no CPU sample")
+    assert used(history(samples=[])) == Use(None, "no CPU sample")
+    assert used(history(samples=[(25, 1)])) == Use(None, "no CPU sample")
+    assert used(history(), cpus=0) == Use(None, "no CPU sample")
 
 
 # Before two intervals are over
@@ -255,7 +256,7 @@ def test_early_growth_is_between_the_halves_of_the_first_reports() -> None:
     found = early([(1, 4.0), (3, 3.0)], 4.0)
     assert found is not None
     assert found.is_early
-    assert (found.progress, found.cpu) == (0.125, 0.25)
+    assert (found.progress, found.use) == (0.125, 0.25)
     assert found.efficiency == pytest.approx(0.5)
 
 
@@ -272,3 +273,42 @@ def test_early_growth_takes_two_finite_reports_in_the_last_two_intervals(
     points: list[tuple[float, float]],
 ) -> None:
     assert early(points) is None
+
+
+# On GPUs
+
+
+def on_gpu(points: list[tuple[float, float]], uses: list[tuple[float, float]]) -> ContainerHistory:
+    """A job with losses (second, value) and samples of its use of one GPU (second, share)."""
+    job = history({})
+    times = [round(second * MICRO) for second, _ in uses]
+    job.note_gpus(times, [{"GPU-1": GpuUse(share)} for _, share in uses])
+    job.add_points("loss", [round(second * MICRO) for second, _ in points],
+                   [value for _, value in points], [None] * len(points), curves=True)  # fmt: skip
+    return job
+
+
+def test_growth_counts_gpu_seconds_once_a_job_uses_a_gpu() -> None:
+    """P = (3/4 - 1/4) / 10 s; 8 GPU seconds in the last 10 s: G = 0.05 / 0.8, whatever its CPUs."""
+    points: list[tuple[float, float]] = [(2, 4), (8, 2), (12, 1), (18, 1)]
+    found = grown(on_gpu(points, [(0, 0.8), (10, 0.8), (20, 0.8)]))
+    assert (found.progress, found.per) == (pytest.approx(0.05), " per GPU second")
+    assert found.use == pytest.approx(0.8)
+    assert found.efficiency == pytest.approx(0.05 / 0.8)
+
+
+def test_a_window_with_both_units_tells_nothing() -> None:
+    """Until 5 s after the begin of the two intervals the job computed on CPUs alone."""
+    points: list[tuple[float, float]] = [(6, 4), (8, 3), (12, 2), (18, 1)]
+    found = grown(on_gpu(points, [(0, 0.0), (5, 0.9), (10, 0.9), (20, 0.9)]))
+    assert (found.efficiency, found.note) == (None, "on a GPU for less than two intervals")
+    early = early_growth(on_gpu(points, [(5, 0.9), (20, 0.9)]), 20 * MICRO, 30.0, CPUS)
+    assert early is not None
+    assert early.use == pytest.approx(0.9)
+    late = on_gpu(points, [(7.5, 0.9), (20, 0.9)])
+    assert early_growth(late, 20 * MICRO, 30.0, CPUS) is None
+
+
+def test_a_gpu_that_stood_still_says_nothing_of_efficiency() -> None:
+    found = grown(on_gpu([(5, 4), (15, 1)], [(0, 0.9), (10, 0.0), (20, 0.0)]))
+    assert (found.efficiency, found.note) == (None, "no GPU used")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dltools.notation.times import MICRO
+from dltools.observations.gpu_use import GpuUse
 from dltools.plan.policy.base import ActionKind, Cluster, HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.flowcon import FLOWCON
@@ -19,6 +20,7 @@ from dltools.plan.policy.specon import SPECON, Parameters, transition
 
 NOW = 100 * MICRO
 CC, PC = "CC", "PC"
+ON_GPU = {"GPU-1": GpuUse(0.9)}
 
 
 def job(name: str, host: str = "h", attained: float = 100.0) -> ContainerHistory:
@@ -228,3 +230,14 @@ def test_on_one_host_the_job_nearest_to_its_end_goes_first() -> None:
     assert (decision.allocations["a"].share or 0) > 0.9
     assert (decision.allocations["b"].share or 1) < 0.1
     assert decision.allocations["a"].job_class == PC
+
+
+def test_growth_by_gpu_second_is_not_compared_with_growth_by_cpu_time() -> None:
+    """A job that begins to use a GPU begins anew; one on a GPU does not migrate for CPUs' sake."""
+    slow = job("a")
+    slow.note_gpus([NOW], [ON_GPU])
+    found = SPECON.decide(cluster(h=[slow, job("b")]), Parameters(), memory(h_a=CC, h_b=PC))
+    assert [one.job_class for one in found.allocations.values()] == [PC, PC]
+    assert found.state["best"]["h"][slow.run_id]["on_gpu"]
+    assert migration(cluster(h=[job("a"), job("b")], i=[]), memory(h_a=CC, h_b=PC)) == ("a", "i")
+    assert migration(cluster(h=[slow, job("b")], i=[]), memory(h_a=CC, h_b=PC)) == ("b", "i")

@@ -1,0 +1,86 @@
+"""Asks a policy for the jobs that compete for one thing: for CPUs, or for the same GPUs.
+
+What a job makes of a CPU second does not compare with what another makes of a GPU second, and jobs
+on different GPUs take nothing from each other. So a policy that goes by efforts shares the CPUs
+among the jobs that do not use a GPU, as if these were alone, and the GPUs among those that share
+them. All of it ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dltools.plan.policy.base import Cluster, Decision, HostState, IntervalChange, Policy, State
+from dltools.plan.policy.container_history import ContainerHistory
+
+_NO_GAIN = "none predicted: all jobs are on GPUs"
+
+
+def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> Decision:
+    """Decide a round of a policy; where it goes by efforts, of each part of the host's jobs."""
+    host = cluster.host
+    if not policy.requirements(parameters).efforts or not any(job.uses_gpu for job in host.jobs):
+        return policy.decide(cluster, parameters, state)
+    parts = [
+        policy.decide(replace(cluster, hosts={host.name: one}), parameters, state)
+        for one in _parts(host)
+    ]
+    allocations = {key: one for part in parts for key, one in part.allocations.items()}
+    has_settled = all(part.interval_change is IntervalChange.DOUBLE for part in parts)
+    return Decision(
+        {job.id: allocations[job.id] for job in host.jobs if job.id in allocations},
+        _together(host.name, parts),
+        IntervalChange.DOUBLE if has_settled else IntervalChange.KEEP,
+        tuple(action for part in parts for action in part.actions),
+        _NO_GAIN if all(job.uses_gpu for job in host.jobs) else parts[0].gain,
+    )
+
+
+def sharing_gpus(jobs: Iterable[ContainerHistory]) -> list[list[ContainerHistory]]:
+    """Return those of some containers that hold GPUs, those together that share one, directly or
+    through others."""
+    groups: list[tuple[set[str], list[ContainerHistory]]] = []
+    for job in jobs:
+        gpus, joined = set(job.gpus), [job]
+        if not gpus:
+            continue
+        apart = []
+        for group in groups:
+            if gpus & group[0]:
+                gpus, joined = gpus | group[0], group[1] + joined
+            else:
+                apart.append(group)
+        groups = [*apart, (gpus, joined)]
+    return [joined for _, joined in groups]
+
+
+def _parts(host: HostState) -> list[HostState]:
+    """Return the host with its jobs on CPUs first, if there are any, then with the jobs of each set
+    of GPUs; these are its size there."""
+    on_cpus = [job for job in host.jobs if not job.uses_gpu]
+    on_gpus = [job for job in host.jobs if job.uses_gpu]
+    groups = [*sharing_gpus(on_gpus), *([job] for job in on_gpus if not job.gpus)]
+    sizes = [len({gpu for job in jobs for gpu in job.gpus}) or 1 for jobs in groups]
+    parts = [(host.cpus, on_cpus)] if on_cpus else []
+    return [_part(host, size, jobs)
+            for size, jobs in (*parts, *zip(map(float, sizes), groups, strict=True))]  # fmt: skip
+
+
+def _part(host: HostState, size: float, jobs: Sequence[ContainerHistory]) -> HostState:
+    ids = {job.id for job in jobs}
+    order = tuple(job for job in host.jobs if job.id in ids)
+    previous = {key: one for key, one in host.previous.items() if key in ids}
+    return replace(host, cpus=size, jobs=order, previous=previous)
+
+
+def _together(host: str, parts: Sequence[Decision]) -> State:
+    """Return what a policy remembers after all parts: of the host, what it remembers of each."""
+    found = {key: value for part in parts for key, value in part.state.items()}
+    kept = [part.state[host] for part in parts if host in part.state]
+    if kept and all(isinstance(one, dict) for one in kept):
+        found[host] = {key: value for one in kept for key, value in one.items()}
+    elif kept and all(isinstance(one, list) for one in kept):
+        found[host] = sorted({value for one in kept for value in one})
+    return found

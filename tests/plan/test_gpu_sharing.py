@@ -1,0 +1,299 @@
+"""Jobs that share GPUs: left to share, or in turns on each GPU where that is measured to win."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.observed_rows import container, gpu, node, point
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.policy.base import Allocation
+from dltools.plan.realisation.gpu_turns import GpuSharing, MeasuredSharing, turn_settings
+from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
+from dltools.plan.records import Op, Plan
+
+POLICIES = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")
+GIB = 1 << 30
+
+
+def planner(
+    policy: str, mode: Mode | None = None, state: Any = None, feeders: str = "first"
+) -> Planner:
+    found = registry.get(policy, [])
+    options = RealisationOptions(mode, queue=QueueParameters(feeders=feeders))
+    return Planner(found, found.parameters(), options, state)
+
+
+def on_gpu(
+    now: float,
+    name: str,
+    number: int,
+    ratio: float | None = 0.5,
+    *,
+    held: int | None = 10,
+    limit: int | None = 80,
+    **more: Any,
+) -> list[Row]:
+    """A container that uses a CPU and a GPU, of whose GiB it holds some."""
+    fields = {"thread_count": 30, "demand_cores": 1.0, "cpu_limit_cores": 64.0} | more
+    return [
+        container(now, name, now, **fields),
+        gpu(now, name, number, ratio,
+            gpu_memory_used_bytes=None if held is None else held * GIB,
+            gpu_memory_limit_bytes=None if limit is None else limit * GIB),
+    ]  # fmt: skip
+
+
+def host(now: float, cpus: float = 64.0) -> Row:
+    return {**node(now, cpus), "cpu_seconds": cpus * now / 8}
+
+
+def reports(now: float, name: str, **more: Any) -> Row:
+    return point(now, name, 1 / (1 + now), step=round(10 * now), **more)
+
+
+def server(**how: Any) -> list[Row]:
+    """Two trainings on each of eight GPUs, for a minute."""
+    rows = []
+    for now in range(0, 60, 2):
+        rows.append(host(now))
+        for number in range(8):
+            for name in (f"a{number}", f"b{number}"):
+                rows += [*on_gpu(now, name, number, **how), reports(now, name)]
+    return rows
+
+
+def plan_of(rows: list[Row], policy: str = "fair", mode: Mode | None = None, **how: Any) -> Plan:
+    made = planner(policy, mode, **how)
+    made.add(to_table(rows))
+    return made.plan({})
+
+
+def turns(plan: Plan) -> dict[str, tuple[str | None, int]]:
+    """The queue and group of each container that takes turns."""
+    return {one.container_name: (one.set.get("queue"), one.set["group"])
+            for one in plan.actions if one.op is Op.ROTATE}  # fmt: skip
+
+
+def why(made: Planner, name: str) -> str:
+    return next(one.reason for one in made.explain().decisions if one.name == name)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_two_jobs_on_each_gpu_take_turns_there_where_that_is_asked_for(policy: str) -> None:
+    found = turns(plan_of(server(), policy, Mode.ROTATE))
+    assert len(found) == 16
+    for number in range(8):
+        pair = sorted(found[name] for name in (f"a{number}", f"b{number}"))
+        assert pair == [(f"GPU-{number}", 0), (f"GPU-{number}", 1)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
+def test_two_jobs_on_each_gpu_share_it_otherwise(policy: str, mode: Mode | None) -> None:
+    made = planner(policy, mode)
+    for now in range(0, 60, 2):
+        made.add(to_table([row for row in server() if row["time"].second == now]))
+        made.complete()
+        assert not [one for one in made.plan({}).actions if now > 2 or one.op is Op.ROTATE]
+    if mode is None:
+        assert "shares with b0: what each does alone, or beside the others, is unknown" in why(
+            made, "a0"
+        )
+
+
+def test_turns_are_in_proportion_to_shares_within_each_queue() -> None:
+    given = {name: Allocation(share, "-", "", unlimited=name == "d", rank=int(name == "c"))
+             for name, share in zip("abcd", (0.1, 0.3, 0.9, 1.0), strict=True)}  # fmt: skip
+    sharing = GpuSharing({"GPU-1": ("a", "b"), "GPU-2": ("c", "d")})
+    assert turn_settings(sharing, given, 8.0) == {
+        "b": {"group": 0, "turn_s": 12.0, "queue": "GPU-1"},
+        "a": {"group": 1, "turn_s": 4.0, "queue": "GPU-1"},
+        "d": {"group": 0, "turn_s": 8.0, "queue": "GPU-2"},
+        "c": {"group": 1, "turn_s": 8.0, "queue": "GPU-2"},
+    }
+
+
+# Who takes no turns
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"held": None}, "shares with b0: the GPU memory of a0 is unknown"),
+        ({"limit": None}, "shares with b0: the memory of GPU-0 is unknown"),
+        ({"held": 41}, "shares with b0: 82 GiB would stay in the 80 GiB of GPU-0"),
+    ],
+)
+def test_jobs_share_where_their_memory_is_unknown_or_too_large(
+    how: dict[str, Any], reason: str
+) -> None:
+    made = planner("fair", Mode.ROTATE)
+    made.add(to_table(server(**how)))
+    assert turns(made.plan({})) == {}
+    assert reason in why(made, "a0")
+
+
+def mixed(now: float) -> list[Row]:
+    """On one GPU: two trainings, a server, a silent program that may train, a member of a job that
+    has others elsewhere, and a protected training."""
+    elsewhere = {"job": "far", "job_containers": 2}
+    protected = {"labels": '{"dltools.protect": "1"}'}
+    silent = {"role": "training", "role_reason": "libtorch"}
+    return [
+        host(now),
+        *on_gpu(now, "a", 1), *on_gpu(now, "b", 1), *on_gpu(now, "serves", 1),
+        *on_gpu(now, "silent", 1, **silent), *on_gpu(now, "member", 1, **elsewhere),
+        *on_gpu(now, "kept", 1, **protected),
+        *(reports(now, name) for name in ("a", "b", "member", "kept")),
+        point(now, "serves", 0.1, "latency_seconds"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_only_who_may_be_paused_takes_turns(policy: str) -> None:
+    rows = [row for now in range(0, 40, 2) for row in mixed(now)]
+    assert turns(plan_of(rows, policy, Mode.ROTATE)).keys() == {"a", "b"}
+
+
+def test_the_memory_of_all_on_the_gpu_counts() -> None:
+    rows = [row for now in range(0, 40, 2) for row in mixed(now)]
+    for row in rows:
+        if row["kind"] == "gpu" and row["container_name"] == "serves":
+            row["gpu_memory_used_bytes"] = 40 * GIB
+    assert turns(plan_of(rows, mode=Mode.ROTATE)) == {}
+
+
+def test_members_of_a_job_have_one_turn() -> None:
+    rows: list[Row] = []
+    for now in range(0, 40, 2):
+        pair = {"job": "pair", "job_containers": 2}
+        rows += [host(now), *on_gpu(now, "m-0", 1, **pair), *on_gpu(now, "m-1", 2, **pair),
+                 *on_gpu(now, "x", 1), *on_gpu(now, "y", 2), *on_gpu(now, "z", 3),
+                 *(reports(now, name) for name in ("m-0", "x", "y", "z"))]  # fmt: skip
+    found = turns(plan_of(rows, mode=Mode.ROTATE))
+    assert found["m-0"] == found["m-1"]
+    assert {queue for queue, _ in found.values()} == {"GPU-1"}  # the pair joins both GPUs
+    assert sorted({group for _, group in found.values()}) == [0, 1, 2]
+    assert "z" not in found
+
+
+def test_who_has_left_its_gpu_idle_takes_no_turn_there() -> None:
+    rows = [row for now in range(0, 400, 4) for row in (
+        host(now), *on_gpu(now, "a", 1), *on_gpu(now, "b", 1, 0.5 if now < 40 else 0.0),
+        reports(now, "a"), reports(now, "b"))]  # fmt: skip
+    assert turns(plan_of(rows[: len(rows) // 2], mode=Mode.ROTATE)).keys() == {"a", "b"}
+    assert turns(plan_of(rows, mode=Mode.ROTATE)) == {}
+
+
+def test_feeders_that_are_as_all_others_have_no_queues_of_their_own() -> None:
+    found = turns(plan_of(server(), mode=Mode.ROTATE, feeders="equal"))
+    assert all(queue is None for queue, _ in found.values())
+
+
+def test_turns_on_cpus_and_on_gpus_go_on_beside_each_other() -> None:
+    rows: list[Row] = []
+    for now in range(0, 60, 2):
+        rows += [{**node(now, 4.0), "cpu_seconds": 4.0 * now},
+                 *on_gpu(now, "a", 1), *on_gpu(now, "b", 1),
+                 reports(now, "a"), reports(now, "b")]  # fmt: skip
+        for name in ("x", "y"):
+            rows += [container(now, name, float(now), thread_count=4, demand_cores=4.0),
+                     reports(now, name)]  # fmt: skip
+    found = turns(plan_of(rows, mode=Mode.ROTATE))
+    assert {name: queue for name, (queue, _) in found.items()} == {
+        "a": "GPU-1", "b": "GPU-1", "x": None, "y": None}  # fmt: skip
+
+
+# What is measured
+
+
+def measured(part: float, until: float, *, slow: range = range(0)) -> list[Row]:
+    """a is alone on a GPU for 100 s, then b is, then both make a part of that; from then on a
+    reports a third as often in the seconds `slow`. Each reports ten steps a second alone."""
+    rows: list[Row] = []
+    steps = {"a": 0.0, "b": 0.0}
+    for now in range(0, round(until), 2):
+        busy = "a" if now < 100 else "b" if now < 200 else "ab"
+        rows.append(host(now))
+        for name in "ab":
+            rows += on_gpu(now, name, 1, 0.5 if name in busy else 0.0)
+            rate = 0.0 if name not in busy else 20.0 if len(busy) == 1 else 20.0 * part
+            steps[name] += rate / 3 if name == "a" and now in slow else rate
+            if rate or not now:
+                rows.append(point(now, name, 1 / (1 + now), step=round(steps[name])))
+    return rows
+
+
+def test_turns_begin_once_sharing_has_lost_for_two_minutes() -> None:
+    made = planner("fair")
+    begun = None
+    for _ in made.add_by_sample(to_table(measured(0.3, 500))):
+        plan = made.plan({}, pending=False, state=False)
+        if turns(plan) and begun is None:
+            begun = (max(made.sampled_at.values()) - at_us(0)) / 1e6
+            assert turns(plan) == {"a": ("GPU-1", 0), "b": ("GPU-1", 1)}
+            assert "sharing, 2 jobs make 0.60 of one alone" in why(made, "a")
+    assert begun is not None
+    assert 200 + 120 + 30 <= begun <= 200 + 120 + 70  # three windows first, and looks each 10 s
+    assert turns(made.plan({}))
+
+
+def at_us(seconds: float) -> int:
+    return round(node(seconds)["time"].timestamp() * 1e6)
+
+
+def test_turns_never_begin_where_sharing_wins() -> None:
+    made = planner("fair")
+    for _ in made.add_by_sample(to_table(measured(0.65, 700))):
+        assert not turns(made.plan({}, pending=False, state=False))
+    assert "sharing, 2 jobs make 1.30 of one alone" in why(made, "a")
+
+
+def test_a_validation_is_not_taken_for_contention() -> None:
+    made = planner("fair")
+    for _ in made.add_by_sample(to_table(measured(0.6, 600, slow=range(300, 390)))):
+        assert not turns(made.plan({}, pending=False, state=False))
+
+
+def test_another_job_on_the_gpu_ends_the_turns() -> None:
+    made = planner("fair")
+    made.add(to_table(measured(0.3, 420)))
+    made.complete()
+    assert turns(made.plan({}))
+    late = [row for now in range(420, 426, 2) for row in (
+        host(now), *on_gpu(now, "a", 1), *on_gpu(now, "b", 1), *on_gpu(now, "c", 1),
+        reports(now, "a"), reports(now, "b"), reports(now, "c"))]  # fmt: skip
+    made.add(to_table(late))
+    assert turns(made.plan({})) == {}
+
+
+def test_a_single_plan_that_may_stay_pauses_nobody_unasked() -> None:
+    made = planner("fair")
+    made.add(to_table(measured(0.3, 420)))
+    assert turns(made.plan({}))
+    assert turns(made.plan({}, is_single=True)) == {}
+
+
+def test_sharing_must_lose_all_the_time() -> None:
+    found, second = MeasuredSharing(("a", "b")), 1_000_000
+    assert found.after(0.9, 0).after(0.9, 119 * second).takes_turns is False
+    assert found.after(0.9, 0).after(0.9, 120 * second).takes_turns
+    for between in (1.0, None):
+        after = found.after(0.9, 0).after(between, 60 * second).after(0.9, 130 * second)
+        assert after.since == 130 * second
+    held = found.after(0.9, 0).after(0.9, 120 * second)
+    assert held.after(None, 130 * second) == held
+
+
+@pytest.mark.parametrize("cut", range(0, 1800, 199))
+def test_a_state_between_any_two_rows_gives_the_same_plan(cut: int) -> None:
+    rows = measured(0.3, 420)
+    wanted = plan_of(rows)
+    state = plan_of(rows[:cut]).state
+    found = plan_of(rows[cut:], state=state)
+    assert found.actions == wanted.actions
+    assert found.state == wanted.state
