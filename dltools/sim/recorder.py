@@ -12,7 +12,13 @@ from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.observations.table import Row, to_table
 from dltools.sim.labels import labels_text, role_of
 from dltools.sim.simulated_host import SimulatedHost
-from dltools.sim.simulated_job import Report, SimulatedJob, gpu_name
+from dltools.sim.simulated_job import (
+    GPU_MEMORY,
+    GPU_MEMORY_LIMIT,
+    Report,
+    SimulatedJob,
+    gpu_name,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +84,8 @@ def _gpu_rows(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -
         row: Row = {
             "time": _moment(now), "host": host.spec.name, "kind": "gpu",
             "container_id": _id(job, number), "container_name": _name(job, number),
-            "gpu_uuid": gpu_name(gpu),
+            "gpu_uuid": gpu_name(gpu), "gpu_memory_used_bytes": GPU_MEMORY,
+            "gpu_memory_limit_bytes": GPU_MEMORY_LIMIT,
         }  # fmt: skip
         if job.job.device > 0:
             row["gpu_utilization_ratio"] = job.gpu_use

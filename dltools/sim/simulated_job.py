@@ -18,6 +18,9 @@ LATENCY = "latency_seconds"
 REPORT_S = 2.0
 """How often a serving job reports its response time."""
 
+GPU_MEMORY, GPU_MEMORY_LIMIT = 2**30, 2**36
+"""Bytes of GPU memory that a job holds, and that each GPU has: whoever shares one fits there."""
+
 ROUND_OFF = 1e-9
 
 
@@ -240,7 +243,8 @@ class SimulatedJob:
             history.weight, history.cpus = limits.weight, limits.cpus
             history.turn_s = limits.turn_s if takes_turns else None
             if self.holds_gpus:
-                use = GpuUse(self.gpu_use if self.job.device > 0 else math.nan)
+                ratio = self.gpu_use if self.job.device > 0 else math.nan
+                use = GpuUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
                 history.note_gpus([micros], [{gpu_name(number): use for number in self.gpus}])
             if not history.metrics:
                 history.note_cpu_use([micros], [self.cpu], [limits.weight])

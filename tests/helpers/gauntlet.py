@@ -139,8 +139,8 @@ def lots(
 ) -> list[Lot]:
     """Return what became of each container, against the results under Docker alone; `alone` are the
     seconds that trainings take alone."""
-    lives = [(one.start or 0.0, one.finish or math.inf)
-             for job, one in zip(workload.jobs, results, strict=True) if not job.serves]  # fmt: skip
+    trained = [one for job, one in zip(workload.jobs, results, strict=True) if not job.serves]
+    lives = [(one.start or 0.0, one.finish or math.inf) for one in trained]
     found = []
     for job, mine, docker in zip(workload.jobs, results, under_docker, strict=True):
         if job.serves:
