@@ -89,15 +89,18 @@ def note_companies(host: HostHistory, found: Realisation) -> Queue:
     in time. `found`: the settings that hold from now on."""
     now = host.sampled_at or 0
     holders = [one for one in host.containers.values() if one.gpu_seconds.gpus]
-    busy = [one for one in holders if one.has_used_gpu(now, _LOOK_S)]
+    busy: dict[str, set[str]] = {}
+    for one in holders:
+        for gpu in one.gpu_seconds.gpus if one.has_used_gpu(now, _LOOK_S) else ():
+            busy.setdefault(gpu, set()).add(one.run_id)
     jobs = host.jobs() if holders else ()
     followed = {job.id for job in jobs if job.feeds_gpu(now) and not is_serving(job)
                 and "turn_s" not in found.settings.get(job.id, {})}  # fmt: skip
     for key, job in host.containers.items():
         company = None
         if key in followed:
-            company = tuple(sorted(one.run_id for one in busy
-                                   if one.id != key and set(one.gpus) & set(job.gpus)))  # fmt: skip
+            others = set[str]().union(*(busy.get(gpu, ()) for gpu in job.gpus)) - {job.run_id}
+            company = tuple(sorted(others))
             if job.gpu_pace is None and (metric := metric_of(job)):
                 job.gpu_pace = GpuPace(metric)
         if job.gpu_pace is not None:
