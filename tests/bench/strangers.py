@@ -6,7 +6,8 @@ five in a hundred, and the median.
 An arm is a policy, and a realisation behind a colon; without one dl-plan chooses. By default all
 policies with all realisations run. `slowed` is the median of the trainings that others slow under
 Docker alone, `late` counts those that end later than who waits as long as it may
-(dltools-policies(7)), `less` the others that do less than 0.9; the worst of these are named.
+(dltools-policies(7)), `less` the others that do less than 0.9; the worst of these are named. `hosts`
+compares the mean completion times of the hosts on which others slow some.
 Nothing is asserted; tests/sim/test_strangers.py keeps the worst cases.
 """
 
@@ -62,7 +63,8 @@ def main() -> None:
         found = list(pool.map(run, [(seed, arms) for seed in seeds]))
     print(f"{options.hosts} hosts, {len(arms)} arms, {time.monotonic() - begun:.0f} s")
     print(f"{'':17}trainings: {'worst':>6} {'5 %':>6} {'median':>6} {'slowed':>6} {'late':>5}"
-          f"   others: {'worst':>6} {'5 %':>6} {'less':>5}")  # fmt: skip
+          f"   others: {'worst':>6} {'5 %':>6} {'less':>5}"
+          f"   hosts: {'worst':>6} {'5 %':>6} {'median':>6}")  # fmt: skip
     for arm in arms:
         every = [(seed, lot) for seed, by_arm in zip(seeds, found, strict=True)
                  for lot in by_arm[arm]
@@ -77,12 +79,25 @@ def _print(arm: Arm, every: list[tuple[int, Lot]]) -> None:
             if lot.is_training and lot.ratio < min(LEAST, lot.bound)]  # fmt: skip
     slowed = statistics.median(lot.ratio for _, lot in every if lot.is_slowed)
     less = [(seed, lot) for seed, lot in every if not lot.is_training and lot.ratio < LEAST]
+    hosts = _by_host(every)
     print(f"{title(arm):17}           {ours[0]:6.2f} {ours[len(ours) // 20]:6.2f} "
           f"{statistics.median(ours):6.2f} {slowed:6.2f} {len(late):5}           {others[0]:6.2f} "
-          f"{others[len(others) // 20]:6.2f} {len(less):5}")  # fmt: skip
+          f"{others[len(others) // 20]:6.2f} {len(less):5}          {hosts[0]:6.2f} "
+          f"{hosts[len(hosts) // 20]:6.2f} {statistics.median(hosts):6.2f}")  # fmt: skip
     for seed, lot in sorted(late + less, key=lambda one: one[1].ratio)[:5]:
         print(f"    seed {seed}: {lot.name} {lot.ratio:.2f}"
               + (f", promised {lot.bound:.2f}" if lot.is_training else ""))  # fmt: skip
+
+
+def _by_host(every: list[tuple[int, Lot]]) -> list[float]:
+    """Return, sorted, the mean completion time of trainings under Docker alone over that under the
+    arm, of each host on which others slow some."""
+    found = []
+    for seed in {seed for seed, lot in every if lot.is_slowed}:
+        mine, docker = zip(*(lot.completions for one, lot in every
+                             if one == seed and lot.is_training), strict=True)  # fmt: skip
+        found.append(sum(docker) / sum(mine))
+    return sorted(found)
 
 
 if __name__ == "__main__":

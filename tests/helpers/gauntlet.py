@@ -35,13 +35,15 @@ PATIENCE_S = 100.0
 class Lot:
     """What became of a container: the work that it did in its life, or the speed at which it ended,
     as a ratio to that under Docker alone. `bound`: the ratio that a waiting job is promised.
-    `is_slowed`: others slow it by a tenth or more under Docker alone."""
+    `is_slowed`: others slow it by a tenth or more under Docker alone. `completions`: the seconds in
+    which it ends, and those under Docker alone; 0 for what does not end by itself."""
 
     name: str
     ratio: float
     is_training: bool
     bound: float = 0.0
     is_slowed: bool = False
+    completions: tuple[float, float] = (0.0, 0.0)
 
 
 def random_host(seed: int) -> Workload:
@@ -151,7 +153,8 @@ def lots(
             life = (mine.start or 0.0, mine.finish or math.inf)
             promised_s = PATIENCE_S + MAX_SLOWDOWN * _most_at_once(lives, *life) * alone[job.name]
             found.append(Lot(job.name, ratio, True, docker.completion / promised_s,
-                             docker.completion > 1.1 * alone[job.name]))  # fmt: skip
+                             docker.completion > 1.1 * alone[job.name],
+                             (mine.completion or math.inf, docker.completion)))  # fmt: skip
     return found
 
 

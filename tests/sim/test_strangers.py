@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
+from helpers.gauntlet import lots, random_host, seconds_alone, simulate
 
 from dltools.labels import Role
-from dltools.observations.outcomes import JobResult
+from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
@@ -219,3 +221,32 @@ def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
     assert seen == last
     ddp = next(one for one in host.containers.values() if one.job == "ddp")
     assert len(ddp.members) == 2
+
+
+# Random hosts: the worst that `make strangers` has found, which once were harmed
+
+
+@pytest.mark.parametrize("policy", ["flowcon", "srtf"])
+@pytest.mark.parametrize(
+    ("seed", "what_it_was"),
+    [
+        (9, "databases got twice their CPU time, which twelve trainings lost"),
+        (58, "trainings that sleep nine tenths of the time took turns"),
+        (62, "trainings beside databases ended a quarter later in the mean"),
+        (67, "trainings beside databases ended a quarter later in the mean"),
+    ],
+)
+def test_nobody_on_the_worst_random_hosts_is_harmed(
+    seed: int, what_it_was: str, policy: str
+) -> None:
+    workload = random_host(seed)
+    under_docker, mine = simulate(workload, "noop", None), simulate(workload, policy, None)
+    for one in lots(workload, mine, under_docker, seconds_alone(workload)):
+        least = min(0.9, one.bound) if one.is_training else 0.9
+        assert one.ratio >= least, f"{one.name} on a host where {what_it_was}"
+    assert mean_completion(mine) <= 1.1 * mean_completion(under_docker), what_it_was
+
+
+def mean_completion(results: Sequence[JobResult]) -> float:
+    """Return the mean completion time of the trainings (s)."""
+    return summarise(results).mean_completion
