@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from dltools.observations.table import Row
 from dltools.probe.gpu import Gpus
 from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.owner_columns import Owners
+from dltools.probe.process_watch import SEARCH_PART, Candidate, search_due
 from dltools.probe.rows import NO_STATS, container_row
 from dltools.probe.threads import side_by_side
 from dltools.text import printable
@@ -46,6 +48,7 @@ class Counters:
 
     def read(self, inventory: Inventory) -> list[Row]:
         """Return the rows of the host (the first), of the containers and of the GPUs, now."""
+        begun = time.perf_counter()
         common = {"time": datetime.now(UTC), "host": self._engine.host}
         elsewhere = self._is_elsewhere(inventory)
         gpus = [] if elsewhere else self._gpus.sample(time.monotonic())
@@ -55,12 +58,14 @@ class Counters:
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
         stats = self._stats([one for one in by_name if one.cgroup is None])
         on_gpu = {row.get("container_id") for row in gpus}
-        found = []
-        for one in by_name:
-            id_ = one.container.id
-            row = self._container_row(one, host_row, stats.get(id_, NO_STATS))
-            row |= self._columns_of_processes(one, row, has_gpu=id_ in on_gpu)
-            found.append((one, row))
+        found = [
+            (one, self._container_row(one, host_row, stats.get(one.container.id, NO_STATS)))
+            for one in by_name
+        ]
+        budget_s = SEARCH_PART * (time.perf_counter() - begun)
+        _search_processes(found, budget_s if inventory.is_followed else math.inf)
+        for one, row in found:
+            row.update(self._columns_of_processes(one, row, has_gpu=one.container.id in on_gpu))
         if any(_has_vanished(watched, row) for watched, row in found):
             inventory.expire()
         usable = None if elsewhere else host.usable_cpu_list(inventory.bounds)
@@ -124,18 +129,12 @@ class Counters:
     def _columns_of_processes(self, watched: Watched, row: Row, *, has_gpu: bool) -> Row:
         """Return what the container is, its OpenMP runtime and settings; a gap where there are
         several threads and they cannot be read."""
-        found: Processes | None = None
+        found = watched.processes.found if watched.cgroup is not None else None
         columns: Row = {}
-        if watched.cgroup is not None:
-            threads = row["thread_count"]
-            is_known = watched.role.has_reported
-            found = watched.processes.look(
-                watched.cgroup, threads, is_known=is_known,
-                shares_network=watched.container.shares_network,
-            )  # fmt: skip
+        if found is not None:
             columns["openmp_runtime"] = found.openmp.runtime
             columns["openmp_settings"] = found.openmp.settings
-            if not found.is_readable and (threads or 0) > 1:
+            if not found.is_readable and (row["thread_count"] or 0) > 1:
                 columns["gap"] = "; ".join(filter(None, (row["gap"], _UNREADABLE)))
         judged = watched.role.look(watched.container, self._roles, found, has_gpu=has_gpu)
         columns |= {"role": str(judged.role), "role_reason": judged.reason}
@@ -155,6 +154,19 @@ def _job_columns(watched: Watched, processes: Processes | None) -> Row:
         "job": f"{found.job} on {places}" if places else found.job,
         "job_containers": found.containers,
     }
+
+
+def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> None:
+    """Search the processes of those containers on this machine that are due, within a time."""
+    search_due(
+        [
+            Candidate(one.processes, one.cgroup, row["thread_count"], one.role.has_reported,
+                      one.container.shares_network)
+            for one, row in rows
+            if one.cgroup is not None
+        ],
+        budget_s,
+    )  # fmt: skip
 
 
 def _demand_columns(watched: Watched, row: Row) -> Row:

@@ -1,13 +1,16 @@
 """What dl-probe costs, against `docker stats --no-stream` on the same containers in one run.
 
     python tests/bench/probe.py [CONTAINERS]
+    python tests/bench/probe.py --roles [CONTAINERS]
 
 Starts that many containers (100) that print a loss a second, for the steady state a fifth of them
-50 a second, and removes them. Prints medians and ratios; nothing is asserted.
+50 a second, for the cost of roles half of them silent, and removes them. `--roles` measures that
+cost alone. Prints medians and ratios; nothing is asserted.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import shutil
@@ -17,11 +20,13 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 IMAGE = "dltools-bench-busybox"
 LABEL = "dltools-bench=1"
+SILENT = "while :; do usleep 1000000; done"
 LOOP = 'i=0; while :; do i=$((i+1)); echo "step $i loss: 0.$i"; usleep {pause}; done'
 PROBE = str(Path(sys.executable).parent / "dl-probe")
 
@@ -50,7 +55,12 @@ def build() -> None:
 def start(count: int, lines_per_second: int) -> None:
     loop = LOOP.format(pause=1_000_000 // lines_per_second)
     for _ in range(count):
-        docker("run", "-d", "--label", LABEL, "--network", "none", IMAGE, "/bin/sh", "-c", loop)
+        run(loop)
+
+
+def run(script: str, *options: str) -> None:
+    docker("run", "-d", "--label", LABEL, "--network", "none", *options, IMAGE, "/bin/sh", "-c",
+           script)  # fmt: skip
 
 
 def remove() -> None:
@@ -135,6 +145,94 @@ def file_reads() -> float:
     return timed(lambda: [file.read_text() for file in files], 5)
 
 
+def roles(count: int, ticks: int) -> None:
+    """What roles, jobs of several containers and the search of processes cost in a tick: CPU time
+    of samples with them and without, of the same containers, in turn.
+
+    Half of the containers report, in jobs of four; half are silent, so that they are searched again
+    and again, all of them due at the same times.
+    """
+    from dltools.probe import counters
+
+    for number in range(count // 2):
+        given = (f"MASTER_ADDR=10.0.0.{number // 4}", "MASTER_PORT=1", "WORLD_SIZE=4")
+        run(LOOP.format(pause=1_000_000), *(f"--env={one}" for one in given))
+        run(SILENT)
+    time.sleep(2)
+    sample_cost(new_sampler(), is_off=False)  # what it imports is in nobody's tick
+    samplers = (new_sampler(), new_sampler())
+    for is_off in (False, True):
+        sample_cost(samplers[is_off], is_off=is_off)
+    searched: list[float] = []
+    search_due = counters.search_due
+
+    def note(*arguments: Any) -> None:
+        begun = time.process_time()
+        search_due(*arguments)
+        searched.append(time.process_time() - begun)
+
+    counters.search_due = note
+    ticked: dict[bool, list[float]] = {False: [], True: []}
+    for tick in range(ticks):
+        for is_off in (False, True) if tick % 2 else (True, False):
+            ticked[is_off].append(sample_cost(samplers[is_off], is_off=is_off))
+        time.sleep(max(0.0, 1 - ticked[False][-1] - ticked[True][-1]))
+    counters.search_due = search_due
+    first: dict[bool, list[float]] = {False: [], True: []}
+    for number in range(14):
+        first[bool(number % 2)].append(sample_cost(new_sampler(), is_off=bool(number % 2)))
+    print(f"roles, members and searches: CPU time of {ticks} ticks at 1 Hz, {count} containers")
+    mean = statistics.mean(ticked[True])
+    for name, cost, base in (
+        ("without, mean", mean, mean),
+        ("with, mean", statistics.mean(ticked[False]), mean),
+        ("searches, at most", max(searched), mean),
+        ("without, worst tick", max(ticked[True]), max(ticked[True])),
+        ("with, worst tick", max(ticked[False]), max(ticked[True])),
+        ("without, first tick", statistics.median(first[True]), statistics.median(first[True])),
+        ("with, first tick", statistics.median(first[False]), statistics.median(first[True])),
+    ):
+        print(f"  {name:29}{cost * 1e3:8.1f} ms  {cost / base:6.2f}")
+
+
+def new_sampler() -> Any:
+    from dltools.engine.containers import Engine
+    from dltools.probe.sampler import Options, Sampler
+
+    sampler = Sampler(Engine(), Options({"label": [LABEL]}, 600.0))
+    sampler.follow()
+    return sampler
+
+
+def sample_cost(sampler: Any, *, is_off: bool) -> float:
+    """Return the CPU seconds of a sample, with roles or without."""
+    from dltools.observations.table import to_table
+
+    begun = time.process_time()
+    with without_roles() if is_off else contextlib.nullcontext():
+        to_table(sampler.sample())
+    return time.process_time() - begun
+
+
+@contextlib.contextmanager
+def without_roles() -> Iterator[None]:
+    """Leave out what a sample does for roles, members and OpenMP."""
+    from dltools.probe import counters
+
+    names = ("search_due",)
+    before = {name: getattr(counters, name) for name in names}
+    columns = counters.Counters._columns_of_processes
+    for name in names:
+        setattr(counters, name, lambda *_: None)
+    counters.Counters._columns_of_processes = lambda *_, **__: {}  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(counters, name, function)
+        counters.Counters._columns_of_processes = columns  # type: ignore[method-assign]
+
+
 def steady(seconds: int) -> None:
     """CPU and memory of a recorder at one sample a second."""
     with tempfile.TemporaryDirectory() as folder:
@@ -206,11 +304,15 @@ def growth(counts: list[int], whole: int) -> None:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    words = [word for word in sys.argv[1:] if word != "--roles"]
+    count = int(words[0]) if words else 100
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, as an installed one is
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     build()
     try:
+        if "--roles" in sys.argv:
+            roles(count, 64)
+            return
         growth(sorted({1, 20, 10, 50, count, 2 * count}), count)
         remove()
         start(count // 5, 50)
@@ -218,6 +320,8 @@ def main() -> None:
         time.sleep(3)
         steady(60)
         memory(3600)
+        remove()
+        roles(count, 64)
     finally:
         remove()
         docker("rmi", IMAGE)

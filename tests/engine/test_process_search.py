@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -76,11 +77,11 @@ def test_a_process_that_has_ended_is_left_out(tmp_path: Path) -> None:
 def test_processes_that_may_not_be_read_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: Path, *_arguments: object) -> None:
-        raise PermissionError(13, "Permission denied", str(self))
+    def refuse(path: Path, *_arguments: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
 
     pid = process(tmp_path, 7, TORCH)
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("os.open", refuse)
     assert search([pid], tmp_path) == Processes(is_readable=False)
 
 
@@ -93,3 +94,29 @@ def test_the_variables_of_a_launcher_tell_the_job(tmp_path: Path) -> None:
     assert search(local, tmp_path).membership is None
     shared = search(local, tmp_path, shares_network=True).membership
     assert shared == Membership("localhost:29500")
+
+
+def test_the_maps_of_what_a_training_has_forked_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data loaders have its command line and environment. What has forked before it had a runtime
+    tells nothing of those forks."""
+    pids = [
+        process(tmp_path, 6, LIBC, environ={"A": "server"}),
+        process(tmp_path, 7, "/a/libtorch.so", TORCH, environ={"A": "server"}, threads=2),
+        process(tmp_path, 10, "/a/libtorch.so", TORCH, environ={"A": "server"}, threads=9),
+        process(tmp_path, 20, "/a/libtorch.so", environ={"A": "rank"}),
+        process(tmp_path, 21, "/a/libtorch.so", environ={"A": "server"}, command="python3 x.py"),
+    ]
+    opened: list[str] = []
+    really_open = os.open
+
+    def note(path: Path, *arguments: int) -> int:
+        opened.append(f"{path.parent.name}/{path.name}")
+        return really_open(path, *arguments)
+
+    monkeypatch.setattr("os.open", note)
+    found = search(pids, tmp_path)
+    assert [name for name in opened if name.endswith("maps")] == [
+        "6/maps", "7/maps", "20/maps", "21/maps"]  # fmt: skip
+    assert (found.runtimes, found.openmp) == (("libtorch",), OpenMP("libgomp"))

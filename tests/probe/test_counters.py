@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from dltools.engine.distributed import Membership
 from dltools.engine.openmp import NO_OPENMP, OpenMP
 from dltools.engine.process_search import Processes
 from dltools.observations.table import Row
-from dltools.probe import process_watch
+from dltools.probe import counters, process_watch
 from dltools.probe.counters import Counters
 from dltools.probe.inventory import Inventory
 
@@ -90,3 +91,19 @@ def test_an_address_is_of_the_networks_in_which_it_is_known(
                    if row.get("container_id") == id_)  # fmt: skip
         jobs.append(row["job"])
     assert jobs == ["master:29500", "master:29500 on lab_default", "master:29500 on y+z"]
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+def test_only_a_stream_spreads_its_searches(
+    is_followed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A single run has no later sample."""
+    budgets: list[float] = []
+    monkeypatch.setattr(counters, "search_due", lambda _due, budget_s: budgets.append(budget_s))
+    engine = ScriptedEngine()
+    engine.start("job")
+    inventory = Inventory(engine, {}, is_followed=is_followed)
+    inventory.refresh()
+    Counters(engine).read(inventory)
+    (budget_s,) = budgets
+    assert 0 < budget_s < 1 if is_followed else budget_s == math.inf
