@@ -31,9 +31,13 @@ __all__ = [
 SWARM_TASK = "com.docker.swarm.task.id"
 """The label of a container that is a task of a Swarm service."""
 
+_SERVICE_NAME = "com.docker.swarm.service.name"
 
-_USUAL_NETWORKS = ("bridge", "host", "none")
-"""The networks that every engine has."""
+_INGRESS = "ingress"
+"""The network of services that publish a port on all nodes of a Swarm."""
+
+_USUAL_NETWORKS = ("bridge", "host", "none", _INGRESS)
+"""The networks that every engine has, or every Swarm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,11 @@ class Container:
         return self.labels.get(ORIGIN) or self.id
 
     @property
+    def service(self) -> str:
+        """The name of the Swarm service of which it is a task, "" for none."""
+        return self.labels.get(_SERVICE_NAME, "") if SWARM_TASK in self.labels else ""
+
+    @property
     def started_text(self) -> str:
         """When it was last started, in the engine's words: it tells one start from the next."""
         return str(self.raw.get("State", {}).get("StartedAt") or "")
@@ -69,6 +78,17 @@ class Container:
     def command(self) -> list[str]:
         """The words of the command that it was started with."""
         return [str(self.raw.get("Path") or ""), *map(str, self.raw.get("Args") or ())]
+
+    @property
+    def environ(self) -> bytes:
+        """The variables that it was started with, as in a /proc/PID/environ."""
+        given = (self.raw.get("Config") or {}).get("Env") or ()
+        return "\0".join(map(str, given)).encode(errors="replace")
+
+    @property
+    def host_name(self) -> str:
+        """Its own host name."""
+        return str((self.raw.get("Config") or {}).get("Hostname") or "")
 
     @property
     def shares_network(self) -> bool:
@@ -80,8 +100,17 @@ class Container:
     def own_networks(self) -> list[str]:
         """The names of the networks that somebody has made for it and others: an address means
         something else in each."""
-        networks = (self.raw.get("NetworkSettings") or {}).get("Networks") or {}
-        return sorted(str(name) for name in networks if name not in _USUAL_NETWORKS)
+        return sorted(name for name in self._networks if name not in _USUAL_NETWORKS)
+
+    @property
+    def has_service_port(self) -> bool:
+        """Whether the Swarm service of which it is a task publishes a port on all nodes."""
+        return bool(self.service) and _INGRESS in self._networks
+
+    @property
+    def _networks(self) -> list[str]:
+        settings = self.raw.get("NetworkSettings") or {}
+        return [str(name) for name in settings.get("Networks") or ()]
 
     @property
     def ports(self) -> list[int]:

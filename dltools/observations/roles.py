@@ -6,7 +6,7 @@ such as a notebook or a database, is never touched. Evidence, the strongest firs
 1. what somebody has said: the option --role, the label dltools.role, or a response-time target;
 2. what it reports: response times and rates make a server, any other metric a training;
 3. a notebook, an editor or an ssh server in it: interactive, although it publishes a port;
-4. a published port: a server;
+4. a published port, its own or that of its Swarm service: a server;
 5. a deep-learning runtime in its processes, or a GPU in use: a training that is silent.
 """
 
@@ -57,6 +57,7 @@ class Signs:
     `program`: the name of an interactive program in it, "" for none. `ports`: those that it
     publishes. `runtimes`: the deep-learning runtimes in its processes. `has_gpu`: whether a process
     of it is on a GPU. `is_readable`: whether this user may look at its processes.
+    `has_service_port`: whether the Swarm service of which it is a task publishes a port.
     """
 
     program: str = ""
@@ -64,6 +65,7 @@ class Signs:
     runtimes: Sequence[str] = ()
     has_gpu: bool = False
     is_readable: bool = True
+    has_service_port: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,8 @@ def by_signs(signs: Signs) -> Judgement:
     if signs.ports:
         noun = "port" if len(signs.ports) == 1 else "ports"
         return Judgement(Role.SERVER, f"publishes {noun} {', '.join(map(str, signs.ports))}")
+    if signs.has_service_port:
+        return Judgement(Role.SERVER, "its Swarm service publishes a port")
     if signs.runtimes:
         found = ", ".join(signs.runtimes)
         return Judgement(Role.TRAINING, f"{found} in its processes, silent")

@@ -22,6 +22,8 @@ def made(command: str = "sh -c job", labels: dict[str, str] | None = None, **raw
 
 
 PUBLISHED = {"HostConfig": {"PortBindings": {"5432/tcp": [{"HostPort": ""}]}}}
+INGRESS = {"NetworkSettings": {"Networks": {"ingress": {}, "lab": {}}}}
+TASK = {"com.docker.swarm.task.id": "t", "com.docker.swarm.service.name": "api"}
 SHOWN = {"NetworkSettings": {"Ports": {"80/tcp": [{"HostPort": "8080"}], "81/tcp": None}}}
 
 
@@ -34,6 +36,8 @@ SHOWN = {"NetworkSettings": {"Ports": {"80/tcp": [{"HostPort": "8080"}], "81/tcp
         (made(), Processes(), True, "training: uses a GPU, silent"),
         (made(**PUBLISHED), TORCH, True, "server: publishes port 5432"),
         (made(**SHOWN), None, False, "server: publishes port 80"),
+        (made(labels=TASK, **INGRESS), TORCH, True, "server: its Swarm service publishes a port"),
+        (made(**INGRESS), TORCH, True, "training: libtorch in its processes, silent"),
         (made("jupyter lab", **PUBLISHED), TORCH, True, "interactive: jupyter-lab"),
         (made(**PUBLISHED), Processes(program="sshd"), False, "interactive: sshd"),
         (made(labels={"dltools.qoe": "1"}, **PUBLISHED), TORCH, False,
