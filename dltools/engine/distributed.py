@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 VARIABLES = (
@@ -30,11 +30,19 @@ _LOOPBACK = re.compile(r"localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0")
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The job that a process is a member of: a name that all members have in common, and how many
-    containers it has, None where that is unknown."""
+    """The job that a process is a member of: a name that all members have in common, "" where its
+    variables give none, and how many containers it has, None where that is unknown."""
 
     job: str
     containers: int | None = None
+
+    @property
+    def host(self) -> str:
+        """The address at which the members meet, "" where the job has another name."""
+        return self.job.rpartition(":")[0].rpartition("/")[2]
+
+
+_ALONE = Membership("", 1)
 
 
 def variables_in(environ: bytes) -> dict[str, str]:
@@ -50,61 +58,88 @@ def variables_in(environ: bytes) -> dict[str, str]:
 def membership(
     variables: Mapping[str, str], command: Sequence[str] = (), *, shares_network: bool = False
 ) -> Membership | None:
-    """Return the job of a process with these variables and words of its command, None for none.
+    """Return the job of a process with these variables and words of its command, None for none."""
+    return membership_of([(variables, command)], shares_network=shares_network)
 
-    `shares_network`: whether its container has the host's network, or another container's; only
-    there do members in two containers meet at a loopback address.
+
+def membership_of(
+    processes: Iterable[tuple[Mapping[str, str], Sequence[str]]], *, shares_network: bool = False
+) -> Membership | None:
+    """Return the job of a container of whose processes these are the variables and the words of the
+    commands, None for none.
+
+    The first that names a job counts. Else, where one says that all members are in this container,
+    those that say less, as a launcher's, do not count. `shares_network`: whether the container has
+    the host's network, or another container's; only there do members in two containers meet at a
+    loopback address.
     """
-    for found in (_torch(variables), _torchrun(variables, command), _horovod(variables),
-                  _mpi(variables), _tensorflow(variables), _ray(variables)):  # fmt: skip
-        if found is None or found.containers == 1 or not _NAME.fullmatch(found.job):
-            continue
-        host = found.job.rpartition(":")[0].rpartition("/")[2]
-        if shares_network or not _LOOPBACK.fullmatch(host):
-            return found
-    return None
+    is_alone = False
+    unnamed: Membership | None = None
+    for variables, command in processes:
+        for found in _claims(variables, command):
+            is_here = _LOOPBACK.fullmatch(found.host) and not shares_network
+            if found.containers == 1 or is_here:
+                is_alone = True
+            elif not found.job or found.job.endswith(":"):
+                unnamed = unnamed or Membership("", found.containers)
+            elif _NAME.fullmatch(found.job):
+                return found
+    return None if is_alone else unnamed
+
+
+def _claims(given: Mapping[str, str], command: Sequence[str]) -> Iterator[Membership]:
+    """Yield what each launcher's variables say."""
+    for found in (_torch(given), _torchrun(given, command), _horovod(given), _mpi(given),
+                  _tensorflow(given), _ray(given)):  # fmt: skip
+        if found is not None:
+            yield found
 
 
 def _torch(given: Mapping[str, str]) -> Membership | None:
     """A worker of torch.distributed: it knows the master, and of torchrun how many agents."""
-    place, size = _place(given, "MASTER_ADDR", "MASTER_PORT"), _number(given.get("WORLD_SIZE"))
-    if place is None or size is None or size < 2:
+    size = _number(given.get("WORLD_SIZE"))
+    if size is None or size < 2:
         return None
+    count = _number(given.get("GROUP_WORLD_SIZE"))
     local = _number(given.get("LOCAL_WORLD_SIZE"))
-    return Membership(place, _number(given.get("GROUP_WORLD_SIZE")) or _containers(size, local))
+    return Membership(
+        _place(given, "MASTER_ADDR", "MASTER_PORT"), count or _containers(size, local)
+    )
 
 
 def _torchrun(given: Mapping[str, str], command: Sequence[str]) -> Membership | None:
-    """An agent of torchrun, whose workers have the variables above."""
+    """An agent of torchrun, whose workers have the variables above. An elastic job has an unknown
+    number of containers, and where it has no name as many as it may have."""
     words = _options(command, ("rdzv-endpoint", "rdzv-id", "nnodes", "standalone"))
-    place = words.get("rdzv-endpoint") or given.get("PET_RDZV_ENDPOINT")
-    nodes = (words.get("nnodes") or given.get("PET_NNODES") or "").rpartition(":")[2]
-    if not place or "standalone" in words or given.get("PET_STANDALONE"):
-        return None
-    count = _number(nodes)
+    if "standalone" in words or given.get("PET_STANDALONE"):
+        return _ALONE
+    nodes = words.get("nnodes") or given.get("PET_NNODES") or ""
+    count = _number(nodes.rpartition(":")[2])
     if count is None or count < 2:
-        return None
+        return None if count is None else _ALONE
+    place = words.get("rdzv-endpoint") or given.get("PET_RDZV_ENDPOINT")
+    if not place:
+        return Membership("", count)
     name = words.get("rdzv-id") or given.get("PET_RDZV_ID")
-    elastic = ":" in (words.get("nnodes") or given.get("PET_NNODES") or "")
-    return Membership(f"{name}/{place}" if name else place, None if elastic else count)
+    return Membership(f"{name}/{place}" if name else place, None if ":" in nodes else count)
 
 
 def _horovod(given: Mapping[str, str]) -> Membership | None:
-    place = _place(given, "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT")
     size = _number(given.get("HOROVOD_SIZE"))
-    if place is None or size is None or size < 2:
+    if size is None or size < 2:
         return None
+    place = _place(given, "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT")
     local = _number(given.get("HOROVOD_LOCAL_SIZE"))
     return Membership(place, _number(given.get("HOROVOD_CROSS_SIZE")) or _containers(size, local))
 
 
 def _mpi(given: Mapping[str, str]) -> Membership | None:
-    name = given.get("PMIX_NAMESPACE") or given.get("OMPI_MCA_ess_base_jobid")
     size = _number(given.get("OMPI_COMM_WORLD_SIZE"))
-    if not name or size is None or size < 2:
+    if size is None or size < 2:
         return None
+    name = given.get("PMIX_NAMESPACE") or given.get("OMPI_MCA_ess_base_jobid")
     local = _number(given.get("OMPI_COMM_WORLD_LOCAL_SIZE"))
-    return Membership(f"mpi/{name}", _containers(size, local))
+    return Membership(f"mpi/{name}" if name else "", _containers(size, local))
 
 
 def _tensorflow(given: Mapping[str, str]) -> Membership | None:
@@ -122,13 +157,17 @@ def _ray(given: Mapping[str, str]) -> Membership | None:
     return Membership(f"ray/{place}") if re.search(r":\d+$", place) else None
 
 
-def _containers(size: int, local: int | None) -> int | None:
-    """Return in how many containers a job of so many processes is, with so many in each."""
-    return None if not local else -(-size // local)
+def _containers(size: int, local: int | None) -> int:
+    """Return in how many containers a job of so many processes is, with so many in each: one in
+    each where that is unknown, so that no container elsewhere is overlooked."""
+    return -(-size // (local or 1))
 
 
-def _place(given: Mapping[str, str], address: str, port: str) -> str | None:
-    return f"{given[address]}:{given[port]}" if given.get(address) and given.get(port) else None
+def _place(given: Mapping[str, str], address: str, port: str) -> str:
+    """Return where members meet, "" where their variables do not tell. A loopback address tells
+    without a port: nobody else is there."""
+    where, at = given.get(address, ""), given.get(port, "")
+    return f"{where}:{at}" if where and (at or _LOOPBACK.fullmatch(where)) else ""
 
 
 def _number(text: str | None) -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools.engine.distributed import Membership, membership, variables_in
+from dltools.engine.distributed import Membership, membership_of, variables_in
 from dltools.engine.interactive import interactive_program
 from dltools.engine.kernel_files import ROOT
 from dltools.engine.openmp import NO_OPENMP, OpenMP, runtimes_in, settings_in
@@ -59,11 +59,11 @@ class Processes:
 
 def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = False) -> Processes:
     """Look at processes, the first 64 of them. The settings of OpenMP are those of the process with
-    the most threads among those with such a runtime, the job is that of the first that tells one.
+    the most threads among those with such a runtime.
 
     `shares_network`: whether the container has the network of the host or of another container.
     """
-    member: Membership | None = None
+    launched: list[tuple[dict[str, str], list[str]]] = []
     with_runtime: set[tuple[tuple[str, ...], bytes]] = set()  # their command lines and environments
     openmp: set[str] = set()
     deep: set[str] = set()
@@ -77,9 +77,7 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
             if kind in with_runtime:
                 continue
             program = program or interactive_program(command)
-            member = member or membership(
-                variables_in(environ), command, shares_network=shares_network
-            )
+            launched.append((variables_in(environ), command))
             maps = _read(process / "maps")
             if runtimes := deep_learning_in(maps):
                 deep |= runtimes
@@ -96,6 +94,7 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
         except OSError:  # it has ended
             continue
     found_openmp = OpenMP("+".join(sorted(openmp)) or None, settings or None)
+    member = membership_of(launched, shares_network=shares_network)
     return Processes(found_openmp, tuple(sorted(deep)), program, member, is_readable)
 
 

@@ -128,7 +128,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("role_reason", _S, (_C,), _A, "", "",
            "What shows its role; begins with label dltools.role or --role where somebody said it."),
     Column("job", _S, (_C,), _A, "", "",
-           "The job that it makes with other containers: as its label says, or where they meet."),
+           "The job that it makes with others: by its label, where they meet, or its service."),
     Column("job_containers", _I, (_C,), _A, "", "",
            "How many containers that job has, where it is known."),
     Column("memory_total_bytes", _I, (_N,), _GA, "By", "system.memory.limit", "Memory installed."),

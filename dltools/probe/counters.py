@@ -11,23 +11,18 @@ from typing import Any
 
 from dltools.engine import host
 from dltools.engine.containers import Engine, GoneError, RefusedError
-from dltools.engine.process_search import Processes
 from dltools.engine.turn_notes import TurnNote, read_notes
-from dltools.labels import JOB
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.gpu import Gpus
 from dltools.probe.inventory import Inventory, Watched
+from dltools.probe.job_columns import add_job_columns
 from dltools.probe.owner_columns import Owners
 from dltools.probe.process_watch import SEARCH_PART, Candidate, search_due
 from dltools.probe.rows import NO_STATS, container_row
 from dltools.probe.threads import side_by_side
-from dltools.text import printable
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
-_LONGEST_JOB = 200
-"""Characters of the name of a job, as a label says it."""
-
 _UNREADABLE = "OpenMP: this user may not read its processes"
 
 
@@ -66,6 +61,7 @@ class Counters:
         _search_processes(found, budget_s if inventory.is_followed else math.inf)
         for one, row in found:
             row.update(self._columns_of_processes(one, row, has_gpu=one.container.id in on_gpu))
+        add_job_columns(found)
         if any(_has_vanished(watched, row) for watched, row in found):
             inventory.expire()
         usable = None if elsewhere else host.usable_cpu_list(inventory.bounds)
@@ -137,23 +133,7 @@ class Counters:
             if not found.is_readable and (row["thread_count"] or 0) > 1:
                 columns["gap"] = "; ".join(filter(None, (row["gap"], _UNREADABLE)))
         judged = watched.role.look(watched.container, self._roles, found, has_gpu=has_gpu)
-        columns |= {"role": str(judged.role), "role_reason": judged.reason}
-        return columns | _job_columns(watched, found)
-
-
-def _job_columns(watched: Watched, processes: Processes | None) -> Row:
-    """Return the job of several containers that it is a member of: as a label says, else as its
-    processes find each other."""
-    if said := watched.container.labels.get(JOB, "").strip():
-        return {"job": printable(said)[:_LONGEST_JOB]}
-    found = processes.membership if processes else None
-    if found is None:
-        return {}
-    places = "+".join(watched.container.own_networks)
-    return {
-        "job": f"{found.job} on {places}" if places else found.job,
-        "job_containers": found.containers,
-    }
+        return columns | {"role": str(judged.role), "role_reason": judged.reason}
 
 
 def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> None:

@@ -219,7 +219,7 @@ def without_roles() -> Iterator[None]:
     """Leave out what a sample does for roles, members and OpenMP."""
     from dltools.probe import counters
 
-    names = ("search_due",)
+    names = ("add_job_columns", "search_due")
     before = {name: getattr(counters, name) for name in names}
     columns = counters.Counters._columns_of_processes
     for name in names:

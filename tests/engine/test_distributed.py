@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.engine.distributed import VARIABLES, Membership, membership, variables_in
+from dltools.engine.distributed import (
+    VARIABLES,
+    Membership,
+    membership,
+    membership_of,
+    variables_in,
+)
 
 TORCH = {"MASTER_ADDR": "10.0.0.2", "MASTER_PORT": "29500", "WORLD_SIZE": "2", "RANK": "1"}
 
@@ -20,7 +26,9 @@ def test_only_variables_of_launchers_are_read() -> None:
 
 
 def test_members_of_torch_distributed_meet_at_the_master() -> None:
-    assert membership(TORCH) == Membership("10.0.0.2:29500")
+    assert membership(TORCH) == Membership("10.0.0.2:29500", 2)  # of one process each
+    assert membership(TORCH | {"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}) == Membership(
+        "10.0.0.2:29500", 2)  # fmt: skip
     assert membership(TORCH | {"LOCAL_WORLD_SIZE": "1"}) == Membership("10.0.0.2:29500", 2)
     assert membership(TORCH | {"WORLD_SIZE": "8", "GROUP_WORLD_SIZE": "4"}) == Membership(
         "10.0.0.2:29500", 4)  # fmt: skip
@@ -31,6 +39,8 @@ def test_members_of_torch_distributed_meet_at_the_master() -> None:
     [
         {},
         {"MASTER_ADDR": "a", "MASTER_PORT": "1"},
+        {"MASTER_ADDR": "localhost", "WORLD_SIZE": "2"},
+        {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"},
         TORCH | {"WORLD_SIZE": "1"},
         TORCH | {"WORLD_SIZE": "many"},
         TORCH | {"LOCAL_WORLD_SIZE": "2"},
@@ -39,6 +49,9 @@ def test_members_of_torch_distributed_meet_at_the_master() -> None:
         TORCH | {"MASTER_ADDR": "127.0.0.1"},
         TORCH | {"MASTER_ADDR": "evil\x1b[2J"},
         {"PET_RDZV_ENDPOINT": "a:1", "PET_NNODES": "1"},
+        {"PET_NNODES": "1:1", "WORLD_SIZE": "2"},
+        {"HOROVOD_SIZE": "2", "HOROVOD_LOCAL_SIZE": "2"},
+        {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
         {"PET_RDZV_ENDPOINT": "a:1", "PET_NNODES": "2", "PET_STANDALONE": "1"},
         {"TF_CONFIG": "{"},
         {"TF_CONFIG": "[]"},
@@ -52,7 +65,9 @@ def test_a_job_in_one_container_is_none(alone: dict[str, str]) -> None:
 
 def test_two_containers_with_the_host_s_network_meet_at_a_loopback_address() -> None:
     local = TORCH | {"MASTER_ADDR": "127.0.0.1"}
-    assert membership(local, shares_network=True) == Membership("127.0.0.1:29500")
+    assert membership(local, shares_network=True) == Membership("127.0.0.1:29500", 2)
+    del local["MASTER_PORT"]
+    assert membership(local, shares_network=True) == Membership("", 2)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +104,37 @@ def test_other_launchers(given: dict[str, str], job: str, containers: int | None
     assert membership(given) == Membership(job, containers)
 
 
+@pytest.mark.parametrize(
+    ("given", "containers"),
+    [
+        ({"WORLD_SIZE": "4"}, 4),
+        ({"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, 2),
+        ({"WORLD_SIZE": "4", "MASTER_ADDR": "tasks.trainer"}, 4),
+        ({"WORLD_SIZE": "4", "MASTER_PORT": "29500"}, 4),
+        ({"PET_NNODES": "3"}, 3),
+        ({"PET_NNODES": "1:3"}, 3),  # no more than that
+        ({"HOROVOD_SIZE": "4", "HOROVOD_LOCAL_SIZE": "2"}, 2),
+        ({"HOROVOD_SIZE": "4", "HOROVOD_GLOO_RENDEZVOUS_ADDR": "h", "HOROVOD_CROSS_SIZE": "2"}, 2),
+        ({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, 4),
+    ],
+)
+def test_a_job_may_have_no_name(given: dict[str, str], containers: int) -> None:
+    assert membership(given) == Membership("", containers)
+
+
+def test_of_a_container_s_processes_those_that_say_more_count() -> None:
+    """A launcher has the variables of its container, and its workers have all."""
+    container = {"WORLD_SIZE": "4"}
+    local = container | {"LOCAL_WORLD_SIZE": "4"}
+    assert membership_of([(container, ["sh"]), (TORCH, [])]) == Membership("10.0.0.2:29500", 2)
+    assert membership_of([(container, ["sh"]), ({}, ["sleep"])]) == Membership("", 4)
+    assert membership_of([(container, ["sh"]), (local, ["python"])]) is None
+    assert membership_of([(container, ["torchrun", "--standalone", "train.py"])]) is None
+    assert membership_of([(local, []), (TORCH, [])]) == Membership("10.0.0.2:29500", 2)
+
+
 @given(st.dictionaries(st.sampled_from(VARIABLES), st.text(max_size=30)),
        st.lists(st.text(max_size=12), max_size=6))  # fmt: skip
 def test_nothing_in_an_environment_raises(given_: dict[str, str], command: list[str]) -> None:
     found = membership(given_, command)
-    assert found is None or found.job.isprintable()
+    assert found is None or (found.job.isprintable() and found.containers != 1)

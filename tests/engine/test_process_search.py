@@ -89,11 +89,11 @@ def test_the_variables_of_a_launcher_tell_the_job(tmp_path: Path) -> None:
     meets = {"MASTER_ADDR": "10.0.0.2", "MASTER_PORT": "29500", "WORLD_SIZE": "2"}
     pids = [process(tmp_path, 7, LIBC), process(tmp_path, 8, LIBC, environ=meets)]
     found = search(pids, tmp_path).membership
-    assert found == Membership("10.0.0.2:29500")
+    assert found == Membership("10.0.0.2:29500", 2)
     local = [process(tmp_path, 9, LIBC, environ=meets | {"MASTER_ADDR": "localhost"})]
     assert search(local, tmp_path).membership is None
     shared = search(local, tmp_path, shares_network=True).membership
-    assert shared == Membership("localhost:29500")
+    assert shared == Membership("localhost:29500", 2)
 
 
 def test_the_maps_of_what_a_training_has_forked_are_not_read(

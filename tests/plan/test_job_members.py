@@ -119,6 +119,33 @@ def test_two_jobs_that_give_themselves_one_name_are_never_paused() -> None:
     assert "one of" not in " ".join(one.reason for one in weights.values())
 
 
+@pytest.mark.parametrize("policy", ["fair", "srtf"])
+def test_a_service_that_is_updated_is_not_paused_until_its_old_tasks_are_gone(policy: str) -> None:
+    """From 20 s to 30 s the new task runs beside the one that it replaces; the job says two."""
+    table = []
+    for row in rows(60):
+        seconds = (row["time"] - at(0)).total_seconds()
+        if row.get("container_name") == "ddp-0" and seconds >= 20:
+            new = {**row, "container_name": "ddp-new", "container_id": job_id("ddp-new")}
+            if "cpu_seconds" in row:
+                new["cpu_seconds"] = row["cpu_seconds"] - 10
+            table.append(new)
+            if seconds >= 30:
+                continue
+        table.append(row)
+
+    def members(until: int) -> dict[str, Action]:
+        before = [row for row in table if row["time"] < at(until)]
+        return by_name(plan_of(policy, Mode.ROTATE, before))
+
+    assert members(20)["ddp-0"].set == members(20)["ddp-1"].set
+    during = members(28)
+    assert set(during) <= {"cnn"}
+    after = members(60)
+    assert after["ddp-new"].set == after["ddp-1"].set
+    assert after["ddp-new"].set["group"] != after["cnn"].set["group"]
+
+
 def test_who_protects_one_member_protects_all() -> None:
     table = rows(labels='{"dltools.protect": "true"}')
     assert set(by_name(plan_of("fair", Mode.QUOTA, table))) <= {"cnn"}

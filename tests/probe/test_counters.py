@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,51 +45,21 @@ def test_openmp_is_in_the_row_or_a_gap_says_why_not(
     assert (row["thread_count"], row["gap"]) == (threads, gap)
 
 
-@pytest.mark.parametrize(
-    ("label", "member", "job", "containers"),
-    [
-        (None, None, None, None),
-        (None, Membership("10.0.0.2:29500", 2), "10.0.0.2:29500", 2),
-        ("run 7", Membership("10.0.0.2:29500", 2), "run 7", None),
-        ("evil\x1b[2J" + "x" * 999, None, "evil?[2J" + "x" * 192, None),
-        (" ", None, None, None),
-    ],
-)
-def test_a_label_or_else_its_processes_tell_the_job(
-    label: str | None, member: Membership | None, job: str | None, containers: int | None,
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    processes = Processes(membership=member)
-    monkeypatch.setattr(process_watch, "search", lambda _pids, **_: processes)
+def test_rows_name_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        process_watch, "search", lambda _pids, **_: Processes(membership=Membership("", 2))
+    )
     engine = ScriptedEngine()
     inventory = Inventory(engine, {})
-    id_ = engine.start("job", labels={} if label is None else {"dltools.job": label})
-    inventory.refresh()
-    inventory.running[id_].cgroup = Cgroup({}, tmp_path)
-    row: Row = Counters(engine).read(inventory)[1]
-    assert (row.get("job"), row.get("job_containers")) == (job, containers)
-
-
-def test_an_address_is_of_the_networks_in_which_it_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two users may both have a host "master"."""
-    processes = Processes(membership=Membership("master:29500"))
-    monkeypatch.setattr(process_watch, "search", lambda _pids, **_: processes)
-    engine = ScriptedEngine()
-    inventory = Inventory(engine, {})
-    jobs = []
-    for name, networks in (("a", ["bridge"]), ("b", ["lab_default"]), ("c", ["z", "y", "bridge"])):
-        id_ = engine.start(name)
-        found = {"NetworkSettings": {"Networks": {key: {} for key in networks}}}
-        engine.known[id_] = replace(engine.known[id_], raw=found)
+    task = {"com.docker.swarm.task.id": "t", "com.docker.swarm.service.name": "trainer"}
+    for name, labels in (("a", task), ("b", {"dltools.job": "run 7"}), ("c", {})):
+        id_ = engine.start(name, labels=labels)
         inventory.refresh()
         inventory.expire()
         inventory.running[id_].cgroup = Cgroup({}, tmp_path)
-        row = next(row for row in Counters(engine).read(inventory)
-                   if row.get("container_id") == id_)  # fmt: skip
-        jobs.append(row["job"])
-    assert jobs == ["master:29500", "master:29500 on lab_default", "master:29500 on y+z"]
+    rows = Counters(engine).read(inventory)[1:]
+    found = [(row.get("job"), row.get("job_containers")) for row in rows]
+    assert found == [("swarm/trainer", 2), ("run 7", None), (None, None)]
 
 
 @pytest.mark.parametrize("is_followed", [True, False])

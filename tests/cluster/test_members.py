@@ -1,0 +1,59 @@
+"""Tasks of Swarm services that are one training, or several, as each node's probe tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from helpers.cluster_nodes import IMAGE, Node
+from helpers.containers import eventually
+from helpers.tools import Tools, records
+
+
+@pytest.fixture
+def node(nodes: list[Node]) -> Iterator[Node]:
+    """The node on which all tasks are put; services are removed afterwards."""
+    yield nodes[1]
+    nodes[0]("service", "rm", *nodes[0]("service", "ls", "-q").split())
+    eventually(lambda: not nodes[1]("ps", "-q"))
+    nodes[0]("network", "rm", "lab", check=False)
+
+
+def serve(manager: Node, name: str, *options: str) -> None:
+    """Start a service of two tasks that sleep."""
+    manager(
+        "service", "create", "-d", "--no-resolve-image", f"--name={name}", "--replicas=2",
+        "--constraint=node.hostname==node2", *options, "--entrypoint=/bin/sleep", IMAGE, "999",
+    )  # fmt: skip
+
+
+def test_two_tasks_are_one_job_if_they_are_distributed_and_name_no_other(
+    tool: Tools, nodes: list[Node], node: Node
+) -> None:
+    nodes[0]("network", "create", "--driver=overlay", "lab")
+    serve(nodes[0], "trainer", "--env=WORLD_SIZE=2")
+    serve(nodes[0], "sweep", "--env=SEED={{.Task.Slot}}")
+    serve(nodes[0], "named", "--network=lab", "--hostname={{.Service.Name}}-{{.Task.Slot}}",
+          "--env=WORLD_SIZE=2", "--env=MASTER_ADDR=named-1", "--env=MASTER_PORT=29500")  # fmt: skip
+    serve(nodes[0], "api", "--publish=18080:80")
+    expected = {
+        "trainer": ("swarm/trainer", 2, "other"),
+        "sweep": (None, None, "other"),
+        "named": ("named-1:29500 on lab", 2, "other"),
+        "api": (None, None, "server"),
+    }
+    eventually(lambda: node("ps", "-q").split(), lambda found: len(found) == 8, seconds=60)
+
+    def jobs() -> dict[str, set[tuple[str | None, int | None, str]]]:
+        done = tool("dl-probe", f"--host={node.url}", "--format", "jsonl")
+        found: dict[str, set[tuple[str | None, int | None, str]]] = {}
+        for row in records(done.stdout):
+            if row["kind"] == "container":
+                service = row["container_name"].partition(".")[0]
+                what = (row.get("job"), row.get("job_containers"), row["role"])
+                found.setdefault(service, set()).add(what)
+        return found
+
+    assert eventually(jobs, lambda found: all(len(one) == 1 for one in found.values())) == {
+        service: {what} for service, what in expected.items()
+    }
