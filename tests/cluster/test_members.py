@@ -57,3 +57,21 @@ def test_two_tasks_are_one_job_if_they_are_distributed_and_name_no_other(
     assert eventually(jobs, lambda found: all(len(one) == 1 for one in found.values())) == {
         service: {what} for service, what in expected.items()
     }
+
+
+def test_while_a_service_is_updated_more_tasks_run_than_the_job_has(
+    tool: Tools, nodes: list[Node], node: Node
+) -> None:
+    """So nobody takes the old and the new task of a slot for two members."""
+    serve(nodes[0], "trainer", "--env=WORLD_SIZE=2", "--update-order=start-first")
+
+    def jobs() -> list[tuple[str | None, int | None]]:
+        done = tool("dl-probe", f"--host={node.url}", "--format", "jsonl")
+        rows = [row for row in records(done.stdout) if row["kind"] == "container"]
+        return [(row.get("job"), row.get("job_containers")) for row in rows]
+
+    pair = [("swarm/trainer", 2)] * 2
+    eventually(jobs, lambda found: found == pair, seconds=60)
+    nodes[0]("service", "update", "-d", "--no-resolve-image", "--force", "trainer")
+    eventually(jobs, lambda found: len(found) > 2 and set(found) == set(pair), seconds=60)
+    eventually(jobs, lambda found: found == pair, seconds=90)
