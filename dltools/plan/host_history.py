@@ -85,8 +85,9 @@ class HostHistory:
         return container.role in roles and is_ours
 
     def used_by_others(self) -> float | None:
-        """Return the share of the CPUs that who is no job has used at the last samples; where it is
-        unknown how busy the CPUs are, other containers alone count. None where that is unknown."""
+        """Return the share of the CPUs that programs which are no jobs used at the last samples,
+        None where it is unknown. Where it is not known how busy the CPUs are, containers count
+        alone."""
         jobs = (*self.jobs(), *self.without_progress())
         if self.cpus <= 0 or not all(job.cores for job in jobs):
             return None
@@ -128,7 +129,6 @@ class HostHistory:
         return HostState(
             self.name, self.cpus, jobs, self.allocations, self.sampled_at,
             self.busy.is_contested, self.busy.share(self.cpus), self.jobs_elsewhere,
-            self.used_by_others(),
         )  # fmt: skip
 
     def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:

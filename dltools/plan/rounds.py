@@ -139,7 +139,7 @@ class Rounds:
     def realise(self, host: HostHistory, *, is_lasting: bool = False) -> Realisation:
         """Return the settings of a host's containers at its newest sample; `is_lasting`: mild ones,
         as they may stay for good."""
-        state = host.state()
+        state = replace(host.state(), others=host.used_by_others())
         without_progress, silent = host.without_progress(), self._silent(host)
         choice = self._choice(host, silent)
         if is_lasting:

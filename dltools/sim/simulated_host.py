@@ -17,7 +17,7 @@ from dltools.sim.cpu_sharing import (
     parts_of_gpu_turns,
     turns,
 )
-from dltools.sim.gpu_sharing import kept
+from dltools.sim.gpu_pairs import kept
 from dltools.sim.simulated_job import Report, SimulatedJob
 from dltools.sim.workload import HostSpec, Job
 

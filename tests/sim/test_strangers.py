@@ -14,7 +14,7 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.sim.gpu_sharing import kept
+from dltools.sim.gpu_pairs import kept
 from dltools.sim.labels import role_of
 from dltools.sim.recorder import Recorder
 from dltools.sim.simulated_host import SimulatedHost

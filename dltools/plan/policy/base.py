@@ -102,7 +102,7 @@ class HostState:
     `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
     `is_contested`: whether its CPUs are all busy, and `busy_share`: which part of them is; None
     where that is unknown. `jobs_elsewhere`: jobs of which other hosts run containers. `others`: the
-    share of the CPUs that who is no job uses, None where that is unknown.
+    share of the CPUs that programs use which are no jobs, None where that is unknown.
     """
 
     name: str

@@ -44,7 +44,7 @@ class Case:
     that containers may have, None where unknown; `queue`: before the change; `now`: microseconds.
     `exploring`: ids of new jobs that run alone until they have reported twice, or have had their
     CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers. `others`: the share of
-    the CPUs that who is no job uses, None where that is unknown.
+    the CPUs that programs use which are no jobs, None where that is unknown.
     """
 
     choice: ModeChoice

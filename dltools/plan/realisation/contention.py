@@ -8,7 +8,7 @@ threads and CPUs holds until something is measured. Then:
 - jobs that keep less than `LOSES` take turns: `priority`;
 - where the first job keeps less than `LOSES` although the others wait: `rotate`. A pace falls in a
   validation and a checkpoint too: so only of a job that gets fewer CPUs than it wants. And only
-  where who is not ours leaves the CPUs to our jobs: a pause of ours takes nothing from others.
+  where programs that are no jobs use few CPUs: a pause of jobs takes nothing from those.
 
 In between the mode stays. A step to less isolation waits `PATIENCE_S`, twice as long each time, and
 one to `rotate` waits it once; the step from `weight` to `priority` is taken at once. Where nothing
@@ -75,8 +75,8 @@ class Contention:
     ) -> Contention:  # fmt: skip
         """Return what the paces of a crowded host's jobs show.
 
-        `may_try`: `weight` may be tried. `others`: the share of the CPUs that who is no job uses,
-        None where that is unknown.
+        `may_try`: `weight` may be tried. `others`: the share of the CPUs that programs use
+        which are no jobs, None where that is unknown.
         """
         at = self if self.since is not None else replace(self, since=now)
         shared = _kept(jobs, "shared")

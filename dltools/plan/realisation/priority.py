@@ -11,11 +11,12 @@ from dltools.plan.realisation.settings import Settings
 LEVELS = (1024.0, 10.0, 2.0)
 """Weights of `priority`: of the first, the next and all others in the queue. The first is the
 default of every container, so that a new job can report its first progress, and no job goes before
-containers and services that are not ours. The kernel's files hold them as 1024, 10 and 2 in version
-1 of cgroups, and as 100, 1 and 1 in version 2, which has no smaller weight."""
+containers and services that are not ours; where these compete, see `_levels`. The kernel's files
+hold them as 1024, 10 and 2 in version 1 of cgroups, and as 100, 1 and 1 in version 2, which has no
+smaller weight."""
 
 _OTHERS = 0.05
-"""Share of the CPUs from which on who is no job competes for them (ours)."""
+"""Share of the CPUs from which on programs that are no jobs compete for them (ours)."""
 
 _MOST = 64.0
 """The most by which the first are raised (ours)."""

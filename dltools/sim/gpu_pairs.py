@@ -1,11 +1,11 @@
 """What trainings that hold one GPU keep of their speed there.
 
-Measured: 330 pairs of trainings on a V100 that fit its memory together (the table of throughputs
-of Gavel, Narayanan et al., OSDI 2020). Each one's rate counts against its rate alone. The sum of
-both is 1.37 in the median, from 0.35 to 2; the slower one has 0.43 of it in the median, from 0.17
-to 0.5. Here a pair's sum and the slower one's part are drawn from these two distributions, each by
-itself (in the table they correlate by 0.44), and always alike for the same two jobs. Of three and
-more on a GPU each other one costs its factor (ours).
+Measured: 330 pairs of trainings on a V100 that fit its memory together (636 entries of the table
+of throughputs of Gavel, Narayanan et al., OSDI 2020, which has most pairs twice). Each one's rate
+counts against its rate alone. The sum of both is 1.37 in the median, from 0.35 to 2; the slower one
+has 0.43 of it in the median, from 0.17 to 0.5. Here a pair's sum and the slower one's part are
+drawn from these two distributions, each by itself (in the table they correlate by 0.44), and always
+alike for the same two jobs. Of three and more on a GPU each other one costs its factor (ours).
 """
 
 from __future__ import annotations
