@@ -34,7 +34,6 @@ class LineSplitter:
     """Cuts bytes that come in pieces into lines, without their ends."""
 
     def __init__(self) -> None:
-        """Nothing has come yet."""
         self._begun: list[bytes] = []
         self.begun_bytes = 0
         """How long the line is of which the end has not come yet."""
@@ -59,7 +58,6 @@ class InputLines(LineSplitter):
     """Cuts an input into lines; `name` stands for it in messages."""
 
     def __init__(self, name: str) -> None:
-        """Nothing has come yet."""
         super().__init__()
         self._name = name
 

@@ -26,8 +26,23 @@ ORIGIN = "dltools.origin"  # id of its first container, if dl-apply has moved it
 PROTECT = "dltools.protect"  # never touch it
 JOB = "dltools.job"  # the name of a job that has several containers
 ROLE = "dltools.role"  # training, server, interactive or other
-KNOWN = (METRIC, PATTERN, FILES, ENDPOINT, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS, STEPS,
-         CHECKPOINT, ORIGIN, PROTECT, JOB, ROLE)  # fmt: skip
+KNOWN = (
+    METRIC,
+    PATTERN,
+    FILES,
+    ENDPOINT,
+    OBJECTIVE,
+    TARGET,
+    FINAL,
+    QOE,
+    EPOCHS,
+    STEPS,
+    CHECKPOINT,
+    ORIGIN,
+    PROTECT,
+    JOB,
+    ROLE,
+)
 
 
 class Role(StrEnum):

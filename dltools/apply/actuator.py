@@ -23,13 +23,7 @@ from dltools.apply.settings import attainable_settings
 from dltools.apply.settings_update import SettingsUpdate
 from dltools.apply.turn_order import Turn
 from dltools.apply.undo import undo
-from dltools.engine.containers import (
-    Container,
-    Engine,
-    GoneError,
-    RefusedError,
-    engine_time,
-)
+from dltools.engine.containers import Container, Engine, GoneError, RefusedError, engine_time
 from dltools.engine.own_state import own
 from dltools.errors import UnavailableError
 from dltools.labels import QOE
@@ -102,8 +96,11 @@ class Actuator:
         """Let all that is under lease of this run stay until a time (RFC 3339), and what runs
         before have left behind of the same containers as in `adopt_leases`. Tell whether that is
         anything."""
-        leased = [entry for entry in self._entries() if entry.is_leased
-                  and (not entry.until or self._is_covered(entry, covered))]  # fmt: skip
+        leased = [
+            entry
+            for entry in self._entries()
+            if entry.is_leased and (not entry.until or self._is_covered(entry, covered))
+        ]
         self._journal.lease_until(leased, until)
         return bool(leased)
 
@@ -172,8 +169,9 @@ class Actuator:
         for action, result in zip(actions, results, strict=True):
             name = failed.get(action.job) if _takes_turns_with_others(action) else None
             if name is not None and result.status in _TAKES_TURNS:
-                self._turns = [one for one in self._turns
-                               if one.container_id != action.container_id]  # fmt: skip
+                self._turns = [
+                    one for one in self._turns if one.container_id != action.container_id
+                ]
                 why = f"{name}, of the same job, cannot take turns"
                 result = replace(result, status=Status.SKIPPED, after={}, error=why)
             found.append(result)
@@ -325,8 +323,13 @@ class Actuator:
             return replace(found, error="it is paused already, and not by dl-apply")
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after=action.set)
-        turn = Turn(container.id, container.name, action.set["group"], action.set["turn_s"],
-                    action.set.get("queue", ""))  # fmt: skip
+        turn = Turn(
+            container.id,
+            container.name,
+            action.set["group"],
+            action.set["turn_s"],
+            action.set.get("queue", ""),
+        )
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED
         return replace(found, status=status, after=action.set)

@@ -108,8 +108,11 @@ class Actuators:
             begun = [pool.submit(link.release, report) for link in connected]
         for one in begun:
             one.result()  # raises what is no engine's fault, such as a full disk
-        if faults := [f"{link.name}: {link.fault}" for link in self._links
-                      if link.actuator is None and link.owing]:  # fmt: skip
+        if faults := [
+            f"{link.name}: {link.fault}"
+            for link in self._links
+            if link.actuator is None and link.owing
+        ]:
             raise UnavailableError(f"not undone: {'; '.join(faults)}")
 
     @property
@@ -253,8 +256,15 @@ class _Link:
             self.lose(error)
             for action in plan.actions:
                 if action.id not in done:
-                    report(Result(action.id, Status.FAILED, action.container_id,
-                                  action.container_name, error=str(error)))  # fmt: skip
+                    report(
+                        Result(
+                            action.id,
+                            Status.FAILED,
+                            action.container_id,
+                            action.container_name,
+                            error=str(error),
+                        )
+                    )
 
     def _try(self) -> None:
         try:

@@ -20,8 +20,11 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     """
     journal = Journal(directory / "journal")
     now = timestamp()
-    leased = {entry.container_id: entry for entry in own(engine, journal.entries(engine.id))
-              if entry.leased_by.pid not in (0, run.pid) or entry.has_expired(now)}  # fmt: skip
+    leased = {
+        entry.container_id: entry
+        for entry in own(engine, journal.entries(engine.id))
+        if entry.leased_by.pid not in (0, run.pid) or entry.has_expired(now)
+    }
     results = undo(engine, journal, lambda _: None, only=leased) if leased else []
     # What somebody else has changed since is not to be tried again and again.
     journal.keep(leased[one.container_id] for one in results if one.status is Status.SKIPPED)

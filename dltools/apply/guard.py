@@ -30,8 +30,13 @@ class Guard:
     ) -> None:
         """Nothing is watched yet. `directory` holds the state; at `addresses` are the engines;
         `patience_s` is the longest time for which the run may wait in silence."""
-        self._words = (str(directory), str(run.pid), str(run.began), str(patience_s + _HANGS_S),
-                       *map(address_word, addresses))  # fmt: skip
+        self._words = (
+            str(directory),
+            str(run.pid),
+            str(run.began),
+            str(patience_s + _HANGS_S),
+            *map(address_word, addresses),
+        )
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
 
@@ -50,9 +55,12 @@ class Guard:
         theirs, self._pipe = os.pipe()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "dltools.apply.watchdog", *self._words],
-            stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, cwd="/",
-        )  # fmt: skip
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
         os.close(theirs)
         os.set_blocking(self._pipe, False)
         self._say(beat(still_s))

@@ -94,8 +94,9 @@ class Journal:
         if known is not None:
             # The engine may yet carry out what a run asked for that was killed since.
             ours = (*known.ours, *entry.ours)[-_MOST_OURS:]
-            entry = replace(known.with_state_of(entry), leased_by=entry.leased_by, ours=ours,
-                            until=entry.until)  # fmt: skip
+            entry = replace(
+                known.with_state_of(entry), leased_by=entry.leased_by, ours=ours, until=entry.until
+            )
             if entry == known:
                 return False
         self._write(entry)
@@ -162,8 +163,15 @@ class Journal:
 
 
 def _check_types(entry: Entry) -> None:
-    texts = (entry.engine, entry.container_id, entry.container_name, entry.since,
-             entry.started, entry.host, entry.until)  # fmt: skip
+    texts = (
+        entry.engine,
+        entry.container_id,
+        entry.container_name,
+        entry.since,
+        entry.started,
+        entry.host,
+        entry.until,
+    )
     tables = (entry.fields, entry.settings, entry.kernel, *entry.ours)
     if entry.state not in (None, "running", "paused"):
         raise ValueError("its state is neither running nor paused")

@@ -39,10 +39,7 @@ class Originals:
         self._journal = journal
 
     def describe(
-        self,
-        located: LocatedContainer,
-        state: str | None = None,
-        wanted: Settings | None = None,
+        self, located: LocatedContainer, state: str | None = None, wanted: Settings | None = None
     ) -> Entry:
         """Return a container as it is now. `state` is given where the state is to be changed,
         `wanted` where settings are."""
@@ -102,10 +99,13 @@ def is_foreign(located: LocatedContainer, entry: Entry) -> bool:
     present = settings_in_force(located)
     names = {name for ours in entry.ours for name in ours}
     return any(
-        all(differs({name: ours[name]}, present, located.usable_cpus)
-            for ours in entry.ours if name in ours)
+        all(
+            differs({name: ours[name]}, present, located.usable_cpus)
+            for ours in entry.ours
+            if name in ours
+        )
         for name in names
-    )  # fmt: skip
+    )
 
 
 def is_restored(located: LocatedContainer, entry: Entry) -> bool:
@@ -173,7 +173,10 @@ def _restore_files(located: LocatedContainer, entry: Entry) -> None:
     current = limit_files.read_files(located)
     if not current or not entry.kernel or limit_files.are_same(current, entry.kernel):
         return
-    texts = {name: text for name, text in entry.kernel.items()
-             if name != limit_files.CPUSET or current.get(name) != text}  # fmt: skip
+    texts = {
+        name: text
+        for name, text in entry.kernel.items()
+        if name != limit_files.CPUSET or current.get(name) != text
+    }
     with suppress(OSError):  # the caller reads back what is in force
         limit_files.write_files(located, texts)

@@ -14,7 +14,6 @@ class Reverts:
     """Remembers the settings that a run has made, by container."""
 
     def __init__(self) -> None:
-        """Nothing has been made yet."""
         self._made: dict[str, Settings] = {}
 
     def made(self, container_id: str) -> Settings:
@@ -34,9 +33,10 @@ class Reverts:
             return result
         made = self._made.setdefault(located.container.id, {})
         changed = [
-            name for name in result.before
+            name
+            for name in result.before
             if name in made and differs({name: made[name]}, result.before, located.usable_cpus)
-        ]  # fmt: skip
+        ]
         made |= result.after
         if not changed or result.error:
             return result

@@ -148,8 +148,10 @@ class _Counters:
     def idle_s(self) -> float | None:
         """For how long the host's CPUs have been idle (CPU seconds); None where the containers may
         not use all of them, or are not all seen."""
-        everywhere = [located.usable_cpus >= self._engine.cpus and located.cgroup is not None
-                      for located in self._located.values()]  # fmt: skip
+        everywhere = [
+            located.usable_cpus >= self._engine.cpus and located.cgroup is not None
+            for located in self._located.values()
+        ]
         return host.idle_seconds() if everywhere and all(everywhere) else None
 
     def read(self, ids: Mapping[str, bool]) -> dict[str, Use]:
@@ -199,8 +201,17 @@ class TurnNotes:
         known, since = self._written.get(turn.container_id, (None, timestamp()))
         if known == turn:
             return
-        note = TurnNote(self._engine_id, turn.container_id, turn.name, turn.group, turn.seconds,
-                        since, run, self._host, turn.queue)  # fmt: skip
+        note = TurnNote(
+            self._engine_id,
+            turn.container_id,
+            turn.name,
+            turn.group,
+            turn.seconds,
+            since,
+            run,
+            self._host,
+            turn.queue,
+        )
         self._folder.write(f"{turn.container_id}.json", note.to_json())
         self._written[turn.container_id] = turn, since
 

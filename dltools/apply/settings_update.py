@@ -25,7 +25,6 @@ class SettingsUpdate:
     """Changes settings of one engine's containers. The journal has their entries before."""
 
     def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
-        """Nothing is changed yet."""
         self._engine = engine
         self._locator = locator
         self._originals = originals
@@ -59,8 +58,11 @@ class SettingsUpdate:
             failed = replace(found, status=Status.FAILED, error=str(error))
             return ended_meanwhile(self._engine, failed)
         except OSError as error:
-            return replace(found, error="an engine update could cut off its GPU, and its cgroup "
-                           f"files cannot be written: {error.strerror or error}")  # fmt: skip
+            return replace(
+                found,
+                error="an engine update could cut off its GPU, and its cgroup "
+                f"files cannot be written: {error.strerror or error}",
+            )
 
     def _send(self, located: LocatedContainer, wanted: Settings) -> None:
         """Send settings to the engine; of several fields for a weight, until one is in force."""

@@ -139,8 +139,11 @@ def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
     for directory in directories:
         known |= read_notes([directory], engine.id).keys()
         known |= {one.container_id for one in journal_entries(engine, directory) if one.state}
-    return sorted(_listed_name(one) for one in engine.containers()
-                  if one.get("State") == "paused" and one["Id"] not in known)  # fmt: skip
+    return sorted(
+        _listed_name(one)
+        for one in engine.containers()
+        if one.get("State") == "paused" and one["Id"] not in known
+    )
 
 
 def _listed_name(listed: Mapping[str, Any]) -> str:
@@ -158,8 +161,11 @@ def unusual_settings(engine: Engine) -> Mapping[str, Settings]:
             located = locator.find(listed["Id"])
         except GoneError:
             continue
-        unusual = {name: value for name, value in settings_in_force(located).items()
-                   if value not in (None, DEFAULT_CPU_WEIGHT)}  # fmt: skip
+        unusual = {
+            name: value
+            for name, value in settings_in_force(located).items()
+            if value not in (None, DEFAULT_CPU_WEIGHT)
+        }
         if located.container.state == "paused":
             unusual["state"] = "paused"
         if unusual:

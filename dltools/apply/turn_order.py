@@ -145,8 +145,9 @@ class TurnOrder:
             known.turn, known.place = turn, place
             members[turn.container_id] = known
         self._members = members
-        stays = next((one.turn.group for one in self._in_order()
-                      if one.turn.container_id in had_turn), None)  # fmt: skip
+        stays = next(
+            (one.turn.group for one in self._in_order() if one.turn.container_id in had_turn), None
+        )
         if not members:
             self._current = None
         elif stays is None:
@@ -208,9 +209,10 @@ class TurnOrder:
     def _next_beside(self, now: float) -> set[str]:
         """Return the containers of the group that has waited longest and is frozen."""
         frozen = [
-            group for group in self._waiting()
+            group
+            for group in self._waiting()
             if not all(self.may_run(one.turn.container_id) for one in self._group(group))
-        ]  # fmt: skip
+        ]
         if not frozen:
             return set()
         group = min(frozen, key=lambda group: self._rank(group, now))

@@ -62,8 +62,11 @@ class TurnQueues:
 
     def drop_settled(self) -> list[Turn]:
         """Drop the queues in which no container waits for another; return the turns in them."""
-        settled = {name: order.turns for name, order in self._orders.items()
-                   if len({turn.group for turn in order.turns}) < 2}  # fmt: skip
+        settled = {
+            name: order.turns
+            for name, order in self._orders.items()
+            if len({turn.group for turn in order.turns}) < 2
+        }
         self._orders = {name: order for name, order in self._orders.items() if name not in settled}
         return [turn for turns in settled.values() for turn in turns]
 

@@ -79,8 +79,11 @@ def watch(pipe: int, run: ApplyRun, silence_s: float) -> End:
         with suppress(OSError):
             if run.is_stopped:
                 stopped_s = max(0.0, now - stopped_at)
-                _tell(run, f"dl-apply: it was stopped for {stopped_s:.0f} s, and is ended now: "
-                           "what it had paused goes on, what it held is undone")  # fmt: skip
+                _tell(
+                    run,
+                    f"dl-apply: it was stopped for {stopped_s:.0f} s, and is ended now: "
+                    "what it had paused goes on, what it held is undone",
+                )
             os.kill(run.pid, signal.SIGKILL)
     return End.DEAD
 

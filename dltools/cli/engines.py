@@ -8,12 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dltools.engine.addresses import (
-    Address,
-    context_address,
-    default_address,
-    host_address,
-)
+from dltools.engine.addresses import Address, context_address, default_address, host_address
 
 Hosts = Annotated[
     list[str] | None,

@@ -139,7 +139,6 @@ class Clocks:
     """
 
     def __init__(self) -> None:
-        """No sample has come yet."""
         self._delays: dict[str, deque[float]] = {}
         self._told: set[str] = set()
 

@@ -72,12 +72,7 @@ def realisation_options(
     """Return how allocations become settings: --realize, --quantum in seconds (None: auto), and the
     parameters of the queue. Raises `ConfigError`."""
     from dltools.plan.policy.parameters import build
-    from dltools.plan.realisation.mode import (
-        QUANTUM_S,
-        Mode,
-        QueueParameters,
-        RealisationOptions,
-    )
+    from dltools.plan.realisation.mode import QUANTUM_S, Mode, QueueParameters, RealisationOptions
 
     quantum = QUANTUM_S if quantum is None else quantum
     if not 0.1 <= quantum <= 3600:

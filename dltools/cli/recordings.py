@@ -32,7 +32,6 @@ class Hashed:
     """By how many seconds the clocks of hosts differ: one input is one clock's."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        """Nothing is read yet."""
         self._stream = stream
         self._hash = hashlib.sha256()
         self.tail = b""

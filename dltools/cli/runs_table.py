@@ -17,8 +17,10 @@ def runs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     from dltools.report.cells import cells
 
     found = cells(list(rows))
-    looks = ["right" if right else _LOOKS.get(header, "name")
-             for header, right in zip(found.headers, found.right, strict=True)]  # fmt: skip
+    looks = [
+        "right" if right else _LOOKS.get(header, "name")
+        for header, right in zip(found.headers, found.right, strict=True)
+    ]
     table = FittedTable(*zip(found.headers, looks, strict=True))
     for row in found.rows:
         table.add_row(*row)

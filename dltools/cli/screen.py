@@ -26,7 +26,6 @@ class Screen:
     """
 
     def __init__(self, console: Console, view: Callable[[], RenderableType | None]) -> None:
-        """Nothing is drawn yet."""
         self._console = console
         self._view = view
         self._terminal: Terminal | None = None

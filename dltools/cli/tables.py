@@ -47,8 +47,15 @@ class _Column:
         return min(self.natural, max(width, longest))
 
 
-_STEPS = ((3, "wrap", _TEXT), (3, "name", _NAME), (2, "", 0), (2, "right", 0), (2, "left", 0),
-          (2, "name", _SHORT_NAME), (2, "wrap", 0))  # fmt: skip
+_STEPS = (
+    (3, "wrap", _TEXT),
+    (3, "name", _NAME),
+    (2, "", 0),
+    (2, "right", 0),
+    (2, "left", 0),
+    (2, "name", _SHORT_NAME),
+    (2, "wrap", 0),
+)
 """The order in which a table is narrowed: the gap between columns, a look, and its least width."""
 
 
@@ -79,8 +86,13 @@ class FittedTable(Table):
             if number:
                 yield ""
             widths, gap = _widths(part, options.max_width)
-            table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False,
-                          header_style="bold", padding=(0, 1, 0, gap - 2))  # fmt: skip
+            table = Table(
+                box=box.SIMPLE_HEAD,
+                pad_edge=False,
+                show_edge=False,
+                header_style="bold",
+                padding=(0, 1, 0, gap - 2),
+            )
             for column, width in zip(part, widths, strict=True):
                 table.add_column(
                     column.header,

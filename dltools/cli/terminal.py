@@ -46,10 +46,12 @@ class Terminal:
         os.set_blocking(self._wake, False)
         self._handlers: dict[int, Any] = {}
         for number, handler in (
-            (signal.SIGWINCH, self._resized), (signal.SIGCONT, self._continued),
-            (signal.SIGTSTP, self._stopped), (signal.SIGHUP, self._killed),
+            (signal.SIGWINCH, self._resized),
+            (signal.SIGCONT, self._continued),
+            (signal.SIGTSTP, self._stopped),
+            (signal.SIGHUP, self._killed),
             (signal.SIGQUIT, self._killed),
-        ):  # fmt: skip
+        ):
             if signal.getsignal(number) is not signal.SIG_IGN:  # for example under nohup
                 self._handlers[number] = signal.signal(number, handler)
         # A signal may reach another thread; only this ends the wait of the main one then.

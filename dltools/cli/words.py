@@ -88,10 +88,17 @@ def settings_in_words(settings: Settings, named: Iterable[str] = (), *, whole: b
         words.append(size(settings["memory"]))
     if whole:
         return ", ".join(words) or ("no limit" if settings else "-")
-    defaults = {"state": "running", "cpus": "no quota", "cpuset": "on all CPUs",
-                "memory": "no memory limit"}  # fmt: skip
-    words += [word for name, word in defaults.items()
-              if name in named and settings.get(name) in (None, word)]  # fmt: skip
+    defaults = {
+        "state": "running",
+        "cpus": "no quota",
+        "cpuset": "on all CPUs",
+        "memory": "no memory limit",
+    }
+    words += [
+        word
+        for name, word in defaults.items()
+        if name in named and settings.get(name) in (None, word)
+    ]
     return ", ".join(words) or "-"
 
 
@@ -101,8 +108,11 @@ def _on_gpu(queue: str | None) -> str:
 
 def changes_in_words(before: Settings, after: Settings) -> tuple[str, str]:
     """Return what differs between settings before and after; where nothing does, all of them."""
-    names = [name for name in {**before, **after}
-             if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)]  # fmt: skip
+    names = [
+        name
+        for name in {**before, **after}
+        if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)
+    ]
     names = names or [*before]
     told = [{name: found[name] for name in names if name in found} for found in (before, after)]
     return tuple(settings_in_words(one, one, whole=False) for one in told)  # type: ignore[return-value]

@@ -101,8 +101,11 @@ def context_address(name: str) -> Address:
 
 def _tls(folder: Path, *, is_checked: bool) -> dict[str, Any]:
     """Return docker-py's setting for the certificates of a context, {} where it has none."""
-    files = {name: str(folder / f"{name}.pem") for name in ("ca", "cert", "key")
-             if (folder / f"{name}.pem").exists()}  # fmt: skip
+    files = {
+        name: str(folder / f"{name}.pem")
+        for name in ("ca", "cert", "key")
+        if (folder / f"{name}.pem").exists()
+    }
     if not files:
         return {}
     from docker.tls import TLSConfig

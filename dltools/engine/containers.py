@@ -17,15 +17,7 @@ from dltools.inputs import LineSplitter
 from dltools.labels import ORIGIN, PREFIX
 from dltools.notation.times import parse_time
 
-__all__ = [
-    "SWARM_TASK",
-    "Container",
-    "Engine",
-    "Flow",
-    "GoneError",
-    "RefusedError",
-    "engine_time",
-]
+__all__ = ["SWARM_TASK", "Container", "Engine", "Flow", "GoneError", "RefusedError", "engine_time"]
 
 
 SWARM_TASK = "com.docker.swarm.task.id"
@@ -312,6 +304,12 @@ def engine_time(text: str | None) -> datetime | None:
 def _log_request(
     container: Container, since: float, *, follow: bool, tail: str = "all"
 ) -> tuple[str, Params]:
-    params: Params = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow),
-                      "tail": tail, "since": f"{since:.9f}"}  # fmt: skip
+    params: Params = {
+        "stdout": 1,
+        "stderr": 1,
+        "timestamps": 1,
+        "follow": int(follow),
+        "tail": tail,
+        "since": f"{since:.9f}",
+    }
     return f"/containers/{_quoted(container.id)}/logs", params

@@ -58,7 +58,6 @@ class DemandWatch:
     """The demand of one run of one container, over the time since the look before."""
 
     def __init__(self) -> None:
-        """Nothing is looked at yet."""
         self._last: _Look | None = None
         self._cores: float | None = None
 
@@ -75,8 +74,11 @@ class DemandWatch:
         now = time.monotonic()
         if self._last is not None and now - self._last.at < _LEAST_SPAN_S:
             return self._cores
-        threads = {tid: times for tid in group.threads[:_MOST_THREADS]
-                   if (times := _times(tid)) is not None}  # fmt: skip
+        threads = {
+            tid: times
+            for tid in group.threads[:_MOST_THREADS]
+            if (times := _times(tid)) is not None
+        }
         look, before = _Look(now, threads, used), self._last
         self._last = look
         if not threads or (used and not any(times.wanted for times in threads.values())):

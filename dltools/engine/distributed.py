@@ -13,13 +13,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 VARIABLES = (
-    "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE",
-    "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_NNODES", "PET_STANDALONE",
-    "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT", "HOROVOD_SIZE",
-    "HOROVOD_LOCAL_SIZE", "HOROVOD_CROSS_SIZE",
-    "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE",
-    "OMPI_MCA_ess_base_jobid", "TF_CONFIG", "RAY_ADDRESS",
-)  # fmt: skip
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "GROUP_WORLD_SIZE",
+    "PET_RDZV_ENDPOINT",
+    "PET_RDZV_ID",
+    "PET_NNODES",
+    "PET_STANDALONE",
+    "HOROVOD_GLOO_RENDEZVOUS_ADDR",
+    "HOROVOD_GLOO_RENDEZVOUS_PORT",
+    "HOROVOD_SIZE",
+    "HOROVOD_LOCAL_SIZE",
+    "HOROVOD_CROSS_SIZE",
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "PMIX_NAMESPACE",
+    "OMPI_MCA_ess_base_jobid",
+    "TF_CONFIG",
+    "RAY_ADDRESS",
+)
 
 _LONGEST = 4096
 """Longest value that is read, in bytes."""
@@ -89,8 +103,14 @@ def membership_of(
 
 def _claims(given: Mapping[str, str], command: Sequence[str]) -> Iterator[Membership]:
     """Yield what each launcher's variables say."""
-    for found in (_torch(given), _torchrun(given, command), _horovod(given), _mpi(given),
-                  _tensorflow(given), _ray(given)):  # fmt: skip
+    for found in (
+        _torch(given),
+        _torchrun(given, command),
+        _horovod(given),
+        _mpi(given),
+        _tensorflow(given),
+        _ray(given),
+    ):
         if found is not None:
             yield found
 

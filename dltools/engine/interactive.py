@@ -6,17 +6,31 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-_PROGRAMS = frozenset({
-    "jupyter-lab", "jupyter-labhub", "jupyter-notebook", "jupyter-server", "jupyterhub-singleuser",
-    "ipykernel_launcher", "start-notebook", "start-singleuser",
-    "code-server", "openvscode-server", "rserver", "rstudio", "rstudio-server", "sshd",
-})  # fmt: skip
+_PROGRAMS = frozenset(
+    {
+        "jupyter-lab",
+        "jupyter-labhub",
+        "jupyter-notebook",
+        "jupyter-server",
+        "jupyterhub-singleuser",
+        "ipykernel_launcher",
+        "start-notebook",
+        "start-singleuser",
+        "code-server",
+        "openvscode-server",
+        "rserver",
+        "rstudio",
+        "rstudio-server",
+        "sshd",
+    }
+)
 _JUPYTER = frozenset({"lab", "notebook", "server"})
 """What may follow the program `jupyter`."""
 
 _SHELLS = frozenset({"ash", "bash", "busybox", "dash", "sh", "zsh"})
-_STARTERS = frozenset({"docker-init", "dumb-init", "env", "exec", "node", "nohup", "start",
-                       "sudo", "tini"})  # fmt: skip
+_STARTERS = frozenset(
+    {"docker-init", "dumb-init", "env", "exec", "node", "nohup", "start", "sudo", "tini"}
+)
 """Programs whose first argument that is no option is the program that counts."""
 
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")

@@ -75,7 +75,6 @@ class HeldFiles:
     _most = 0
 
     def __init__(self) -> None:
-        """Nothing is open yet."""
         self._handles: dict[Path | str, int] = {}
 
     def __del__(self) -> None:

@@ -22,7 +22,6 @@ class Streams:
     container would cost more than the rest of a sample (measured: 20 us a line)."""
 
     def __init__(self) -> None:
-        """Nothing is watched yet."""
         self._watched: set[_LocalFlow] = set()
         self._thread: threading.Thread | None = None
 

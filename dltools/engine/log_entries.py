@@ -14,7 +14,6 @@ class EntrySplitter:
     frames."""
 
     def __init__(self, tty: bool) -> None:
-        """Nothing has come yet."""
         self._cut = _cut_lines if tty else _cut_frames
         self._has_lines = tty
         self._rest = b""

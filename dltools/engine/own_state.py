@@ -45,7 +45,6 @@ class Claims:
     """Which of a run's engines has which ID and host name: two of one would be taken for one."""
 
     def __init__(self) -> None:
-        """No engine has answered yet."""
         self._owners: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 

@@ -41,7 +41,6 @@ class JournaledLimits:
     """Reads the journals of state directories; an entry is read again only when it has changed."""
 
     def __init__(self, directories: Iterable[Path]) -> None:
-        """Nothing is read yet."""
         self._folders = [StateFolder(directory / FOLDER) for directory in directories]
         self._known: dict[Path, dict[str, tuple[_Stamp, _Read]]] = {}
 

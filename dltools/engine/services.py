@@ -19,8 +19,16 @@ SERVICE = "com.docker.swarm.service.id"
 PLACED = "dltools.placed"
 """The label of a service that names the placement constraint which dl-apply has given it."""
 
-LIVE_STATES = ("new", "pending", "assigned", "accepted", "preparing", "ready", "starting",
-               "running")  # fmt: skip
+LIVE_STATES = (
+    "new",
+    "pending",
+    "assigned",
+    "accepted",
+    "preparing",
+    "ready",
+    "starting",
+    "running",
+)
 """What a task goes through until it ends."""
 
 BAD_STATES = ("failed", "rejected", "orphaned")
@@ -86,8 +94,13 @@ class Swarm:
     def service(self, id_: str) -> Service:
         """Return one service, by id or name."""
         raw = self._transport.json("GET", f"/services/{quote(id_, safe='')}")
-        return Service(raw["ID"], raw["Spec"]["Name"], raw["Version"]["Index"],
-                       _time(raw.get("UpdatedAt")), raw["Spec"])  # fmt: skip
+        return Service(
+            raw["ID"],
+            raw["Spec"]["Name"],
+            raw["Version"]["Index"],
+            _time(raw.get("UpdatedAt")),
+            raw["Spec"],
+        )
 
     def tasks(self, service_id: str) -> list[Task]:
         """Return the tasks that the manager remembers of a service, also those that have ended."""
@@ -168,10 +181,12 @@ def _value(key: str, node: Mapping[str, Any]) -> str | None:
     spec, said = node.get("Spec") or {}, node.get("Description") or {}
     platform = said.get("Platform") or {}
     known = {
-        "node.id": node.get("ID"), "node.hostname": said.get("Hostname"),
-        "node.role": spec.get("Role"), "node.platform.os": platform.get("OS"),
+        "node.id": node.get("ID"),
+        "node.hostname": said.get("Hostname"),
+        "node.role": spec.get("Role"),
+        "node.platform.os": platform.get("OS"),
         "node.platform.arch": platform.get("Architecture"),
-    }  # fmt: skip
+    }
     if key in known:
         return str(known[key] or "")
     engine = said.get("Engine") or {}

@@ -24,8 +24,13 @@ from dltools.engine.transport import NO_PARAMS, Flow, Params
 from dltools.errors import UnavailableError
 
 _CONNECT_S = 10
-_OPTIONS = ("BatchMode=yes", "ExitOnForwardFailure=yes", f"ConnectTimeout={_CONNECT_S}",
-            "ServerAliveInterval=5", "ServerAliveCountMax=3")  # fmt: skip
+_OPTIONS = (
+    "BatchMode=yes",
+    "ExitOnForwardFailure=yes",
+    f"ConnectTimeout={_CONNECT_S}",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+)
 
 
 class Tunnelled:
@@ -68,9 +73,12 @@ class _Tunnel:
         self.socket = str(Path(self._folder.name, "docker.sock"))
         try:
             self._ssh = subprocess.Popen(
-                _command(url, self.socket), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, start_new_session=True,
-            )  # fmt: skip
+                _command(url, self.socket),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
         except FileNotFoundError as error:
             self._folder.cleanup()
             raise UnavailableError(

@@ -53,10 +53,16 @@ def read_note(folder: StateFolder, name: str) -> TurnNote | None:
             engine, container_id, name = map(str, data)
             return TurnNote(engine, container_id, name)
         return TurnNote(
-            str(data["engine"]), str(data["container_id"]), str(data["name"]), int(data["group"]),
-            float(data["seconds"]), str(data["since"]), ApplyRun.from_json(data["run"]),
-            str(data.get("host", "")), str(data.get("queue", "")),
-        )  # fmt: skip
+            str(data["engine"]),
+            str(data["container_id"]),
+            str(data["name"]),
+            int(data["group"]),
+            float(data["seconds"]),
+            str(data["since"]),
+            ApplyRun.from_json(data["run"]),
+            str(data.get("host", "")),
+            str(data.get("queue", "")),
+        )
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         where = folder.path / name
         raise DataError(f"{where}: damaged note of a container's turns: {error}") from error

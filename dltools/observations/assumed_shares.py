@@ -96,10 +96,16 @@ def _rows(host: str, jobs: Mapping[str, _Job], times: Iterable[datetime]) -> lis
         before = now
         rows += [
             {
-                "time": now, "host": host, "kind": "container", "container_id": key,
-                "container_name": job.name, "state": "running", "started_at": job.first,
-                "cpu_seconds": job.used, "cpu_limit_cores": _CPUS,
+                "time": now,
+                "host": host,
+                "kind": "container",
+                "container_id": key,
+                "container_name": job.name,
+                "state": "running",
+                "started_at": job.first,
+                "cpu_seconds": job.used,
+                "cpu_limit_cores": _CPUS,
             }
             for key, job in running.items()
-        ]  # fmt: skip
+        ]
     return rows

@@ -136,8 +136,9 @@ class ContainerRecord:
 def main_metric(series: Mapping[str, Series], wanted: str | None) -> str:
     """Return which metric judges a job that has reported these, "" where it has reported none: the
     `wanted` one of its label, where that has ever been finite, else the first in order."""
-    known = {name: metric_names.seen(point.value for point in points)
-             for name, points in series.items()}  # fmt: skip
+    known = {
+        name: metric_names.seen(point.value for point in points) for name, points in series.items()
+    }
     if wanted is not None and wanted in known and known[wanted].points:
         return wanted
     return next(iter(metric_names.evaluation_order(known)), "")

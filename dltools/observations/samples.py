@@ -16,11 +16,31 @@ from dltools.observations.gpu_use import GpuUses
 from dltools.observations.points import Point, PointsByMetric, points_by_metric
 from dltools.observations.schema import COLUMNS, Type
 
-ROW_COLUMNS = ("container_id", "container_name", "state", "labels", "cpuset", "openmp_runtime",
-               "openmp_settings", "cgroup_parent", "job", "owner_cpuset", "role", "role_reason",
-               "turn_queue", "cpu_seconds", "cpu_limit_cores", "cpu_weight", "turn_seconds",
-               "demand_cores", "owner_cpu_limit_cores", "owner_cpu_weight", "started_at",
-               "thread_count", "job_containers")  # fmt: skip
+ROW_COLUMNS = (
+    "container_id",
+    "container_name",
+    "state",
+    "labels",
+    "cpuset",
+    "openmp_runtime",
+    "openmp_settings",
+    "cgroup_parent",
+    "job",
+    "owner_cpuset",
+    "role",
+    "role_reason",
+    "turn_queue",
+    "cpu_seconds",
+    "cpu_limit_cores",
+    "cpu_weight",
+    "turn_seconds",
+    "demand_cores",
+    "owner_cpu_limit_cores",
+    "owner_cpu_weight",
+    "started_at",
+    "thread_count",
+    "job_containers",
+)
 """The columns of `HostSamples.rows`."""
 
 _TYPES = {column.name: column.type for column in COLUMNS}
@@ -119,8 +139,16 @@ def pending_sample(remainder: Remainder) -> HostSamples:
     if remainder.time is None:
         return HostSamples([], [], [], [], [0], remainder.rows, points, remainder.gpus)
     bounds = [0, len(remainder.rows["container_id"])]
-    samples = HostSamples([remainder.time], [-1], [remainder.size], [remainder.busy], bounds,
-                          remainder.rows, points, remainder.gpus)  # fmt: skip
+    samples = HostSamples(
+        [remainder.time],
+        [-1],
+        [remainder.size],
+        [remainder.busy],
+        bounds,
+        remainder.rows,
+        points,
+        remainder.gpus,
+    )
     return without_duplicates(samples)
 
 

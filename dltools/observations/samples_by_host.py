@@ -135,15 +135,19 @@ def _gpu_columns(gpus: pa.Table) -> Rows:
     return {
         **{name: texts(gpus, name) for name in ("container_id", "gpu_uuid")},
         "gpu_utilization_ratio": reals(gpus, "gpu_utilization_ratio"),
-        **{name: optional_integers(gpus, name)
-           for name in ("gpu_memory_used_bytes", "gpu_memory_limit_bytes")},
-    }  # fmt: skip
+        **{
+            name: optional_integers(gpus, name)
+            for name in ("gpu_memory_used_bytes", "gpu_memory_limit_bytes")
+        },
+    }
 
 
 def _gpu_uses(rows: TimedRows | None, remainder: Remainder, sampled_at: int | None) -> GpuUses:
     """Return the use of GPUs of a host after its last complete sample, after what remains."""
-    found: GpuUses = {time: {key: dict(use) for key, use in by_container.items()}
-                     for time, by_container in remainder.gpus.items()}  # fmt: skip
+    found: GpuUses = {
+        time: {key: dict(use) for key, use in by_container.items()}
+        for time, by_container in remainder.gpus.items()
+    }
     if rows is None:
         return found
     for time, key, gpu, ratio, *sizes in zip(rows.times, *rows.columns.values(), strict=True):
@@ -170,11 +174,12 @@ def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, 
         return {hosts[0]: TimedRows(times, positions, found)}
     return {
         hosts[low]: TimedRows(
-            times[low:high], positions[low:high],
+            times[low:high],
+            positions[low:high],
             {name: column[low:high] for name, column in found.items()},
         )
         for low, high in pairwise(starts)
-    }  # fmt: skip
+    }
 
 
 def _host_samples(
@@ -234,6 +239,9 @@ def _running_only(samples: HostSamples) -> HostSamples:
     stopped = {state for state in set(states) if state and state not in _RUNNING}
     if not stopped and all(ids):
         return samples
-    kept = [i for i, (key, state) in enumerate(zip(ids, states, strict=True))
-            if key and state not in stopped]  # fmt: skip
+    kept = [
+        i
+        for i, (key, state) in enumerate(zip(ids, states, strict=True))
+        if key and state not in stopped
+    ]
     return samples.with_rows(kept)

@@ -41,8 +41,10 @@ def _of_host(host: HostHistory, quotas: dict[str, float | None]) -> Iterator[str
     for job in spinning:
         quota = quotas.get(job.id)
         if quota is not None and quota < min(spinning_threads(job), host.cpus):
-            yield (f"warning: {_spins(job)}, which uses up its quota of {quota:g} CPUs: "
-                   f"{_start(job, int(quota))}")  # fmt: skip
+            yield (
+                f"warning: {_spins(job)}, which uses up its quota of {quota:g} CPUs: "
+                f"{_start(job, int(quota))}"
+            )
         elif is_crowded:
             yield f"advice: {_spins(job)}: {_start(job, int(host.cpus / len(jobs)))}"
     if spinning and is_crowded:

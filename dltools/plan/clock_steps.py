@@ -27,5 +27,6 @@ def hosts_set_back(sampled_at: Mapping[str, int], table: pa.Table) -> list[str]:
     for time, kind, host in zip(times, kinds, hosts, strict=True):
         if kind in SAMPLED and time is not None:
             newest[host] = max(newest.get(host, time), time)
-    return sorted(host for host, time in newest.items()
-                  if time < sampled_at.get(host, time) - SET_BACK_US)  # fmt: skip
+    return sorted(
+        host for host, time in newest.items() if time < sampled_at.get(host, time) - SET_BACK_US
+    )

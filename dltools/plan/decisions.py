@@ -70,9 +70,11 @@ def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobD
 
 
 def _decision(
-    host: HostHistory, container: ContainerHistory, one: ContainerHistory | Member,
+    host: HostHistory,
+    container: ContainerHistory,
+    one: ContainerHistory | Member,
     found: Realisation,
-) -> JobDecision:  # fmt: skip
+) -> JobDecision:
     """Return the decision for `one`, which is the container or a member of its job."""
     present = present_settings(one, host.cpus, host.cpuset)
     allocation = host.allocations.get(container.id)
@@ -86,11 +88,25 @@ def _decision(
         why = f"{role}; {note}" if is_job else _left_alone(host, container)
         allocation, note = Allocation(None, "-", why), ""
     members = f"one of {len(container.members)} containers of the job {container.job}"
-    notes = (allocation.reason, note, members if container.members else "",
-             *container.targets.faults)  # fmt: skip
+    notes = (
+        allocation.reason,
+        note,
+        members if container.members else "",
+        *container.targets.faults,
+    )
     reason = "; ".join(note for note in notes if note)
-    return JobDecision(host.name, one.id, one.name, allocation, present, setting, reason, op,
-                       container.job if container.members else None, role)  # fmt: skip
+    return JobDecision(
+        host.name,
+        one.id,
+        one.name,
+        allocation,
+        present,
+        setting,
+        reason,
+        op,
+        container.job if container.members else None,
+        role,
+    )
 
 
 def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
@@ -132,19 +148,43 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
     for one in decisions(hosts, realised):
         if one.setting is None:
             continue
-        expect = {name: value for name, value in one.present.items()
-                  if name in one.setting and one.op is Op.UPDATE}  # fmt: skip
-        found.append(Action(len(found) + 1, one.op, one.host, one.container_id, one.name,
-                            one.setting, expect, one.reason, job=one.job))  # fmt: skip
+        expect = {
+            name: value
+            for name, value in one.present.items()
+            if name in one.setting and one.op is Op.UPDATE
+        }
+        found.append(
+            Action(
+                len(found) + 1,
+                one.op,
+                one.host,
+                one.container_id,
+                one.name,
+                one.setting,
+                expect,
+                one.reason,
+                job=one.job,
+            )
+        )
     for host in hosts:
         for action in host.actions:
             known = host.containers.get(action.job_id)
             job = known.members[0] if known is not None and known.members else known
             if job is not None:
                 found.append(
-                    Action(len(found) + 1, _OPS[action.kind], host.name, job.id, job.name, {}, {},
-                           action.reason, action.to or None, action.met)
-                )  # fmt: skip
+                    Action(
+                        len(found) + 1,
+                        _OPS[action.kind],
+                        host.name,
+                        job.id,
+                        job.name,
+                        {},
+                        {},
+                        action.reason,
+                        action.to or None,
+                        action.met,
+                    )
+                )
     return tuple(found)
 
 
@@ -157,11 +197,14 @@ def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:
 def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
     """Return the class of each job that has one, by its name, for each host."""
     found = {
-        host.name: {one.name: allocation.job_class
-                    for key, allocation in host.allocations.items() if key in host.containers
-                    for one in host.containers[key].members or (host.containers[key],)}
+        host.name: {
+            one.name: allocation.job_class
+            for key, allocation in host.allocations.items()
+            if key in host.containers
+            for one in host.containers[key].members or (host.containers[key],)
+        }
         for host in hosts
-    }  # fmt: skip
+    }
     return {name: dict(sorted(jobs.items())) for name, jobs in found.items() if jobs}
 
 

@@ -113,14 +113,17 @@ def asked(
 
 def seen(watched: WatchedSettings, present: Settings, cpus: float) -> WatchedSettings:
     """Return what is watched after a sample; what is unknown there says nothing."""
-    return {name: one.see(name, present[name], cpus) if name in present else one
-            for name, one in watched.items()}  # fmt: skip
+    return {
+        name: one.see(name, present[name], cpus) if name in present else one
+        for name, one in watched.items()
+    }
 
 
 def says(watched: WatchedSettings) -> str:
     """Return in words what somebody else has set, "" for nothing."""
-    found = [_SAYS[name].format(one.present) for name, one in sorted(watched.items())
-             if one.is_foreign]  # fmt: skip
+    found = [
+        _SAYS[name].format(one.present) for name, one in sorted(watched.items()) if one.is_foreign
+    ]
     return f"{' and '.join(found)} by somebody else" if found else ""
 
 

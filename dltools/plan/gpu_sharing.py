@@ -94,8 +94,13 @@ def note_companies(host: HostHistory, found: Realisation) -> Queue:
         for gpu in one.gpu_seconds.gpus if one.has_used_gpu(now, _LOOK_S) else ():
             busy.setdefault(gpu, set()).add(one.run_id)
     jobs = host.jobs() if holders else ()
-    followed = {job.id for job in jobs if job.feeds_gpu(now) and not is_serving(job)
-                and "turn_s" not in found.settings.get(job.id, {})}  # fmt: skip
+    followed = {
+        job.id
+        for job in jobs
+        if job.feeds_gpu(now)
+        and not is_serving(job)
+        and "turn_s" not in found.settings.get(job.id, {})
+    }
     for key, job in host.containers.items():
         company = None
         if key in followed:
@@ -125,8 +130,14 @@ def _may_take_turns(host: HostHistory, job: ContainerHistory, now: int) -> bool:
     """Tell whether a job uses a GPU, has a share of it, and all of its containers may be paused."""
     given = host.allocations.get(job.id)
     is_whole = not job.lacks_members and job.job not in host.jobs_elsewhere
-    return (given is not None and given.share is not None and is_whole and job.may_be_paused
-            and not is_serving(job) and job.feeds_gpu(now))  # fmt: skip
+    return (
+        given is not None
+        and given.share is not None
+        and is_whole
+        and job.may_be_paused
+        and not is_serving(job)
+        and job.feeds_gpu(now)
+    )
 
 
 def _why_not(group: Sequence[ContainerHistory]) -> str:
@@ -141,8 +152,9 @@ def _why_not(group: Sequence[ContainerHistory]) -> str:
             return f"the memory of {short_gpu(gpu)} is unknown"
         held = sum(use.memory or 0 for use in uses.values())
         if held > limit:
-            return (f"{format_bytes(held)} would stay in the {format_bytes(limit)} of "
-                    f"{short_gpu(gpu)}")  # fmt: skip
+            return (
+                f"{format_bytes(held)} would stay in the {format_bytes(limit)} of {short_gpu(gpu)}"
+            )
     return ""
 
 

@@ -76,8 +76,11 @@ class HostHistory:
     def no_longer_jobs(self) -> Jobs:
         """Return the containers that were given settings as jobs, and are none any more, by name:
         one that seemed to train has turned out to serve."""
-        return _by_name(c for c in self.containers.values() if c.managed and not c.protected
-                        and c.id not in self.foreign and not self._is_job(c))  # fmt: skip
+        return _by_name(
+            c
+            for c in self.containers.values()
+            if c.managed and not c.protected and c.id not in self.foreign and not self._is_job(c)
+        )
 
     def _is_job(self, container: ContainerHistory) -> bool:
         roles = (Role.TRAINING, Role.SERVER) if self.has_servers else (Role.TRAINING,)
@@ -116,8 +119,11 @@ class HostHistory:
 
     def changed_by_others(self) -> frozenset[str]:
         """Return the ids of containers whose settings in force are somebody else's."""
-        return frozenset(key for key, watched in self.watched.items()
-                         if any(one.is_foreign for one in watched.values()))  # fmt: skip
+        return frozenset(
+            key
+            for key, watched in self.watched.items()
+            if any(one.is_foreign for one in watched.values())
+        )
 
     def containers_changed(self) -> None:
         """Have the settings looked at with the next sample: a container came, left or restarted."""
@@ -127,9 +133,15 @@ class HostHistory:
         """Return the host as policies see it, with its jobs or some of them."""
         jobs = self.jobs() if jobs is None else jobs
         return HostState(
-            self.name, self.cpus, jobs, self.allocations, self.sampled_at,
-            self.busy.is_contested, self.busy.share(self.cpus), self.jobs_elsewhere,
-        )  # fmt: skip
+            self.name,
+            self.cpus,
+            jobs,
+            self.allocations,
+            self.sampled_at,
+            self.busy.is_contested,
+            self.busy.share(self.cpus),
+            self.jobs_elsewhere,
+        )
 
     def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:
         """Return the jobs of a round that is due at the newest sample, () where none is.
@@ -142,8 +154,11 @@ class HostHistory:
         if is_interrupted:
             self.timer = self.timer.interrupted()
         stayed = set(before.run_ids)
-        self.allocations = {job.id: self.allocations[job.id] for job in jobs
-                            if job.id in self.allocations and job.run_id in stayed}  # fmt: skip
+        self.allocations = {
+            job.id: self.allocations[job.id]
+            for job in jobs
+            if job.id in self.allocations and job.run_id in stayed
+        }
         return jobs if self.timer.is_due(self.sampled_at or 0) else ()
 
     def has_fallen_idle(self) -> bool:

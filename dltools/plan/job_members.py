@@ -101,8 +101,10 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
     turns = [turn for turn in all_of("turn_seconds") if not math.isnan(turn)]
     threads, started = all_of("thread_count"), all_of("started_at")
     return {
-        **{name: next((value for value in all_of(name) if value is not None), None)
-           for name in rows},
+        **{
+            name: next((value for value in all_of(name) if value is not None), None)
+            for name in rows
+        },
         "container_id": PREFIX + rows["job"][order[0]],
         "state": "paused" if "paused" in all_of("state") else rows["state"][order[0]],
         "labels": _labels(all_of("labels")),
@@ -119,7 +121,7 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         "thread_count": None if None in threads else sum(threads),
         "started_at": None if None in started else max(started),
         "members": tuple(_member(rows, row) for row in order),
-    }  # fmt: skip
+    }
 
 
 def _wishes(all_of: Callable[[str], list[Any]]) -> dict[str, Any]:
@@ -143,9 +145,14 @@ def _member(rows: Mapping[str, list[Any]], at: int) -> Member:
 
     id_ = rows["container_id"][at]
     return Member(
-        id_, rows["container_name"][at] or id_[:12], rows["state"][at] or "running",
-        number("cpu_limit_cores"), number("cpu_weight"), number("turn_seconds"), rows["cpuset"][at],
-    )  # fmt: skip
+        id_,
+        rows["container_name"][at] or id_[:12],
+        rows["state"][at] or "running",
+        number("cpu_limit_cores"),
+        number("cpu_weight"),
+        number("turn_seconds"),
+        rows["cpuset"][at],
+    )
 
 
 def _labels(texts: Sequence[str | None]) -> str | None:

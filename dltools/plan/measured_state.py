@@ -54,11 +54,14 @@ def load_gpu_pace(saved: Mapping[str, Any]) -> GpuPace:
 
 def save_sharing(sharing: Mapping[str, MeasuredSharing]) -> dict[str, Any]:
     """Return what was measured of jobs that share GPUs, by queue, as JSON values."""
-    return {name: field_values(one) | {"runs": list(one.runs)}
-            for name, one in sorted(sharing.items())}  # fmt: skip
+    return {
+        name: field_values(one) | {"runs": list(one.runs)} for name, one in sorted(sharing.items())
+    }
 
 
 def load_sharing(saved: Mapping[str, Any]) -> dict[str, MeasuredSharing]:
     """Return what was saved. Raises KeyError, TypeError or ValueError."""
-    return {str(name): MeasuredSharing(**{**one, "runs": tuple(map(str, one["runs"]))})
-            for name, one in saved.items()}  # fmt: skip
+    return {
+        str(name): MeasuredSharing(**{**one, "runs": tuple(map(str, one["runs"]))})
+        for name, one in saved.items()
+    }

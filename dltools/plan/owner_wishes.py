@@ -26,9 +26,11 @@ def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> S
     """Return limits as a recording says them, the defaults for what is no limit."""
     is_quota = cpus is not None and 0 < cpus < math.inf
     is_weight = weight is not None and 0 < weight < math.inf
-    return {"cpus": cpus if is_quota else None,
-            "cpu_weight": weight if is_weight else DEFAULT_CPU_WEIGHT,
-            "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None}  # fmt: skip
+    return {
+        "cpus": cpus if is_quota else None,
+        "cpu_weight": weight if is_weight else DEFAULT_CPU_WEIGHT,
+        "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None,
+    }
 
 
 def told(owner: Owner, said: Settings, present: Settings) -> Owner:
@@ -37,8 +39,11 @@ def told(owner: Owner, said: Settings, present: Settings) -> Owner:
     `said`: what dl-probe takes for the owner's; `present`: what is in force. A limit in force that
     plans have set lately tells nothing of the owner.
     """
-    wish: Settings = {"cpus": owner.cpus, "cpu_weight": owner.ratio * DEFAULT_CPU_WEIGHT,
-                      "cpuset": owner.cpuset}  # fmt: skip
+    wish: Settings = {
+        "cpus": owner.cpus,
+        "cpu_weight": owner.ratio * DEFAULT_CPU_WEIGHT,
+        "cpuset": owner.cpuset,
+    }
     if said == wish and owner.is_known:
         return owner
     for name in _NAMES:
@@ -60,8 +65,12 @@ def first_seen(owner: Owner, present: Settings, cpus: float) -> Owner:
     quota, cpuset = present["cpus"], present["cpuset"]
     is_listed = cpuset is not None and len(parse_cpus(cpuset)) < cpus
     is_bounded = quota is not None and quota < cpus
-    return replace(owner, cpus=quota if is_bounded else None,
-                   cpuset=cpuset if is_listed else None, is_known=True)  # fmt: skip
+    return replace(
+        owner,
+        cpus=quota if is_bounded else None,
+        cpuset=cpuset if is_listed else None,
+        is_known=True,
+    )
 
 
 def after_plan(owner: Owner, setting: Settings) -> Owner:

@@ -115,8 +115,11 @@ class Planner:
 
     def complete(self) -> None:
         """Take every pending sample as complete: a stream's batch has ended."""
-        pending = [(host.remainder.time, name) for name, host in self._hosts.items()
-                   if host.remainder.time is not None]  # fmt: skip
+        pending = [
+            (host.remainder.time, name)
+            for name, host in self._hosts.items()
+            if host.remainder.time is not None
+        ]
         for _, name in sorted(pending):
             host = self._hosts[name]
             host.begin_remainder()
@@ -126,8 +129,9 @@ class Planner:
     @property
     def sampled_at(self) -> dict[str, int]:
         """The time of each host's newest sample (microseconds since the epoch)."""
-        return {host.name: host.sampled_at for host in self._histories()
-                if host.sampled_at is not None}  # fmt: skip
+        return {
+            host.name: host.sampled_at for host in self._histories() if host.sampled_at is not None
+        }
 
     def forget_actions(self) -> None:
         """Leave what is done once, such as a migration, out of later plans: a plan has told it."""
@@ -153,8 +157,11 @@ class Planner:
         is_lasting = is_single and lease_s is None
         hosts, realised = outcome._histories(), outcome._realised(is_lasting=is_lasting)
         requirements = self._rounds.requirements
-        waits = [wait for host in hosts if host.sampled_at is not None
-                 and (wait := host.wait_s(requirements)) is not None]  # fmt: skip
+        waits = [
+            wait
+            for host in hosts
+            if host.sampled_at is not None and (wait := host.wait_s(requirements)) is not None
+        ]
         parameters = dataclasses.asdict(self._rounds.parameters)
         return Plan(
             policy=self._rounds.policy.name,
@@ -168,7 +175,7 @@ class Planner:
             classes=decisions.classes(hosts),
             lease_s=lease_s,
             covers=decisions.covered(hosts) if is_single else None,
-        )  # fmt: skip
+        )
 
     def _lease_s(self) -> float | None:
         """Return how long a single plan is good for (s): until a third run has failed to come; None
@@ -256,8 +263,10 @@ class Planner:
         return [host.history for _, host in sorted(self._hosts.items())]
 
     def _realised(self, *, is_lasting: bool) -> dict[str, Realisation]:
-        return {host.name: self._rounds.realise(host, is_lasting=is_lasting)
-                for host in self._histories()}  # fmt: skip
+        return {
+            host.name: self._rounds.realise(host, is_lasting=is_lasting)
+            for host in self._histories()
+        }
 
     def _outcome(self) -> Planner:
         """Return a planner in which the pending samples are complete; this one stays as it is."""

@@ -101,11 +101,13 @@ class RecordedHost:
         if not all_complete and count:
             low, high = samples.bounds[count - 1], samples.bounds[count]
             rows = {name: column[low:high] for name, column in samples.rows.items()}
-            self.remainder = Remainder(samples.times[-1], samples.sizes[-1], samples.busy[-1], rows,
-                                       points, gpus)  # fmt: skip
+            self.remainder = Remainder(
+                samples.times[-1], samples.sizes[-1], samples.busy[-1], rows, points, gpus
+            )
         self.raw = self.samples = HostSamples.empty()
-        self.reporters = {job: one for job, one in self.reporters.items()
-                          if job in self.history.containers}  # fmt: skip
+        self.reporters = {
+            job: one for job, one in self.reporters.items() if job in self.history.containers
+        }
         self.sample_count = self.recorded_count = 0
 
     @property
@@ -148,8 +150,10 @@ class RecordedHost:
         uses = self.samples.gpus.get(self.samples.times[number], {})
         if not uses and not self.holds_gpus:
             return False
-        return any(uses.get(key, {}).keys() != one.gpu_seconds.gpus.keys()
-                   for key, one in self.history.containers.items())  # fmt: skip
+        return any(
+            uses.get(key, {}).keys() != one.gpu_seconds.gpus.keys()
+            for key, one in self.history.containers.items()
+        )
 
     def _note_holders(self) -> None:
         containers = self.history.containers.values()
@@ -171,15 +175,17 @@ class RecordedHost:
         known = self.history.containers
         for at, (key, started, text) in enumerate(layout.containers(), low):
             before = known.get(key)
-            restarted = (before is not None and started and before.started
-                         and started != before.started)  # fmt: skip
+            restarted = (
+                before is not None and started and before.started and started != before.started
+            )
             is_new = before is None or bool(restarted)
             if before is None or restarted:
                 title = layout.names[at - low] or key[:12]
                 managed = before is not None and before.managed
                 earlier = None if before is None else before.reported_role
-                container = ContainerHistory(key, title, self.history.name, now, managed=managed,
-                                             earlier=earlier)  # fmt: skip
+                container = ContainerHistory(
+                    key, title, self.history.name, now, managed=managed, earlier=earlier
+                )
                 if before is not None and managed:
                     container.owner = before.owner
                 self._drop_earlier_run(key, number)
@@ -275,11 +281,15 @@ class RecordedHost:
         present = [self.samples.rows[name][rows] for name in _PRESENT]
         asked = [self.samples.rows[name][rows] for name in _ASKED]
         if all(map(_is_constant, (*present, *asked, sizes))):
-            present, asked, sizes = ([one[-1:] for one in present], [one[-1:] for one in asked],
-                                     sizes[-1:])  # fmt: skip
+            present, asked, sizes = (
+                [one[-1:] for one in present],
+                [one[-1:] for one in asked],
+                sizes[-1:],
+            )
         owner = container.owner
-        for here, said, size in zip(zip(*present, strict=True), zip(*asked, strict=True), sizes,
-                                    strict=True):  # fmt: skip
+        for here, said, size in zip(
+            zip(*present, strict=True), zip(*asked, strict=True), sizes, strict=True
+        ):
             cpus = size if size > 0 else cpus
             if not math.isnan(said[1]):
                 owner = told(owner, limits_of(*said), limits_of(*here))
@@ -304,8 +314,13 @@ class RecordedHost:
                 if low == high:
                     continue
             steps, epochs = found.steps[low:high], found.epochs[low:high]
-            container.add_points(metric, found.times[low:high], found.values[low:high], steps,
-                                 curves=self.requirements.curves)  # fmt: skip
+            container.add_points(
+                metric,
+                found.times[low:high],
+                found.values[low:high],
+                steps,
+                curves=self.requirements.curves,
+            )
             times = found.times[low:high]
             newest_steps += _last(times, steps)
             newest_epochs += _last(times, epochs)

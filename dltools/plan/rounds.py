@@ -146,11 +146,22 @@ class Rounds:
             choice = choice.mild(as_asked=self.options.mode is not None)
         choice = replace(choice, on_gpus=self._on_gpus(host, is_lasting=is_lasting))
         now = host.sampled_at or 0
-        found = realise(choice, state, host.cpuset, without_progress, host.queue, now, silent,
-                        host.no_longer_jobs())  # fmt: skip
+        found = realise(
+            choice,
+            state,
+            host.cpuset,
+            without_progress,
+            host.queue,
+            now,
+            silent,
+            host.no_longer_jobs(),
+        )
         explore = self.options.queue.explore
-        looks = [_explored_in_s(job, host.cpus, explore) for job in (*state.jobs, *silent)
-                 if job.explores(explore)]  # fmt: skip
+        looks = [
+            _explored_in_s(job, host.cpus, explore)
+            for job in (*state.jobs, *silent)
+            if job.explores(explore)
+        ]
         if without_progress and self.requirements.silent_jobs:
             looks.append(_LOOK_S)
         everyone = (*state.jobs, *silent)

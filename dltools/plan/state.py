@@ -48,13 +48,37 @@ from dltools.plan.round_timer import RoundTimer
 
 VERSION = 3
 
-_CONTAINER_FIELDS = ("name", "host", "arrived", "started", "state", "cpus", "weight", "turn_s",
-                     "threads", "cpuset", "met_first", "met_final", "epoch", "step",
-                     "managed", "is_busy")  # fmt: skip
+_CONTAINER_FIELDS = (
+    "name",
+    "host",
+    "arrived",
+    "started",
+    "state",
+    "cpus",
+    "weight",
+    "turn_s",
+    "threads",
+    "cpuset",
+    "met_first",
+    "met_final",
+    "epoch",
+    "step",
+    "managed",
+    "is_busy",
+)
 _OPENMP = ("openmp_runtime", "openmp_settings")
 """Fields of containers, and columns, that earlier states of version 3 lack."""
-_LATER_COLUMNS = (*_OPENMP, "demand_cores", "cgroup_parent", "owner_cpu_limit_cores", "turn_queue",
-                  "owner_cpu_weight", "owner_cpuset", "role", "role_reason")  # fmt: skip
+_LATER_COLUMNS = (
+    *_OPENMP,
+    "demand_cores",
+    "cgroup_parent",
+    "owner_cpu_limit_cores",
+    "turn_queue",
+    "owner_cpu_weight",
+    "owner_cpuset",
+    "role",
+    "role_reason",
+)
 """All columns that earlier states of version 3 lack."""
 
 
@@ -147,12 +171,14 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         gpu_sharing=load_sharing(saved.get("gpu_sharing", {})),
         busy=_load_busy(saved["busy"]),
         watched={
-            key: {name: Watched(**{**one, "asked": tuple(one["asked"])})
-                  for name, one in watched.items()}
+            key: {
+                name: Watched(**{**one, "asked": tuple(one["asked"])})
+                for name, one in watched.items()
+            }
             for key, watched in saved.get("watched", {}).items()
         },
         has_servers=requirements.servers,
-    )  # fmt: skip
+    )
     history.foreign = history.changed_by_others()
     layout = Layout(*(list(saved["layout"][name]) for name in ("ids", "started", "labels")))
     unknown = [None] * len(layout.ids)  # in earlier states of version 3
@@ -161,10 +187,13 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
     if set(layout.ids) != set(history.containers):
         raise ValueError("the layout names other containers than there are")
     remainder = _load_remainder(saved["remainder"])
-    reporters = {str(job): {str(metric): str(id_) for metric, id_ in one.items()}
-                 for job, one in saved["reporters"].items()}  # fmt: skip
-    return RecordedHost(history, requirements, remainder=remainder, layout=layout,
-                        reporters=reporters)  # fmt: skip
+    reporters = {
+        str(job): {str(metric): str(id_) for metric, id_ in one.items()}
+        for job, one in saved["reporters"].items()
+    }
+    return RecordedHost(
+        history, requirements, remainder=remainder, layout=layout, reporters=reporters
+    )
 
 
 def _load_busy(saved: Mapping[str, Any]) -> BusyCpus:
@@ -311,15 +340,20 @@ def _save_owner(owner: Owner) -> dict[str, Any]:
 
 def _load_owner(saved: Mapping[str, Any]) -> Owner:
     planned = {str(name): tuple(values) for name, values in saved["planned"].items()}
-    return Owner(saved["cpus"], float(saved["ratio"]), saved["cpuset"], planned,
-                 bool(saved["is_known"]))  # fmt: skip
+    return Owner(
+        saved["cpus"], float(saved["ratio"]), saved["cpuset"], planned, bool(saved["is_known"])
+    )
 
 
 def _load_epoch_cost(saved: Mapping[str, Any] | None) -> EpochCost | None:
     if saved is None:
         return None
-    return EpochCost(float(saved["position"]), float(saved["work"]), float(saved["advance"]),
-                tuple(map(float, saved["needs"])))  # fmt: skip
+    return EpochCost(
+        float(saved["position"]),
+        float(saved["work"]),
+        float(saved["advance"]),
+        tuple(map(float, saved["needs"])),
+    )
 
 
 def _save_series(series: Series) -> dict[str, Any]:
@@ -381,10 +415,13 @@ def _save_remainder(remainder: Remainder) -> dict[str, Any]:
         "busy": _null_if_infinite(remainder.busy),
         "rows": {name: [_null_if_infinite(value) for value in column] for name, column in rows},
         "points": points,
-        "gpus": [{"time": time, "container": key, "gpu": gpu, **_save_use(use)}
-                 for time, containers in sorted(remainder.gpus.items())
-                 for key, uses in sorted(containers.items()) for gpu, use in sorted(uses.items())],
-    }  # fmt: skip
+        "gpus": [
+            {"time": time, "container": key, "gpu": gpu, **_save_use(use)}
+            for time, containers in sorted(remainder.gpus.items())
+            for key, uses in sorted(containers.items())
+            for gpu, use in sorted(uses.items())
+        ],
+    }
 
 
 def _load_remainder(saved: Mapping[str, Any]) -> Remainder:

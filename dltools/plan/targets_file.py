@@ -18,9 +18,15 @@ from dltools.plan.policy.targets import parse
 from dltools.text import suggestion
 
 _KEYS = {
-    "metric": METRIC, "objective": OBJECTIVE, "target": TARGET, "final": FINAL, "qoe": QOE,
-    "epochs": EPOCHS, "steps": STEPS, "protect": PROTECT,
-}  # fmt: skip
+    "metric": METRIC,
+    "objective": OBJECTIVE,
+    "target": TARGET,
+    "final": FINAL,
+    "qoe": QOE,
+    "epochs": EPOCHS,
+    "steps": STEPS,
+    "protect": PROTECT,
+}
 
 Given = list[tuple[str, dict[str, str]]]
 """Patterns of names and the labels that such containers get; later ones win."""

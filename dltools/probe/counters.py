@@ -75,9 +75,10 @@ class Counters:
         return [
             watched.container.name
             for id_, note in sorted(self._turns.items())
-            if (watched := running.get(id_)) and watched.container.state == "paused"
+            if (watched := running.get(id_))
+            and watched.container.state == "paused"
             and not note.run.is_alive
-        ]  # fmt: skip
+        ]
 
     def _is_elsewhere(self, inventory: Inventory) -> bool:
         """Tell whether the engine's host is another machine than this one."""
@@ -141,13 +142,18 @@ def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> N
     """Search the processes of those containers on this machine that are due, within a time."""
     search_due(
         [
-            Candidate(one.processes, one.cgroup, row["thread_count"], one.role.has_reported,
-                      one.container.shares_network)
+            Candidate(
+                one.processes,
+                one.cgroup,
+                row["thread_count"],
+                one.role.has_reported,
+                one.container.shares_network,
+            )
             for one, row in rows
             if one.cgroup is not None
         ],
         budget_s,
-    )  # fmt: skip
+    )
 
 
 def _demand_columns(watched: Watched, row: Row) -> Row:

@@ -15,8 +15,14 @@ from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import has_labels
 from dltools.observations.table import Row
 
-_NAMES = {"start": "start", "die": "exit", "oom": "oom", "pause": "pause",
-          "unpause": "unpause", "update": "update"}  # fmt: skip
+_NAMES = {
+    "start": "start",
+    "die": "exit",
+    "oom": "oom",
+    "pause": "pause",
+    "unpause": "unpause",
+    "update": "update",
+}
 """The engine's names of the events that become rows, and ours."""
 
 _CHANGES = ("start", "exit")
@@ -65,9 +71,15 @@ def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
 def _exit_row(engine: Engine, run: Run) -> Row:
     """Return the row of an exit that no event has told: the engine was away. Where the engine does
     not know more, the time is now."""
-    found: Row = {"time": datetime.now(UTC), "host": engine.host, "kind": "event",
-                  "container_id": run.id, "container_name": run.name,
-                  "event": "exit", "exit_code": None}  # fmt: skip
+    found: Row = {
+        "time": datetime.now(UTC),
+        "host": engine.host,
+        "kind": "event",
+        "container_id": run.id,
+        "container_name": run.name,
+        "event": "exit",
+        "exit_code": None,
+    }
     try:
         now = engine.inspect(run.id)
     except GoneError:
@@ -163,8 +175,9 @@ class EventStream:
         """Return the row of the end of a run, None if its event has come since it began. Raises as
         the engine does."""
         begun = run.started.timestamp() * 1e9 if run.started else 0.0
-        exits = [nanos for nanos, id_, action in tuple(self._seen)
-                 if (id_, action) == (run.id, "die")]  # fmt: skip
+        exits = [
+            nanos for nanos, id_, action in tuple(self._seen) if (id_, action) == (run.id, "die")
+        ]
         if any(nanos > begun for nanos in exits):
             return None
         row = _exit_row(self._engine, run)

@@ -34,10 +34,15 @@ class Hosts:
         self._changed = threading.Event()
         self._names = _Names()
         self._hosts = [
-            _Host(name, self._names, lambda connect=connect: Sampler(  # type: ignore[misc]
-                connect(), options, self._changed))
+            _Host(
+                name,
+                self._names,
+                lambda connect=connect: Sampler(  # type: ignore[misc]
+                    connect(), options, self._changed
+                ),
+            )
             for name, connect in connectors.items()
-        ]  # fmt: skip
+        ]
         self._has_answered = False
         self.faults: dict[str, str] = {}
         self.is_complete = True

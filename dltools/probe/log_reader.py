@@ -50,7 +50,6 @@ class LogReader:
     """Reads one log. Methods raise the errors of `Engine`."""
 
     def __init__(self, engine: Engine, container: Container) -> None:
-        """Nothing is read yet."""
         self._engine = engine
         self.container = container
         self._since = 0.0

@@ -59,7 +59,6 @@ class LogSource(ProgressSource):
         is_followed: bool = False,
         extractor_gap: str | None = None,
     ) -> None:
-        """`extractor_gap` is what is wrong with the extractor. Nothing is read yet."""
         self._extractor_gap = self.gap = extractor_gap
         self._is_local = engine.is_local
         self._reader = LogReader(engine, container)

@@ -57,12 +57,16 @@ class Owners:
             return None
         found = watched.cgroup.directory("cpu") if watched.cgroup else None
         asked = asked_weight(
-            watched.container.host_config.get("CpuShares"), weight,
+            watched.container.host_config.get("CpuShares"),
+            weight,
             is_v2=found is not None and found.version == 2,
-        )  # fmt: skip
+        )
         is_bounded = cpus is None or quota < cpus
-        return OwnerLimits(quota if is_bounded else None, asked,
-                           self._cpu_list(watched, row["cpuset"], usable_list))  # fmt: skip
+        return OwnerLimits(
+            quota if is_bounded else None,
+            asked,
+            self._cpu_list(watched, row["cpuset"], usable_list),
+        )
 
     def _cpu_list(
         self, watched: Watched, cpuset: str | None, usable_list: str | None

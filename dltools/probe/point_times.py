@@ -48,7 +48,6 @@ class PointTimes:
     """
 
     def __init__(self, start: datetime, *, is_assumed: bool) -> None:
-        """No line is known yet."""
         self._stamps = Stamps(start)
         self._start = start
         self._is_assumed = is_assumed  # and no stamp with a year has come

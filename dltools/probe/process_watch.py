@@ -37,7 +37,6 @@ class ProcessWatch:
     """
 
     def __init__(self) -> None:
-        """Nothing is searched yet."""
         self.found = Processes()
         self.begun: float | None = None
         self.searched_at = 0.0

@@ -45,6 +45,12 @@ class RoleWatch:
             return known
         program = interactive_program(container.command) or processes.program
         return roles.by_signs(
-            Signs(program, container.ports, processes.runtimes, has_gpu, processes.is_readable,
-                  container.has_service_port)
-        )  # fmt: skip
+            Signs(
+                program,
+                container.ports,
+                processes.runtimes,
+                has_gpu,
+                processes.is_readable,
+                container.has_service_port,
+            )
+        )

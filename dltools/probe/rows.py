@@ -81,11 +81,15 @@ def _columns_of_api(stats: Mapping[str, Any]) -> Row:
     used = usage_of(stats)
     memory = _memory_columns(used.memory, {"memory_total_bytes": None})
     transfer = _transfer_columns(used.io, network_of(stats))
-    return memory | transfer | {
-        "cpu_seconds": used.cpu.seconds,
-        "cpu_throttled_seconds": used.cpu.throttled_seconds,
-        "thread_count": used.threads,
-    }  # fmt: skip
+    return (
+        memory
+        | transfer
+        | {
+            "cpu_seconds": used.cpu.seconds,
+            "cpu_throttled_seconds": used.cpu.throttled_seconds,
+            "thread_count": used.threads,
+        }
+    )
 
 
 def _cpu_columns(cpu: CpuUsage, host_row: Row) -> Row:

@@ -67,9 +67,12 @@ class Sampler:
         self._inventory = Inventory(engine, options.filters, options.pattern)
         self._counters = Counters(engine, options.state_directories, options.roles)
         self._events = EventStream(
-            engine, options.filters.get("label", ()), options.names, self._inventory.note_event,
+            engine,
+            options.filters.get("label", ()),
+            options.names,
+            self._inventory.note_event,
             changed,
-        )  # fmt: skip
+        )
 
     is_complete = True
     """Whether the host was in every sample, as `Hosts` has several: one that is not is an error."""

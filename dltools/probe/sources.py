@@ -21,7 +21,6 @@ class SourceSet:
     """The sources of one container."""
 
     def __init__(self) -> None:
-        """No source is known yet."""
         self._sources: list[ProgressSource | None] = [None] * len(SOURCES)
 
     def start(self, target: Target) -> None:

@@ -9,14 +9,30 @@ from typing import Any
 from dltools.text import printable
 
 _HEADERS = {
-    "run": "RUN", "policy": "POLICY", "realize": "REALIZE", "set": "SET", "name": "JOB",
-    "node": "HOST", "arrival": "ARRIVAL", "finish": "FINISH",
-    "makespan": "MAKESPAN", "mean_completion": "MEAN", "completion": "COMPLETION",
-    "paused": "PAUSED", "held_back": "HELD BACK",
-    "longest_completion": "LONGEST", "time_to_first": "TO TARGET", "first": "TARGET MET",
-    "satisfied": "SATISFIED", "cpu": "CPU", "migrations": "MIGRATIONS", "unfinished": "UNFINISHED",
-    "failed": "FAILED", "actions": "ACTIONS", "limits": "LIMITS",
-}  # fmt: skip
+    "run": "RUN",
+    "policy": "POLICY",
+    "realize": "REALIZE",
+    "set": "SET",
+    "name": "JOB",
+    "node": "HOST",
+    "arrival": "ARRIVAL",
+    "finish": "FINISH",
+    "makespan": "MAKESPAN",
+    "mean_completion": "MEAN",
+    "completion": "COMPLETION",
+    "paused": "PAUSED",
+    "held_back": "HELD BACK",
+    "longest_completion": "LONGEST",
+    "time_to_first": "TO TARGET",
+    "first": "TARGET MET",
+    "satisfied": "SATISFIED",
+    "cpu": "CPU",
+    "migrations": "MIGRATIONS",
+    "unfinished": "UNFINISHED",
+    "failed": "FAILED",
+    "actions": "ACTIONS",
+    "limits": "LIMITS",
+}
 _TEXTS = ("run", "policy", "realize", "set", "name", "node", "actions", "limits")
 _COUNTS = ("satisfied", "migrations", "unfinished", "failed")
 

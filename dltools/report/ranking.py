@@ -74,8 +74,10 @@ def ranked(trials: Sequence[Trial], criterion: Criterion) -> list[dict[str, Any]
         return (1, worth[number], number)
 
     order = sorted(range(len(trials)), key=place)
-    return [_row(trials[number], criterion, base, is_as_good=_is_as_good(scores[number], best))
-            for number in order]  # fmt: skip
+    return [
+        _row(trials[number], criterion, base, is_as_good=_is_as_good(scores[number], best))
+        for number in order
+    ]
 
 
 def _is_as_good(scores: Sequence[float], best: Sequence[float]) -> bool:
@@ -93,7 +95,11 @@ def _row(
 ) -> dict[str, Any]:
     found = means(trial.runs)
     return {
-        "policy": trial.policy, "realize": trial.realize, "set": " ".join(trial.assignments),
-        **found, f"{criterion.field}_ratio": ratio(found[criterion.field], base),
-        "as_good_as_best": is_as_good, "command": trial.command,
-    }  # fmt: skip
+        "policy": trial.policy,
+        "realize": trial.realize,
+        "set": " ".join(trial.assignments),
+        **found,
+        f"{criterion.field}_ratio": ratio(found[criterion.field], base),
+        "as_good_as_best": is_as_good,
+        "command": trial.command,
+    }

@@ -56,7 +56,8 @@ def _changes(job: ObservedJob, run: Run, begun: float) -> list[_Change]:
     target = job.targets.qoe_s
     if target is None:
         return []
-    found = [_Change(time - begun, job.name, satisfies(value, target))
-             for time, value in job.latencies]  # fmt: skip
+    found = [
+        _Change(time - begun, job.name, satisfies(value, target)) for time, value in job.latencies
+    ]
     ended = run.timelines[job.name].ended
     return found if ended is None else [*found, _Change(ended, job.name, False)]

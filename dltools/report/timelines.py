@@ -40,8 +40,9 @@ def timeline(job: ObservedJob, weights: Weights, begun: float, last_sampled: flo
     if job.last.samples:
         found.settings = settings(job.last.samples[-1])
     reported = job.series.get(job.metric, [])
-    found.progress = [SeriesPoint(time - begun, value) for time, value in reported
-                      if math.isfinite(value)]  # fmt: skip
+    found.progress = [
+        SeriesPoint(time - begun, value) for time, value in reported if math.isfinite(value)
+    ]
     found.has_diverged = bool(reported) and not math.isfinite(reported[-1].value)
     ended = _ended(job.last, last_sampled)
     found.ended = None if ended is None else ended - begun
@@ -88,8 +89,11 @@ def _add_cpu(found: Timeline, container: ContainerRecord, weights: Weights, begu
             found.paused += use.span_s
         elif max(_allowed(use.begin, weights[use.begin.time, container.host]), use.cores) < _LITTLE:
             found.held_back += use.span_s
-    found.use += [SeriesPoint(use.end.time - begun, use.cores)
-                  for use in container.cpu_uses() if use.span_s > 0]  # fmt: skip
+    found.use += [
+        SeriesPoint(use.end.time - begun, use.cores)
+        for use in container.cpu_uses()
+        if use.span_s > 0
+    ]
 
 
 def _allowed(sample: ContainerSample, weights: float) -> float:

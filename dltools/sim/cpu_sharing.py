@@ -73,8 +73,9 @@ def turns(limits: Sequence[Limits]) -> list[Turn]:
 
     Jobs in no group compete with the group that has its turn, as with dl-apply.
     """
-    lengths = {limit.group: limit.turn_s for limit in limits
-               if limit.group is not None and not limit.queue}  # fmt: skip
+    lengths = {
+        limit.group: limit.turn_s for limit in limits if limit.group is not None and not limit.queue
+    }
     if not lengths:
         return [Turn(1.0, list(limits))]
     cycle = sum(lengths.values())
@@ -96,9 +97,12 @@ def parts_of_gpu_turns(limits: Sequence[Limits]) -> list[float]:
     for limit in limits:
         if limit.queue and limit.group is not None:
             lengths.setdefault(limit.queue, {})[limit.group] = limit.turn_s
-    return [lengths[limit.queue][limit.group] / sum(lengths[limit.queue].values())
-            if limit.queue and limit.group is not None else 1.0
-            for limit in limits]  # fmt: skip
+    return [
+        lengths[limit.queue][limit.group] / sum(lengths[limit.queue].values())
+        if limit.queue and limit.group is not None
+        else 1.0
+        for limit in limits
+    ]
 
 
 def cores_without_quota(

@@ -64,16 +64,21 @@ def recorded_workload(
     cpus = {host.name: host.cpus or 1.0 for host in records.hosts}
     counted = [one.counted_samples() for one in records.containers]
     begun = min((samples[0].time for samples in counted if samples), default=0.0)
-    recorded = [_Recorded(one, tuple(one.cpu_uses()), cpus.get(one.host, 1.0), begun)
-              for one in records.containers]  # fmt: skip
+    recorded = [
+        _Recorded(one, tuple(one.cpu_uses()), cpus.get(one.host, 1.0), begun)
+        for one in records.containers
+    ]
     used = _use_by_host(recorded, table)
-    ordered = sorted(recorded, key=lambda one: (one.record.name, one.record.host,
-                                                one.record.id))  # fmt: skip
-    gpus = {host: sorted(set().union(*(one.record.gpus for one in recorded
-                                       if one.record.host == host)))
-            for host in {one.record.host for one in recorded} | cpus.keys()}  # fmt: skip
-    found = [(one.record, _on_gpus(job, one.record.gpus, gpus[one.record.host])) for one in ordered
-             if (job := one.job(used[one.record.host])) is not None]  # fmt: skip
+    ordered = sorted(recorded, key=lambda one: (one.record.name, one.record.host, one.record.id))
+    gpus = {
+        host: sorted(set().union(*(one.record.gpus for one in recorded if one.record.host == host)))
+        for host in {one.record.host for one in recorded} | cpus.keys()
+    }
+    found = [
+        (one.record, _on_gpus(job, one.record.gpus, gpus[one.record.host]))
+        for one in ordered
+        if (job := one.job(used[one.record.host])) is not None
+    ]
     jobs = _joined(found)
     if not jobs:
         raise DataError(f"{name}: no container has CPU counters, so no job can be run again")
@@ -117,9 +122,16 @@ class _Recorded:
         if cores <= 0:
             return None
         threads = math.ceil(cores)
-        return Job(self.record.name, self.arrival, threads=threads, request=cores / threads,
-                   think=1 - cores / threads, duration=span, role=self.record.role,
-                   **self._owner())  # fmt: skip
+        return Job(
+            self.record.name,
+            self.arrival,
+            threads=threads,
+            request=cores / threads,
+            think=1 - cores / threads,
+            duration=span,
+            role=self.record.role,
+            **self._owner(),
+        )
 
     def _owner(self) -> dict[str, Any]:
         """Return the limits that the owner asked for, those alone that dl-probe saw."""
@@ -150,13 +162,19 @@ class _Recorded:
         points = self._finite(metric)
         table = _curve_table(points, self.uses, works)
         return Job(
-            self.record.name, self.arrival, works[-1], self._threads(used),
+            self.record.name,
+            self.arrival,
+            works[-1],
+            self._threads(used),
             epochs=max(1, min(len(points) or 100, _MOST_POINTS)),
             curve=LearningCurve(metric, "points", table=table) if table else LearningCurve(),
             startup=math.fsum(use.seconds for use in self.uses[:begun]),
-            first=targets.first, final=targets.final, wait=self._wait(used, begun),
-            silent=self.record.role == Role.TRAINING and not self.record.series, **self._owner(),
-        )  # fmt: skip
+            first=targets.first,
+            final=targets.final,
+            wait=self._wait(used, begun),
+            silent=self.record.role == Role.TRAINING and not self.record.series,
+            **self._owner(),
+        )
 
     def _finite(self, metric: str) -> list[SeriesPoint]:
         points = self.record.series.get(metric, [])
@@ -175,8 +193,9 @@ class _Recorded:
     def _shows_its_speed(self, used: _UseByTime) -> bool:
         """Tell whether nothing held the job back for some seconds after its first report."""
         first = self._first_report
-        free = (use.span_s for use in self.uses
-                if use.begin.time >= first and self._is_free(use, used))  # fmt: skip
+        free = (
+            use.span_s for use in self.uses if use.begin.time >= first and self._is_free(use, used)
+        )
         return math.fsum(free) >= _FEWEST_S
 
     @property
@@ -236,8 +255,12 @@ class _Recorded:
     @property
     def has_limits(self) -> bool:
         """Whether it was paused, or had a quota or another weight than Docker's, at some time."""
-        return any(use.end.is_paused or use.end.cpu_limit < self.host_cpus
-                   or use.end.cpu_weight != DEFAULT_CPU_WEIGHT for use in self.uses)  # fmt: skip
+        return any(
+            use.end.is_paused
+            or use.end.cpu_limit < self.host_cpus
+            or use.end.cpu_weight != DEFAULT_CPU_WEIGHT
+            for use in self.uses
+        )
 
     def is_guessed(self, used: _UseByTime) -> bool:
         """Tell whether its speed alone is a guess: limits held back its threads, and no time shows
@@ -259,11 +282,15 @@ def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> It
         others = [used[host][time] - cores for time, cores in own.items() if time in used[host]]
         part = math.fsum(others) / max(1, len(others)) / jobs[0].host_cpus
         if part > _MOST_OTHERS:
-            yield (f"what is no container used {part:.0%} of the CPUs of {host}, which a replay "
-                   "leaves out: record without it to compare")  # fmt: skip
+            yield (
+                f"what is no container used {part:.0%} of the CPUs of {host}, which a replay "
+                "leaves out: record without it to compare"
+            )
         if guessed := [one.record.name for one in jobs if one.is_guessed(used[host])]:
-            yield (f"limits held back {', '.join(guessed)} all the time: how fast they are alone "
-                   "is a guess: record under Docker alone to compare")  # fmt: skip
+            yield (
+                f"limits held back {', '.join(guessed)} all the time: how fast they are alone "
+                "is a guess: record under Docker alone to compare"
+            )
 
 
 def was_paused(use: CpuUse) -> bool:
@@ -325,10 +352,14 @@ def _one_job(jobs: Sequence[Job]) -> Job:
     reporter = next((job for job in jobs if not job.silent), jobs[0])
     numbers = {number for job in jobs for number in job.listed_gpus}
     return replace(
-        reporter, arrival=max(job.arrival for job in jobs), members=len(jobs),
-        work=math.fsum(job.work for job in jobs), threads=max(job.threads for job in jobs),
-        startup=math.fsum(job.startup for job in jobs), gpu_list=format_cpus(sorted(numbers)),
-    )  # fmt: skip
+        reporter,
+        arrival=max(job.arrival for job in jobs),
+        members=len(jobs),
+        work=math.fsum(job.work for job in jobs),
+        threads=max(job.threads for job in jobs),
+        startup=math.fsum(job.startup for job in jobs),
+        gpu_list=format_cpus(sorted(numbers)),
+    )
 
 
 def _with_unique_names(jobs: Sequence[Job]) -> list[Job]:

@@ -12,13 +12,7 @@ from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.observations.table import Row, to_table
 from dltools.sim.labels import labels_text, role_of
 from dltools.sim.simulated_host import SimulatedHost
-from dltools.sim.simulated_job import (
-    GPU_MEMORY,
-    GPU_MEMORY_LIMIT,
-    Report,
-    SimulatedJob,
-    gpu_name,
-)
+from dltools.sim.simulated_job import GPU_MEMORY, GPU_MEMORY_LIMIT, Report, SimulatedJob, gpu_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,13 +25,16 @@ class Recorder:
     """Collects a sample of a host whenever it is called, as `Observer.observe`."""
 
     def __init__(self) -> None:
-        """Nothing is recorded yet."""
         self._rows: list[Row] = []
 
     def __call__(self, now: float, host: SimulatedHost) -> None:
         """Record a host, its containers, and what they have reported since the last call."""
-        node: Row = {"time": _moment(now), "host": host.spec.name, "kind": "node",
-                     "cpu_count": host.spec.cpus}  # fmt: skip
+        node: Row = {
+            "time": _moment(now),
+            "host": host.spec.name,
+            "kind": "node",
+            "cpu_count": host.spec.cpus,
+        }
         if not host.spec.remote:
             node["cpu_seconds"] = host.cpu_seconds
         self._rows.append(node)
@@ -60,15 +57,22 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
     role = role_of(one, is_remote=host.spec.remote)
     quota = host.spec.cpus if limits.cpus is None else limits.cpus / one.members
     row: Row = {
-        "time": _moment(now), "host": host.spec.name, "kind": "container",
-        "container_id": _id(job, number), "container_name": _name(job, number),
-        "state": "running", "labels": labels_text(one),
+        "time": _moment(now),
+        "host": host.spec.name,
+        "kind": "container",
+        "container_id": _id(job, number),
+        "container_name": _name(job, number),
+        "state": "running",
+        "labels": labels_text(one),
         "started_at": _moment((job.history.started or 0) / MICRO),
-        "cpu_seconds": job.cpu / one.members, "cpu_limit_cores": quota,
+        "cpu_seconds": job.cpu / one.members,
+        "cpu_limit_cores": quota,
         "cpu_weight": limits.weight or DEFAULT_CPU_WEIGHT,
-        "owner_cpu_weight": one.cpu_weight, "thread_count": one.threads + one.idle_threads,
-        "role": str(role.role), "role_reason": role.reason,
-    }  # fmt: skip
+        "owner_cpu_weight": one.cpu_weight,
+        "thread_count": one.threads + one.idle_threads,
+        "role": str(role.role),
+        "role_reason": role.reason,
+    }
     if one.cpus:
         row["owner_cpu_limit_cores"] = one.cpus
     if not host.spec.remote:
@@ -82,11 +86,15 @@ def _gpu_rows(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -
     """Yield a row for each GPU that a container holds; members hold those of their job in turn."""
     for gpu in job.gpus[number :: job.job.members] if job.holds_gpus else ():
         row: Row = {
-            "time": _moment(now), "host": host.spec.name, "kind": "gpu",
-            "container_id": _id(job, number), "container_name": _name(job, number),
-            "gpu_uuid": gpu_name(gpu), "gpu_memory_used_bytes": GPU_MEMORY,
+            "time": _moment(now),
+            "host": host.spec.name,
+            "kind": "gpu",
+            "container_id": _id(job, number),
+            "container_name": _name(job, number),
+            "gpu_uuid": gpu_name(gpu),
+            "gpu_memory_used_bytes": GPU_MEMORY,
             "gpu_memory_limit_bytes": GPU_MEMORY_LIMIT,
-        }  # fmt: skip
+        }
         if job.job.device > 0:
             row["gpu_utilization_ratio"] = job.gpu_use
         yield row
@@ -95,10 +103,16 @@ def _gpu_rows(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -
 def _progress_row(report: Report, host: SimulatedHost) -> Row:
     job = report.job
     row: Row = {
-        "time": _moment(report.time), "host": host.spec.name, "kind": "progress",
-        "container_id": _id(job), "container_name": _name(job, 0), "metric": job.metric,
-        "value": report.value, "step": report.epoch, "source": "simulated",
-    }  # fmt: skip
+        "time": _moment(report.time),
+        "host": host.spec.name,
+        "kind": "progress",
+        "container_id": _id(job),
+        "container_name": _name(job, 0),
+        "metric": job.metric,
+        "value": report.value,
+        "step": report.epoch,
+        "source": "simulated",
+    }
     if report.epoch is not None:
         row["epoch"] = float(report.epoch)
     return row

@@ -10,13 +10,7 @@ from dltools.plan.policy.base import Requirements
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.settings import Settings
 from dltools.sim.contention import change_over_loss, speed
-from dltools.sim.cpu_sharing import (
-    Limits,
-    allocate,
-    cores_without_quota,
-    parts_of_gpu_turns,
-    turns,
-)
+from dltools.sim.cpu_sharing import Limits, allocate, cores_without_quota, parts_of_gpu_turns, turns
 from dltools.sim.gpu_pairs import kept
 from dltools.sim.simulated_job import Report, SimulatedJob
 from dltools.sim.workload import HostSpec, Job
@@ -38,7 +32,6 @@ class SimulatedHost:
     """
 
     def __init__(self, spec: HostSpec, *, is_observed: bool = False) -> None:
-        """Nothing runs yet."""
         self.spec = spec
         self.history = HostHistory(spec.name, spec.cpus)
         self.history.cpuset = format_cpus(range(max(1, math.ceil(spec.cpus))))
@@ -166,9 +159,13 @@ class SimulatedHost:
         return before != [_lot(job) for job in jobs]
 
     def _cores(
-        self, jobs: list[SimulatedJob], wanted: list[float], limits: list[Limits],
-        asleep: list[float], parts: list[float],
-    ) -> tuple[list[float], list[float]]:  # fmt: skip
+        self,
+        jobs: list[SimulatedJob],
+        wanted: list[float],
+        limits: list[Limits],
+        asleep: list[float],
+        parts: list[float],
+    ) -> tuple[list[float], list[float]]:
         """Return the cores of each job while it is awake, and the part of the time in which it is.
 
         A job that sleeps competes while it is awake with all others, as far as these are awake.
@@ -201,9 +198,14 @@ class SimulatedHost:
         at the same time."""
         if not job.is_working or not job.gpus or job.job.device <= 0:
             return 1.0
-        beside = [one for one in self.jobs.values()
-                  if one is not job and one.is_working and one.job.device > 0
-                  and set(one.gpus) & set(job.gpus)]  # fmt: skip
+        beside = [
+            one
+            for one in self.jobs.values()
+            if one is not job
+            and one.is_working
+            and one.job.device > 0
+            and set(one.gpus) & set(job.gpus)
+        ]
         return kept(
             job.job.name,
             [one.job.name for one in beside if not _take_turns(one.limits, job.limits)],

@@ -217,8 +217,11 @@ class SimulatedJob:
         if self.job.work - work <= _round_off(self.job.work):
             return []
         epoch = round(work / self.epoch_work)
-        return [phase for phase in self.job.phases if epoch % phase.every == 0
-                and phase.cpu + phase.sleep > 0]  # fmt: skip
+        return [
+            phase
+            for phase in self.job.phases
+            if epoch % phase.every == 0 and phase.cpu + phase.sleep > 0
+        ]
 
     def _report(self, time: float, value: float, epoch: int | None) -> None:
         report = Report(self, time, value, epoch)
@@ -254,9 +257,12 @@ class SimulatedJob:
         before = (history.met_first, history.met_final)
         _, times, values, epochs = zip(*self.unread, strict=True)
         history.add_points(
-            self.metric, [round(time * MICRO) for time in times], values, epochs,
+            self.metric,
+            [round(time * MICRO) for time in times],
+            values,
+            epochs,
             curves=requirements.curves,
-        )  # fmt: skip
+        )
         history.step, history.epoch = epochs[-1], float(self.reported)
         history.note_positions(
             (round(time * MICRO), epoch, epoch if epoch is None else float(epoch))
@@ -309,8 +315,11 @@ class SimulatedJob:
         """Return the work (useful CPU seconds) at which there is news."""
         epochs = [self.reported + 1] if self.reported < min(2, self.job.epochs) else []
         if self.watches_targets:
-            epochs += [epoch for epoch in (self.first_epoch, self.final_epoch)
-                       if epoch is not None and epoch > self.reported]  # fmt: skip
+            epochs += [
+                epoch
+                for epoch in (self.first_epoch, self.final_epoch)
+                if epoch is not None and epoch > self.reported
+            ]
         return min(epochs) * self.epoch_work if epochs else None
 
 

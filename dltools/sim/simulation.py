@@ -67,15 +67,18 @@ class Simulation:
         self._rounds = Rounds(policy, parameters, options, {})
         self._requirements = self._rounds.requirements
         self._reports_all = bool(
-            self._requirements.windows or self._requirements.curves or observer
+            self._requirements.windows
+            or self._requirements.curves
+            or observer
             or self._rounds.measures
-        )  # fmt: skip
+        )
         self._clairvoyant = clairvoyant
         self._observer = observer
         self._reaction = reaction
         is_observed = observer is not None
-        self._hosts = {spec.name: SimulatedHost(spec, is_observed=is_observed)
-                       for spec in workload.hosts}  # fmt: skip
+        self._hosts = {
+            spec.name: SimulatedHost(spec, is_observed=is_observed) for spec in workload.hosts
+        }
         for host in self._hosts.values():
             host.history.has_servers = self._requirements.servers
         self._placement = Placement(self._hosts.values())
@@ -147,9 +150,14 @@ class Simulation:
         result = JobResult(job.name, host.spec.name, job.arrival, start=now)
         self._results[job.name] = result
         started = SimulatedJob(
-            job, self._history(job, host, now), result, job.startup, job.shutdown,
-            limits=_limits(job), watches_targets=self._requirements.targets,
-        )  # fmt: skip
+            job,
+            self._history(job, host, now),
+            result,
+            job.startup,
+            job.shutdown,
+            limits=_limits(job),
+            watches_targets=self._requirements.targets,
+        )
         if job.serves:
             started.ends_at = now + job.duration
         else:
@@ -188,11 +196,15 @@ class Simulation:
         micros = round(now * MICRO)
         container_id = f"{job.name}#{migrations}" if migrations else job.name
         history = ContainerHistory(
-            container_id, job.name, host.spec.name, micros, started=micros,
+            container_id,
+            job.name,
+            host.spec.name,
+            micros,
+            started=micros,
             threads=job.all_threads + job.idle_threads,
             observed=role_of(job, is_remote=host.spec.remote),
             owner=Owner(job.cpus or None, job.cpu_weight / DEFAULT_CPU_WEIGHT, is_known=True),
-        )  # fmt: skip
+        )
         if job.members > 1:
             names = [f"{job.name}-{number}" for number in range(job.members)]
             history.members = tuple(Member(name, name) for name in names)

@@ -181,8 +181,9 @@ def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Wo
         if job.device and not (job.gpus or job.gpu_list):
             raise DataError(f"{name}: job {job.name}: device needs a GPU: set gpus or gpu_list")
         if job.node and job.node not in known:
-            raise DataError(f"{name}: job {job.name}: no node is called {job.node!r}; known: "
-                            f"{', '.join(known)}")  # fmt: skip
+            raise DataError(
+                f"{name}: job {job.name}: no node is called {job.node!r}; known: {', '.join(known)}"
+            )
         if job.node and not known[job.node].holds(job):
             raise DataError(f"{name}: job {job.name}: its node has not its memory and GPUs")
         if (job.memory or job.gpus or job.gpu_list) and not any(host.holds(job) for host in hosts):

@@ -128,8 +128,11 @@ class Job:
             images[cut:],
             labels[cut:],
         )
-        sizes = {"softmax": [64, 10], "mlp": [64, options.hidden, 10],
-                 "autoencoder": [64, options.hidden, 64]}[options.model]  # fmt: skip
+        sizes = {
+            "softmax": [64, 10],
+            "mlp": [64, options.hidden, 10],
+            "autoencoder": [64, options.hidden, 64],
+        }[options.model]
         network = Network(sizes, options.seed)
         saved = options.checkpoint
         done = network.load(saved) if saved and saved.exists() else 0

@@ -82,8 +82,9 @@ def _ratio(name: str) -> Callable[[Results, Results], float]:
 
 
 def _single(ours: Results, base: Results) -> float:
-    return min((a.completion or math.inf) / (b.completion or 1.0)
-               for a, b in zip(ours, base, strict=True))  # fmt: skip
+    return min(
+        (a.completion or math.inf) / (b.completion or 1.0) for a, b in zip(ours, base, strict=True)
+    )
 
 
 def _first(workload: Workload, base: Results) -> float:
@@ -91,9 +92,10 @@ def _first(workload: Workload, base: Results) -> float:
     for job in workload.jobs:
         falling = job.curve.falls
         epochs = (
-            epoch for epoch in range(1, job.epochs + 1)
+            epoch
+            for epoch in range(1, job.epochs + 1)
             if job.first is None or (job.reported(epoch) <= job.first) == falling
-        )  # fmt: skip
+        )
         works.append(job.work * next(epochs, job.epochs) / job.epochs)
     return lower_bound.mean_completion(workload, works) / summarise(base).time_to_first
 
@@ -101,18 +103,33 @@ def _first(workload: Workload, base: Results) -> float:
 MEASURES = {
     one.name: one
     for one in (
-        Measure("best single job", _single,
-                lambda w, base: min(lower_bound.seconds_alone(job, w) / (r.completion or 1.0)
-                                    for job, r in zip(w.jobs, base, strict=True))),
-        Measure("makespan", _ratio("makespan"),
-                lambda w, base: lower_bound.makespan(w) / summarise(base).makespan),
-        Measure("mean completion", _ratio("mean_completion"),
-                lambda w, base: lower_bound.mean_completion(w) / summarise(base).mean_completion),
+        Measure(
+            "best single job",
+            _single,
+            lambda w, base: min(
+                lower_bound.seconds_alone(job, w) / (r.completion or 1.0)
+                for job, r in zip(w.jobs, base, strict=True)
+            ),
+        ),
+        Measure(
+            "makespan",
+            _ratio("makespan"),
+            lambda w, base: lower_bound.makespan(w) / summarise(base).makespan,
+        ),
+        Measure(
+            "mean completion",
+            _ratio("mean_completion"),
+            lambda w, base: lower_bound.mean_completion(w) / summarise(base).mean_completion,
+        ),
         Measure("mean time to first target", _ratio("time_to_first"), _first),
-        Measure("satisfied models", _ratio("satisfied"),
-                lambda w, base: len(w.jobs) / summarise(base).satisfied, more=True),
+        Measure(
+            "satisfied models",
+            _ratio("satisfied"),
+            lambda w, base: len(w.jobs) / summarise(base).satisfied,
+            more=True,
+        ),
     )
-}  # fmt: skip
+}
 
 _SHARED = ("weight", "priority", "rotate")
 
@@ -136,43 +153,49 @@ _PAPERS_RANGE = {"alpha": ("0.01", "0.03", "0.05", "0.1", "0.15"), "itval": ("20
 
 def _flowcon(title: str, file: str, why: str = _MANY) -> Experiment:
     return Experiment(
-        title, file,
+        title,
+        file,
         {"best single job": 1 - 0.4206, "makespan": 1.0, "mean completion": None},
         _grid("flowcon", ("quota",), **_PAPERS_RANGE, floor=("false",), early=("false",)),
         _grid("flowcon", _SHARED, alpha=("0.01", "0.03"), itval=("20", "30")),
         why={0.0: why, 1.0: _CAPPED},
-    )  # fmt: skip
+    )
 
 
 def _tradl(title: str, file: str) -> Experiment:
     return Experiment(
-        title, file,
+        title,
+        file,
         {"mean time to first target": 1 - 0.482, "makespan": None},
         _grid("tradl", ("quota",), favour=("nearest", "farthest"), itval=("20", "30")),
         _grid("tradl", ("weight", "priority"), favour=("nearest", "farthest"), itval=("10", "30")),
         why={0.0: _FLOOR, 1.0: _FLOOR},
-    )  # fmt: skip
+    )
 
 
 def _dqoes(title: str, file: str) -> Experiment:
     return Experiment(
-        title, file, {"satisfied models": 8.0},
+        title,
+        file,
+        {"satisfied models": 8.0},
         _grid("dqoes", ("quota",), gain=("fixed",)),
         _grid("dqoes", ("quota", "weight"), gain=("direct", "fixed", "adaptive")),
         spins=(None,),
         why={None: _OVER},
-    )  # fmt: skip
+    )
 
 
 def _specon(title: str, file: str) -> Experiment:
     return Experiment(
-        title, file,
+        title,
+        file,
         {"makespan": 1 - 0.247, "mean completion": 1 - 0.148, "best single job": 1 - 0.415},
         _grid("specon", ("weight",), load=("progressing", "jobs")),
-        _grid("specon", ("priority", "rotate"), within=("srtf", "slaq"),
-              load=("progressing", "jobs")),
+        _grid(
+            "specon", ("priority", "rotate"), within=("srtf", "slaq"), load=("progressing", "jobs")
+        ),
         why={0.0: _ONLY_IDLE, 1.0: _CROWDED},
-    )  # fmt: skip
+    )
 
 
 EXPERIMENTS = (
@@ -182,13 +205,16 @@ EXPERIMENTS = (
     _flowcon("FlowCon, 15 jobs", "flowcon-scale-15"),
     _tradl("TRADL, 5 jobs at random", "tradl-5"),
     _tradl("TRADL, 10 jobs at once", "tradl-10"),
-    *(_dqoes(f"DQoES, 10 models, {targets} targets, {arrivals}", f"dqoes-{targets}-{arrivals}")
-      for targets in ("equal", "varied") for arrivals in ("burst", "fixed", "random")),
+    *(
+        _dqoes(f"DQoES, 10 models, {targets} targets, {arrivals}", f"dqoes-{targets}-{arrivals}")
+        for targets in ("equal", "varied")
+        for arrivals in ("burst", "fixed", "random")
+    ),
     _dqoes("DQoES, 40 models on 4 hosts", "dqoes-40"),
     _specon("SpeCon, 7 jobs", "specon-7"),
     _specon("SpeCon, 25 jobs as recorded", "specon-25"),
     _specon("SpeCon, 50 jobs", "specon-50"),
-)  # fmt: skip
+)
 
 
 def workload(file: str, spin: float | None, seed: int) -> Workload:
@@ -249,8 +275,10 @@ def bounds(file: str, spin: float | None) -> dict[str, float]:
     found = {}
     for name, measure in MEASURES.items():
         if measure.bound is not None:
-            values = [_known(measure.bound, workload(file, spin, seed), _base(file, spin, seed))
-                      for seed in SEEDS]  # fmt: skip
+            values = [
+                _known(measure.bound, workload(file, spin, seed), _base(file, spin, seed))
+                for seed in SEEDS
+            ]
             found[name] = fmean(values)
     return found
 
@@ -264,17 +292,16 @@ def _score(experiment: Experiment, found: dict[str, list[float]]) -> float:
         value += fmean(found["mean completion"])  # both are SpeCon's headlines
     if MEASURES[name].more:
         return -value
-    if name == "best single job" and max(fmean(found["mean completion"]),
-                                         fmean(found["makespan"])) > 1.02:  # fmt: skip
+    if (
+        name == "best single job"
+        and max(fmean(found["mean completion"]), fmean(found["makespan"])) > 1.02
+    ):
         return 10 + value
     return value
 
 
 def chosen(
-    pool: ProcessPoolExecutor,
-    experiment: Experiment,
-    spin: float | None,
-    some: Sequence[Settings],
+    pool: ProcessPoolExecutor, experiment: Experiment, spin: float | None, some: Sequence[Settings]
 ) -> tuple[Settings, dict[str, list[float]]]:
     """Return the settings that are best on other seeds, and what they measure on ours."""
     if len(some) > 1:
@@ -325,15 +352,22 @@ def sweep(pool: ProcessPoolExecutor, spin: float) -> Iterable[str]:
     alphas, intervals = ("0.01", "0.03", "0.05", "0.1", "0.15"), ("20", "30", "40", "60")
     yield "| alpha | " + " | ".join(f"itval {one} s" for one in intervals) + " |"
     yield "|---|" + "---|" * len(intervals)
-    tasks = [("flowcon-fixed", spin, Settings("flowcon", "quota", (("alpha", a), ("itval", i))),
-              tuple(SEEDS)) for a in alphas for i in intervals]  # fmt: skip
+    tasks = [
+        (
+            "flowcon-fixed",
+            spin,
+            Settings("flowcon", "quota", (("alpha", a), ("itval", i))),
+            tuple(SEEDS),
+        )
+        for a in alphas
+        for i in intervals
+    ]
     found = pool.map(measured, tasks)
     for alpha in alphas:
         cells = []
         for _ in intervals:
             values = next(found)
-            cells.append(f"{fmean(values['best single job']):.2f}, "
-                         f"{fmean(values['makespan']):.2f}")  # fmt: skip
+            cells.append(f"{fmean(values['best single job']):.2f}, {fmean(values['makespan']):.2f}")
         yield f"| {float(alpha):.0%} | " + " | ".join(cells) + " |"
 
 
@@ -373,8 +407,10 @@ def main() -> None:
                     print(row, flush=True)
         if not only:
             for spin, threads in ((0.0, "sleep"), (1.0, "spin")):
-                print(f"\n## FlowCon's sweeps, 3 jobs, faithful, threads {threads}: best single "
-                      "job, makespan\n")  # fmt: skip
+                print(
+                    f"\n## FlowCon's sweeps, 3 jobs, faithful, threads {threads}: best single "
+                    "job, makespan\n"
+                )
                 for row in sweep(pool, spin):
                     print(row, flush=True)
 

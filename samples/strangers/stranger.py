@@ -79,9 +79,11 @@ def burn(cpu_s: float) -> None:
 
 
 def epoch(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer, options: argparse.Namespace,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    options: argparse.Namespace,
     record: Record,
-) -> float:  # fmt: skip
+) -> float:
     """Fit a model to a fixed function for --steps batches, and return its mean loss."""
     import torch
 
@@ -121,9 +123,12 @@ def train(options: argparse.Namespace, record: Record) -> None:
     torch.manual_seed(options.seed)
     wide = options.width
     model = torch.nn.Sequential(
-        torch.nn.Linear(64, wide), torch.nn.ReLU(), torch.nn.Linear(wide, wide), torch.nn.ReLU(),
+        torch.nn.Linear(64, wide),
+        torch.nn.ReLU(),
+        torch.nn.Linear(wide, wide),
+        torch.nn.ReLU(),
         torch.nn.Linear(wide, 1),
-    )  # fmt: skip
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)
     for number in epochs(options):
         print(f"epoch {number} loss {epoch(model, optimizer, options, record):.5f}", flush=True)
@@ -141,8 +146,9 @@ def member(options: argparse.Namespace, record: Record) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     distributed.init_process_group("gloo")
-    model = DistributedDataParallel(torch.nn.Sequential(
-        torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)))  # fmt: skip
+    model = DistributedDataParallel(
+        torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)
     for number in epochs(options):
         loss = epoch(model, optimizer, options, record)
@@ -229,8 +235,14 @@ def main() -> None:
     options = parser.parse_args()
     record = Record(options.out)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(record.write()))
-    {"train": train, "notebook": notebook, "prepare": prepare, "member": member,
-     "database": database, "feeder": feeder}[options.kind](options, record)  # fmt: skip
+    {
+        "train": train,
+        "notebook": notebook,
+        "prepare": prepare,
+        "member": member,
+        "database": database,
+        "feeder": feeder,
+    }[options.kind](options, record)
     record.end()
 
 

@@ -74,10 +74,15 @@ class Cnn(Classifier):
         super().__init__()
         self.layers = nn.Sequential(
             nn.Upsample(scale_factor=4),
-            nn.Conv2d(1, 24, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(24, 48, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(48 * 8 * 8, 10),
-        )  # fmt: skip
+            nn.Conv2d(1, 24, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(24, 48, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(48 * 8 * 8, 10),
+        )
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the scores."""
@@ -181,9 +186,13 @@ class Job:
         """Write the checkpoints, each whole or not at all."""
         is_best = val_loss < self.lowest
         self.lowest = min(val_loss, self.lowest)
-        state = {"epoch": self.epoch, "lowest": self.lowest, "val_loss": val_loss,
-                 "model": self.model.state_dict(),
-                 "optimizer": self.optimizer.state_dict()}  # fmt: skip
+        state = {
+            "epoch": self.epoch,
+            "lowest": self.lowest,
+            "val_loss": val_loss,
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+        }
         for path, is_due in ((self.options.best, is_best), (self.options.checkpoint, True)):
             if path is not None and is_due:
                 part = path.with_name(path.name + ".part")

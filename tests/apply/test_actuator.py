@@ -150,11 +150,7 @@ def test_a_turn_is_given_when_the_plan_has_been_applied(
     ],
 )
 def test_containers_that_take_no_turns(
-    actuator: Actuator,
-    fake_engine: FakeEngine,
-    labels: dict[str, str],
-    state: str,
-    error: str,
+    actuator: Actuator, fake_engine: FakeEngine, labels: dict[str, str], state: str, error: str
 ) -> None:
     fake_engine.labels, fake_engine.state = labels, state
     (result,) = applied(actuator, action({"group": 0, "turn_s": 9.0}, Op.ROTATE))

@@ -31,9 +31,7 @@ def test_possible_weights(weight: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "weight",
-    [None, 0, 1, 1.9, 10.7, 262_145, -5, math.nan, math.inf, True, "1024", [2]],
-    ids=repr,
+    "weight", [None, 0, 1, 1.9, 10.7, 262_145, -5, math.nan, math.inf, True, "1024", [2]], ids=repr
 )
 def test_impossible_weights(weight: Any) -> None:
     assert f"cpu_weight {weight!r}" in str(out_of_bounds({"cpus": None, "cpu_weight": weight}))

@@ -53,10 +53,7 @@ def test_no_quota_has_a_neutral_value(started: dict[str, int], fields: dict[str,
     assert quota_fields(started, None, CPUS) == fields
 
 
-@given(
-    cpus=st.floats(0.01, CPUS),
-    period=st.integers(1000, 1_000_000),
-)
+@given(cpus=st.floats(0.01, CPUS), period=st.integers(1000, 1_000_000))
 def test_any_quota_fits_any_period_within_the_kernel_s_bounds(cpus: float, period: int) -> None:
     fields = quota_fields({"CpuPeriod": period, "CpuQuota": period}, cpus, CPUS)
     assert fields["CpuQuota"] >= 1000

@@ -170,10 +170,7 @@ def test_a_failed_change_after_another_keeps_its_entry(
 
 
 def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
-    actuator: Actuator,
-    fake_engine: FakeEngine,
-    journal: Journal,
-    monkeypatch: pytest.MonkeyPatch,
+    actuator: Actuator, fake_engine: FakeEngine, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine refuses, and learns only then that the container has ended."""
     answer, ended = fake_engine.answer, Timer(0.03, setattr, (fake_engine, "state", "exited"))

@@ -26,10 +26,7 @@ from dltools.engine.process_search import Processes, deep_learning_in, search
         ("/opt/mxnet/libmxnet.so", {"libmxnet"}),
         ("/opt/paddle/base/libpaddle.so", {"libpaddle"}),
         ("/opt/onnxruntime/capi/libonnxruntime.so.1.17.0", {"libonnxruntime"}),
-        (
-            "/opt/onnxruntime_pybind11_state.cpython-312-x86_64-linux-gnu.so",
-            {"libonnxruntime"},
-        ),
+        ("/opt/onnxruntime_pybind11_state.cpython-312-x86_64-linux-gnu.so", {"libonnxruntime"}),
         ("/usr/local/cuda/lib64/libcudart.so.12.4.127", {"libcudart"}),
         ("/opt/nvidia/libcudart-9335f6a2.so.12", {"libcudart"}),
         (TORCH, set()),  # OpenMP alone, though it lies in a folder of that name

@@ -105,11 +105,7 @@ class FakeEngine:
                 self.host_config |= body
             self.after_update()
             return 200, {"Warnings": None}
-        state = {
-            "Status": self.state,
-            "Pid": self.pid,
-            "StartedAt": self.started,
-        }
+        state = {"Status": self.state, "Pid": self.pid, "StartedAt": self.started}
         return 200, {"Id": ID, "Name": f"/{NAME}", "State": state, "HostConfig": self.host_config,
                      "Config": {"Image": "i", "Tty": False, "Labels": self.labels}}  # fmt: skip
 

@@ -15,9 +15,7 @@ from dltools.observations.table import Row, to_table
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 names = st.one_of(st.sampled_from(["node-1", "job", "loss", "", " ", "NaN", '"', "é", "🐋"]), texts)
 times = st.datetimes(
-    min_value=datetime(1970, 1, 1),
-    max_value=datetime(2200, 1, 1),
-    timezones=st.just(UTC),
+    min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1), timezones=st.just(UTC)
 )
 integers = st.integers(-(2**63), 2**63 - 1)
 reals = st.floats(width=64)

@@ -75,10 +75,7 @@ class Tools:
         if "stdin" in how:
             del streams["input"]
         return subprocess.run(
-            command(name, *arguments),
-            env=environment(**(env or {})),
-            timeout=timeout,
-            **streams,
+            command(name, *arguments), env=environment(**(env or {})), timeout=timeout, **streams
         )
 
     def begin(self, name: str, *arguments: object, **how: Any) -> subprocess.Popen[bytes]:

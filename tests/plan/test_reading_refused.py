@@ -108,9 +108,7 @@ def test_another_version_is_refused_and_both_are_named(version: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "version",
-    ["2\n0", "\x1b[2J", "9" * 10_000, ["\n"]],
-    ids=["newline", "escape", "long", "list"],
+    "version", ["2\n0", "\x1b[2J", "9" * 10_000, ["\n"]], ids=["newline", "escape", "long", "list"]
 )
 def test_a_hostile_version_is_named_in_one_short_printable_line(version: Any) -> None:
     with pytest.raises(DataError, match=r"^plan: line 1: plan version") as refused:

@@ -139,8 +139,7 @@ def test_a_policy_that_gives_no_shares_orders_no_silent_job(policy: str) -> None
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"labels": '{"dltools.protect": "1"}'}, {"labels": '{"dltools.qoe": "0.2"}'}],
+    "more", [{"labels": '{"dltools.protect": "1"}'}, {"labels": '{"dltools.qoe": "0.2"}'}]
 )
 def test_protected_and_serving_containers_are_left_alone(more: dict[str, str]) -> None:
     plan = feed(planner(), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5, **more))

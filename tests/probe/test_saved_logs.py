@@ -117,7 +117,7 @@ def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
     ]
     assert listed.splitlines()[4:] == [
         "job: judged by val_loss: a loss of an evaluation, better when smaller; the label "
-        "dltools.metric chooses another",
+        "dltools.metric chooses another"
     ]
     picked = tool("dl-probe", "--from-log", str(log), "--metric", "val_loss", "--format", "jsonl")
     assert [json.loads(line)["value"] for line in picked.stdout.splitlines()] == [3.25, "NaN"]

@@ -79,8 +79,7 @@ def rotating(
     for _ in jobs:
         assert json.loads(process.stdout.readline())["status"] == "applied"
     eventually(
-        lambda: [state(job) for job in jobs],
-        lambda states: states.count("paused") == len(jobs) - 1,
+        lambda: [state(job) for job in jobs], lambda states: states.count("paused") == len(jobs) - 1
     )
     yield process
 

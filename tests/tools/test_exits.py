@@ -299,12 +299,7 @@ SILENT = (Exit.OK, Exit.PARTIAL, Exit.INTERRUPTED, Exit.TERMINATED, Exit.PIPE)
     ("code", "produce"), [pytest.param(c, f, id=f"{c.value}-{f.__name__}") for c, f in CASES]
 )
 def test_exit(
-    code: Exit,
-    produce: Case,
-    tool: Tools,
-    fake_engine: FakeEngine,
-    state: Path,
-    tmp_path: Path,
+    code: Exit, produce: Case, tool: Tools, fake_engine: FakeEngine, state: Path, tmp_path: Path
 ) -> None:
     done = produce(World(tool, fake_engine, state, tmp_path))
     stderr = done.stderr.decode()

@@ -90,9 +90,17 @@ class Deliverer:
                 found, error=f"it has no label {CHECKPOINT} that says where its model is"
             )
         ordered = Delivery(
-            self._engine.id, self._engine.host, action.id, container.origin, container.id,
-            container.name, container.image, checkpoint, action.met, time.time(),
-        )  # fmt: skip
+            self._engine.id,
+            self._engine.host,
+            action.id,
+            container.origin,
+            container.id,
+            container.name,
+            container.image,
+            checkpoint,
+            action.met,
+            time.time(),
+        )
         delivery = self._files.known(ordered) or ordered
         if delivery.step is Step.DONE:
             return replace(found, status=Status.UNCHANGED, after=_after(delivery))
@@ -108,8 +116,12 @@ class Deliverer:
         """Report the hooks that have ended, and try again the deliveries that are due."""
         results = self._collected(on_result)
         now = self._clock()
-        due = [one for key, one in self._open.items() if key not in self._running
-               and (key not in self._retries or self._retries[key].due <= now)]  # fmt: skip
+        due = [
+            one
+            for key, one in self._open.items()
+            if key not in self._running
+            and (key not in self._retries or self._retries[key].due <= now)
+        ]
         for delivery in due:
             result = self._try(delivery)
             if delivery.key not in self._running:

@@ -14,7 +14,6 @@ class Deliverers:
     """The deliverers of the engines that answer, which `each` returns."""
 
     def __init__(self, each: Callable[[], list[Deliverer]]) -> None:
-        """Nothing is asked yet."""
         self._each = each
 
     def retry(self, on_result: OnResult) -> list[Result]:

@@ -44,9 +44,11 @@ class RunningHook:
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno(),
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr.fileno(),
                 start_new_session=True,
-            )  # fmt: skip
+            )
         except OSError as error:
             self.failure = f"the hook {self._name} cannot be run: {error.strerror}"
 

@@ -30,8 +30,9 @@ def creation_body(container: Container, original: Mapping[str, Any], image: str)
     network = host_config.get("NetworkMode", "default")
     if is_own_network(network):
         endpoint = (container.raw.get("NetworkSettings", {}).get("Networks") or {}).get(network)
-        aliases = [name for name in (endpoint or {}).get("Aliases") or []
-                   if name != container.id[:12]]  # fmt: skip
+        aliases = [
+            name for name in (endpoint or {}).get("Aliases") or [] if name != container.id[:12]
+        ]
         body["NetworkingConfig"] = {"EndpointsConfig": {network: {"Aliases": aliases}}}
     return body
 

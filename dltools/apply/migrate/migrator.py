@@ -7,11 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dltools.apply.migrate.configuration import (
-    creation_body,
-    grace_seconds,
-    stop_signal,
-)
+from dltools.apply.migrate.configuration import creation_body, grace_seconds, stop_signal
 from dltools.apply.migrate.faults import WaitError
 from dltools.apply.migrate.mover import Mover, rolled_back
 from dltools.apply.migrate.record import Migration, Step
@@ -157,16 +153,19 @@ class Migrator:
                 return replace(found, status=Status.FAILED, error=str(error))
             self._mover.files.remove(migration)
             found = replace(found, status=Status.APPLIED)
-        reason = (f"its constraint to {migration.target} is taken back; it stays there until Swarm "
-                  "starts it anew, and only a plan that moves it can move it back")  # fmt: skip
+        reason = (
+            f"its constraint to {migration.target} is taken back; it stays there until Swarm "
+            "starts it anew, and only a plan that moves it can move it back"
+        )
         return replace(found, error=reason)
 
     def _carry_out(self, migration: Migration) -> Result:
         try:
             migration = self._mover.carry_out(migration)
         except (WaitError, UnavailableError) as error:
-            (left,) = [one for one in self._mover.files.all()
-                       if one.container_id == migration.container_id]  # fmt: skip
+            (left,) = [
+                one for one in self._mover.files.all() if one.container_id == migration.container_id
+            ]
             reason = f"{error}; {left.whereabouts}; the next run of dl-apply goes on"
             return replace(_result(left, Status.FAILED), error=reason)
         if migration.step is Step.DONE:
@@ -201,5 +200,11 @@ def _image(container: Container, target: Engine) -> str:
 
 def _result(migration: Migration, status: Status) -> Result:
     host = {"host": migration.source}
-    return Result(migration.action_id, status, migration.container_id, migration.container_name,
-                  before=host, after=host)  # fmt: skip
+    return Result(
+        migration.action_id,
+        status,
+        migration.container_id,
+        migration.container_name,
+        before=host,
+        after=host,
+    )

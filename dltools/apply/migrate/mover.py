@@ -46,9 +46,13 @@ class Mover:
         """Know the function of each step, of a container's move and of a service's."""
         self._service_steps = ServiceSteps(self.engines, self.sleep, self.clock).by_step
         self._steps = {
-            Step.CREATE: self._create, Step.STOP: self._stop, Step.START: self._start,
-            Step.REMOVE: self._remove, Step.CLEAR: self._clear, Step.RESUME: self._resume,
-        }  # fmt: skip
+            Step.CREATE: self._create,
+            Step.STOP: self._stop,
+            Step.START: self._start,
+            Step.REMOVE: self._remove,
+            Step.CLEAR: self._clear,
+            Step.RESUME: self._resume,
+        }
 
     def carry_out(self, migration: Migration) -> Migration:
         """Take steps until the migration is done or undone, and return it.
@@ -146,8 +150,10 @@ class Mover:
         engine.update(id_, {"RestartPolicy": NO_RESTART})
         if not _has_processes(engine.inspect(id_)):
             return
-        for signal, patience_s in ((migration.stop_signal, migration.grace_s),
-                                   ("SIGKILL", _KILLED_S)):  # fmt: skip
+        for signal, patience_s in (
+            (migration.stop_signal, migration.grace_s),
+            ("SIGKILL", _KILLED_S),
+        ):
             with suppress(RefusedError):  # it has just ended
                 engine.signal(id_, signal)
             until = self.clock() + patience_s

@@ -46,8 +46,10 @@ def _refusals(container: Container, target: Engine, force: bool) -> Iterator[str
 def _checkpoint(container: Container) -> Iterator[str]:
     path = checkpoint_path(container)
     if not path:
-        yield (f"it has no label {CHECKPOINT}, and would begin anew on the other host; "
-               "--force moves it all the same")  # fmt: skip
+        yield (
+            f"it has no label {CHECKPOINT}, and would begin anew on the other host; "
+            "--force moves it all the same"
+        )
     elif mount_of(container, path) is None:
         yield f"its checkpoint {path} is not on a volume that another host can have"
 
@@ -63,8 +65,9 @@ def _missing(container: Container, target: Engine, network: str) -> Iterator[str
         if mount.get("Type") != "volume":
             continue
         if mount["Destination"] not in named_targets(container):
-            yield (f"its volume at {mount['Destination']} has no name: what is in it would stay "
-                   "behind")  # fmt: skip
+            yield (
+                f"its volume at {mount['Destination']} has no name: what is in it would stay behind"
+            )
         elif not target.has_volume(mount["Name"]):
             yield f"its volume {mount['Name']} is missing on {target.host}"
     if is_own_network(network) and not target.has_network(network):
@@ -79,15 +82,18 @@ def checkpoint_path(container: Container) -> str:
 def mount_of(container: Container, path: str) -> dict[str, Any] | None:
     """Return the mount that a path inside a container is on, None if it is on none."""
     inside = PurePosixPath(path)
-    mounts = [dict(mount) for mount in container.raw.get("Mounts") or []
-              if mount.get("Type") in ("bind", "volume")
-              and inside.is_relative_to(mount["Destination"])]  # fmt: skip
+    mounts = [
+        dict(mount)
+        for mount in container.raw.get("Mounts") or []
+        if mount.get("Type") in ("bind", "volume") and inside.is_relative_to(mount["Destination"])
+    ]
     return max(mounts, key=lambda mount: len(mount["Destination"]), default=None)
 
 
 def named_targets(container: Container) -> set[str]:
     """Return where volumes are mounted that the container's configuration names."""
     config = container.host_config
-    mounts = {mount.get("Target", "") for mount in config.get("Mounts") or []
-              if mount.get("Source")}  # fmt: skip
+    mounts = {
+        mount.get("Target", "") for mount in config.get("Mounts") or [] if mount.get("Source")
+    }
     return mounts | {bind.split(":")[1] for bind in config.get("Binds") or []}

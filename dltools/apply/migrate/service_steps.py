@@ -52,9 +52,13 @@ class ServiceSteps:
     def by_step(self) -> Mapping[Step, Callable[[Migration], Migration]]:
         """The function of each step."""
         return {
-            Step.CREATE: self._look, Step.STOP: self._stop, Step.START: self._start,
-            Step.REMOVE: self._own, Step.CLEAR: self._clear, Step.RESUME: self._resume,
-        }  # fmt: skip
+            Step.CREATE: self._look,
+            Step.STOP: self._stop,
+            Step.START: self._start,
+            Step.REMOVE: self._own,
+            Step.CLEAR: self._clear,
+            Step.RESUME: self._resume,
+        }
 
     def _look(self, migration: Migration) -> Migration:
         """See that the target has the job's checkpoint, through a container that never runs."""
@@ -166,8 +170,9 @@ class ServiceSteps:
         while True:
             tasks = swarm.tasks(migration.service)
             own = _since_update(swarm.service(migration.service), tasks)
-            found = next((one for one in tasks
-                          if one.node_id == node and one.state == "running"), None)  # fmt: skip
+            found = next(
+                (one for one in tasks if one.node_id == node and one.state == "running"), None
+            )
             if found is not None:
                 runs_since = self.clock() if runs_since is None else runs_since
                 if self.clock() - runs_since >= _SETTLE_S:
@@ -198,8 +203,9 @@ class ServiceSteps:
 
 def _since_update(service: Service, tasks: Sequence[Task]) -> list[Task]:
     """Return the tasks that were made since a service was changed, the newest first."""
-    found = [one for one in tasks
-             if one.created and service.updated and one.created >= service.updated]  # fmt: skip
+    found = [
+        one for one in tasks if one.created and service.updated and one.created >= service.updated
+    ]
     return sorted(found, key=lambda one: one.created or _NEVER, reverse=True)
 
 
@@ -268,5 +274,8 @@ def _look_name(migration: Migration) -> str:
 
 def _without_nodes(constraints: Sequence[str]) -> list[str]:
     """Return constraints without those that name a node."""
-    return [one for one in constraints
-            if one.partition("==")[0].strip() not in ("node.id", "node.hostname")]  # fmt: skip
+    return [
+        one
+        for one in constraints
+        if one.partition("==")[0].strip() not in ("node.id", "node.hostname")
+    ]

@@ -149,26 +149,29 @@ def apply(
     reads them back, and prints the result. Settings that are as wanted are left alone. Models that
     have met their targets are copied into --deliver-dir.
     """
-    from dltools.cli.apply.request import (
-        Bounds,
-        Request,
-        beside_process,
-        choose_task,
-        hook_command,
-    )  # fmt: skip
+    from dltools.cli.apply.request import Bounds, Request, beside_process, choose_task, hook_command
     from dltools.cli.apply.run import run_request
 
     request = Request(
         task=choose_task(is_undo=undo, is_status=status),
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
-        input=input_, is_dry_run=dry_run, is_offline=offline, restores=restore, hold_s=hold,
-        lease_s=lease, forces=force,
-        deliver_directory=deliver_dir, deliver_hook=hook_command(deliver_hook),
+        input=input_,
+        is_dry_run=dry_run,
+        is_offline=offline,
+        restores=restore,
+        hold_s=hold,
+        lease_s=lease,
+        forces=force,
+        deliver_directory=deliver_dir,
+        deliver_hook=hook_command(deliver_hook),
         hook_limit_s=hook_timeout,
-        patience_s=patience, state_directory=state_dir, format=format_, is_verbose=verbose,
+        patience_s=patience,
+        state_directory=state_dir,
+        format=format_,
+        is_verbose=verbose,
         bounds=Bounds(tuple(label or ()), tuple(name or ()), max_changes, max_age, force),
         beside=None if beside is None else beside_process(beside),
-    )  # fmt: skip
+    )
     run_request(request, context)
 
 

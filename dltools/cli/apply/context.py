@@ -37,7 +37,6 @@ class ApplyContext:
     """The engines and the state directory that a run works with."""
 
     def __init__(self, request: Request) -> None:
-        """Nothing is connected or locked yet."""
         self._request = request
         self._engines = request.engines
         self._state_directory = request.state_directory
@@ -113,8 +112,10 @@ class ApplyContext:
 
         home = state_directory.directory(self._state_directory)
         advice = "end it first, then undo" if is_undo else "try again"
-        with (nullcontext() if dry_run else self._locked_state(home, advice),
-              nullcontext() if dry_run or is_undo else self._marked()):  # fmt: skip
+        with (
+            nullcontext() if dry_run else self._locked_state(home, advice),
+            nullcontext() if dry_run or is_undo else self._marked(),
+        ):
             addresses = self.addresses()
             self._ends_leases = not is_undo
             self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
@@ -124,8 +125,9 @@ class ApplyContext:
                 self._rotation = made.rotation
                 yield made
             else:
-                connectors = {one.name: self._connector(one, home, dry_run=dry_run)
-                              for one in addresses}  # fmt: skip
+                connectors = {
+                    one.name: self._connector(one, home, dry_run=dry_run) for one in addresses
+                }
                 yield Actuators(connectors, migrator=self._migrator(home, dry_run=dry_run))
 
     @contextmanager
@@ -178,10 +180,14 @@ class ApplyContext:
                 _end_dead_leases(engine, home, self._run)
         rotation = Rotation(engine, home / "rotation", self._run)
         return Actuator(
-            engine, Journal(home / "journal"), rotation, _rules(self._request.bounds),
+            engine,
+            Journal(home / "journal"),
+            rotation,
+            _rules(self._request.bounds),
             deliverer=self._deliverer(engine, home / "deliveries"),
-            migrator=self._migrator(home, dry_run=dry_run), dry_run=dry_run,
-        )  # fmt: skip
+            migrator=self._migrator(home, dry_run=dry_run),
+            dry_run=dry_run,
+        )
 
     def _migrator(self, home: Path, *, dry_run: bool) -> Migrator:
         """Return what moves jobs between the engines that have answered by then."""

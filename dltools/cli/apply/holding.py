@@ -21,7 +21,6 @@ class Holding:
     """The lease of what one run changes, and its watchdog."""
 
     def __init__(self, actuator: Actuator | Actuators, lease: Lease, guard: Guard) -> None:
-        """Nothing is held yet."""
         self._actuator = actuator
         self._lease = lease
         self._guard = guard

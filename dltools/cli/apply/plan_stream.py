@@ -37,7 +37,6 @@ class PlanStream:
         request: Request,
         holding: Holding,
     ) -> None:
-        """No plan has been read yet."""
         self._actuator = actuator
         self._rotation = actuator.rotation
         self._printer = printer
@@ -74,11 +73,15 @@ class PlanStream:
         if not self._request.is_verbose and not sys.stderr.isatty():
             return
         if length_s is not None:
-            print_message(f"what is set stays for {length_s:.3g} s unless another plan comes; "
-                          "dl-apply --undo ends it now")  # fmt: skip
+            print_message(
+                f"what is set stays for {length_s:.3g} s unless another plan comes; "
+                "dl-apply --undo ends it now"
+            )
         elif self._sets_for_good:
-            print_message("what is set stays until dl-apply --undo; a stream (dl-probe -i 5 | "
-                          "dl-plan | dl-apply) would follow the jobs, and end it")  # fmt: skip
+            print_message(
+                "what is set stays until dl-apply --undo; a stream (dl-probe -i 5 | "
+                "dl-plan | dl-apply) would follow the jobs, and end it"
+            )
 
     def _end(self) -> None:
         if deliverer := self._actuator.deliverer:
@@ -112,8 +115,10 @@ class PlanStream:
             self._holding.input_ended()
             raise
         if self._holding.input_ended():
-            raise DataError(f"{name}: the plans broke off: dl-plan or dl-probe has died; "
-                            "undoing what this run has set")  # fmt: skip
+            raise DataError(
+                f"{name}: the plans broke off: dl-plan or dl-probe has died; "
+                "undoing what this run has set"
+            )
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, go on with the turns."""
@@ -134,8 +139,11 @@ class PlanStream:
         """Return how long until a turn or the lease ends, the watchdog is to hear from this run, or
         a delivery is tried again, None for never."""
         deliverer = self._actuator.deliverer
-        due = (self._rotation.seconds_until_due(), self._holding.beat(),
-               deliverer.seconds_until_due() if deliverer else None)  # fmt: skip
+        due = (
+            self._rotation.seconds_until_due(),
+            self._holding.beat(),
+            deliverer.seconds_until_due() if deliverer else None,
+        )
         return min((seconds for seconds in due if seconds is not None), default=None)
 
     def _go_on_with_migrations(self) -> None:
@@ -158,8 +166,10 @@ class PlanStream:
 
     def _tell_foreign(self) -> None:
         """Say once which containers somebody else has changed, or has paused."""
-        for found, what in ((self._actuator.foreign, FOREIGN),
-                            (self._actuator.paused_elsewhere, PAUSED_ELSEWHERE)):  # fmt: skip
+        for found, what in (
+            (self._actuator.foreign, FOREIGN),
+            (self._actuator.paused_elsewhere, PAUSED_ELSEWHERE),
+        ):
             for key, name in found.items():
                 if (key, what) not in self._told:
                     self._told.add((key, what))

@@ -121,8 +121,11 @@ def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
     """Say which containers an earlier run has left paused, "" if there are none."""
     from dltools.engine import turn_notes
 
-    noted = {key: note for key, note in turn_notes.read_notes(directories, engine.id).items()
-             if not note.run.is_alive}  # fmt: skip
+    noted = {
+        key: note
+        for key, note in turn_notes.read_notes(directories, engine.id).items()
+        if not note.run.is_alive
+    }
     if not noted:
         return ""
     paused = {one["Id"] for one in engine.containers() if one.get("State") == "paused"}
@@ -142,10 +145,15 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
         if count := len(journal_entries(engine, directory)):
             line += f"; {count} in {directory}: use --state-dir {directory}"
     if unusual := unusual_settings(engine):
-        elsewhere = {name: {"state": PAUSED_ELSEWHERE}
-                     for name in paused_elsewhere(engine, directories)}  # fmt: skip
-        shown = [f"{name} ({settings_in_words(settings | elsewhere.get(name, {}))})"
-                 for name, settings in unusual.items()]  # fmt: skip
-        line += (f". Containers with other settings than the default: {listed(shown)}; "
-                 "if dl-apply set them, give its state directory with --state-dir")  # fmt: skip
+        elsewhere = {
+            name: {"state": PAUSED_ELSEWHERE} for name in paused_elsewhere(engine, directories)
+        }
+        shown = [
+            f"{name} ({settings_in_words(settings | elsewhere.get(name, {}))})"
+            for name, settings in unusual.items()
+        ]
+        line += (
+            f". Containers with other settings than the default: {listed(shown)}; "
+            "if dl-apply set them, give its state directory with --state-dir"
+        )
     return line

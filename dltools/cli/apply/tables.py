@@ -21,9 +21,12 @@ _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stal
 def results_table(results: Iterable[Result]) -> Table:
     """Return a row per action: what became of it, the setting before and after."""
     table = FittedTable(
-        ("CONTAINER", "left"), ("RESULT", "left"), ("BEFORE", "left"), ("AFTER", "left"),
+        ("CONTAINER", "left"),
+        ("RESULT", "left"),
+        ("BEFORE", "left"),
+        ("AFTER", "left"),
         ("NOTE", "wrap"),
-    )  # fmt: skip
+    )
     for result in results:
         before, after = changes_in_words(result.before, result.after)
         table.add_row(
@@ -40,13 +43,24 @@ def results_table(results: Iterable[Result]) -> Table:
 def migrations_table(rows: Iterable[Migration]) -> Table:
     """Return a row per job that is on its way: from where to where, and where it is."""
     table = FittedTable(
-        ("CONTAINER", "left"), ("FROM", "left"), ("TO", "left"), ("STEP", "left"),
-        ("SINCE", "left"), ("NOTE", "wrap"),
-    )  # fmt: skip
+        ("CONTAINER", "left"),
+        ("FROM", "left"),
+        ("TO", "left"),
+        ("STEP", "left"),
+        ("SINCE", "left"),
+        ("NOTE", "wrap"),
+    )
     for one in rows:
         note = "; ".join(filter(None, (one.whereabouts, one.why and f"it goes back: {one.why}")))
-        table.add_row(one.container_name, one.source, one.target, one.step.value,
-                      _short(one.since), note, style="yellow")  # fmt: skip
+        table.add_row(
+            one.container_name,
+            one.source,
+            one.target,
+            one.step.value,
+            _short(one.since),
+            note,
+            style="yellow",
+        )
     return table
 
 
@@ -56,9 +70,13 @@ def changed_table(rows: Iterable[ChangedContainer]) -> Table:
     changed = list(rows)
     has_end = any(one.until for one in changed)
     table = FittedTable(
-        ("CONTAINER", "left"), ("BEFORE", "left"), ("NOW", "left"), ("SINCE", "left"),
-        *([("UNTIL", "left")] if has_end else []), ("BY", "wrap"),
-    )  # fmt: skip
+        ("CONTAINER", "left"),
+        ("BEFORE", "left"),
+        ("NOW", "left"),
+        ("SINCE", "left"),
+        *([("UNTIL", "left")] if has_end else []),
+        ("BY", "wrap"),
+    )
     for one in changed:
         before, now = changes_in_words(
             one.original, {"state": "gone"} if one.current is None else one.current

@@ -57,8 +57,7 @@ def plan(
         ),
     ] = False,
     state: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Continue from the plan or state in FILE."),
+        Path | None, typer.Option(metavar="FILE", help="Continue from the plan or state in FILE.")
     ] = None,
     save_state: Annotated[
         Path | None,
@@ -72,8 +71,7 @@ def plan(
         bool, typer.Option("--every", help="Print a plan for every sample of a recording.")
     ] = False,
     no_state: Annotated[
-        bool,
-        typer.Option("--no-state", help="Leave the state out of the printed plans."),
+        bool, typer.Option("--no-state", help="Leave the state out of the printed plans.")
     ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print a table with the reasons instead of the plan.")
@@ -94,7 +92,7 @@ def plan(
     terminal as a table. A recording gives one plan, for its last sample; an Arrow stream gives one
     plan per sample as it arrives. Several inputs are merged by time. The same input and parameters
     always give the same plan.
-    """  # fmt: skip
+    """
     if policies:
         from dltools.cli.plan.policy_list import print_policies
 
@@ -104,13 +102,22 @@ def plan(
     from dltools.cli.plan.run import run_request
 
     request = Request(
-        inputs=tuple(inputs or ["-"]), policy=policy, assignments=tuple(set_ or ()),
-        parameters_file=params, mode=realize, quantum_s=quantum_seconds(quantum),
-        targets_file=targets, roles=tuple(role or ()), is_only_labelled=only_labelled,
+        inputs=tuple(inputs or ["-"]),
+        policy=policy,
+        assignments=tuple(set_ or ()),
+        parameters_file=params,
+        mode=realize,
+        quantum_s=quantum_seconds(quantum),
+        targets_file=targets,
+        roles=tuple(role or ()),
+        is_only_labelled=only_labelled,
         state_file=state,
-        saved_state_file=save_state, plans_every_sample=every, prints_state=not no_state,
-        format=choose_format(format_, explain=explain), is_verbose=verbose,
-    )  # fmt: skip
+        saved_state_file=save_state,
+        plans_every_sample=every,
+        prints_state=not no_state,
+        format=choose_format(format_, explain=explain),
+        is_verbose=verbose,
+    )
     run_request(request, context)
 
 

@@ -33,8 +33,10 @@ def print_policies() -> None:
 def _print_parameters(cls: type[Any]) -> None:
     for parameter in describe(cls):
         default = json.dumps(parameter["default"])
-        print(f"    {parameter['name']}={default}{_bounds(parameter)}: {parameter['help']} "
-              f"[{parameter['source']}]")  # fmt: skip
+        print(
+            f"    {parameter['name']}={default}{_bounds(parameter)}: {parameter['help']} "
+            f"[{parameter['source']}]"
+        )
 
 
 def _span(words: Sequence[str]) -> str:

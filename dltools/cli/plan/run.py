@@ -157,8 +157,9 @@ class _Session:
     def _print_plan(self, *, is_last: bool, pending: bool) -> None:
         may_be_last = is_last or (self._samples.is_live and not self._request.plans_every_sample)
         has_state = self._request.prints_state and may_be_last and not sys.stdout.isatty()
-        plan = self._planner.plan(self._account.to_json(), pending=pending, state=has_state,
-                                  is_single=self._is_single)  # fmt: skip
+        plan = self._planner.plan(
+            self._account.to_json(), pending=pending, state=has_state, is_single=self._is_single
+        )
         plan = dataclasses.replace(plan, is_live=self._samples.is_live)
         sys.stdout.write(printable_on_terminal(dump_plan(plan)))
         sys.stdout.flush()

@@ -32,10 +32,14 @@ def decisions_table(
     reasons; a wide one also has the signal and the prediction. Classes have the colours of their
     tones."""
     table = FittedTable(
-        ("CONTAINER", "left"), ("CLASS", "left"), ("SHARE", "right"), ("NOW", "left"),
-        ("THEN", "left"), *([("SIGNAL", "left"), ("PREDICTION", "left")] if wide else []),
+        ("CONTAINER", "left"),
+        ("CLASS", "left"),
+        ("SHARE", "right"),
+        ("NOW", "left"),
+        ("THEN", "left"),
+        *([("SIGNAL", "left"), ("PREDICTION", "left")] if wide else []),
         ("WHY", "wrap"),
-    )  # fmt: skip
+    )
     for decision in decisions:
         wanted = decision.setting or {}
         share = decision.allocation.share

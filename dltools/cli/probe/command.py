@@ -174,7 +174,7 @@ def probe(
 
     Prints observations, which dl-plan reads: Parquet with one row per host, container, progress
     point and event; with -i an Arrow stream with one batch per sample.
-    """  # fmt: skip
+    """
     _leave_numpy_out()
     if compact is not None:
         from dltools.cli.probe.compaction import compact_directory
@@ -187,18 +187,32 @@ def probe(
 
     wanted = option_before_environment(format_, output, context)
     selection = Selection(
-        labels=tuple(label or ()), names=tuple(name or ()), metrics=tuple(metric or ()),
-        pattern=pattern, since_s=since, roles=tuple(role or ()),
-    )  # fmt: skip
+        labels=tuple(label or ()),
+        names=tuple(name or ()),
+        metrics=tuple(metric or ()),
+        pattern=pattern,
+        since_s=since,
+        roles=tuple(role or ()),
+    )
     request = Request(
-        selection=selection, interval_s=interval, count=count, duration_s=duration_,
+        selection=selection,
+        interval_s=interval,
+        count=count,
+        duration_s=duration_,
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
-        deadline_s=deadline, window_s=window, logs=tuple(from_log or ()),
-        logs_start=parse_start(start), lists_metrics=list_metrics, explained_line=explain_line,
-        output=output, rotate_s=rotate, patience_s=patience, state_directory=state_dir,
+        deadline_s=deadline,
+        window_s=window,
+        logs=tuple(from_log or ()),
+        logs_start=parse_start(start),
+        lists_metrics=list_metrics,
+        explained_line=explain_line,
+        output=output,
+        rotate_s=rotate,
+        patience_s=patience,
+        state_directory=state_dir,
         is_verbose=verbose,
         format=choose_format(wanted, output, is_stream=interval is not None),
-    )  # fmt: skip
+    )
     run_request(request)
 
 

@@ -71,8 +71,10 @@ def _header(hosts: ObservedHosts, width: int) -> Text:
         words = [f"{name}  {newest:%H:%M:%S}Z", *_use(node), counted]
     else:
         words = [f"{len(hosts.nodes)} hosts  {newest:%H:%M:%S}Z", counted]
-        words += [f"{clip(name, _SHORT_HOST)}: {' '.join(_use(node)[:1]) or 'no sample'}"
-                  for name, node in sorted(hosts.nodes.items())]  # fmt: skip
+        words += [
+            f"{clip(name, _SHORT_HOST)}: {' '.join(_use(node)[:1]) or 'no sample'}"
+            for name, node in sorted(hosts.nodes.items())
+        ]
     while len(words) > 1 and cell_len("  ".join(words)) > width:
         words.pop()
     return Text("  ".join(words), style="bold", no_wrap=True, overflow="ellipsis")

@@ -49,12 +49,14 @@ def _opened(
     names = saved_logs.container_names(request.logs)
     with ExitStack() as stack:
         streams = [stack.enter_context(open_log(file)) for file in request.logs]
-        yield saved_logs.merged([
-            saved_logs.progress_batches(
-                stream, name, pattern or Automatic(), start, dropped.setdefault(name, {})
-            )
-            for stream, name in zip(streams, names, strict=True)
-        ])  # fmt: skip
+        yield saved_logs.merged(
+            [
+                saved_logs.progress_batches(
+                    stream, name, pattern or Automatic(), start, dropped.setdefault(name, {})
+                )
+                for stream, name in zip(streams, names, strict=True)
+            ]
+        )
 
 
 def _write(request: Request, batches: Iterator[Rows]) -> None:

@@ -79,19 +79,29 @@ class Metrics:
         """Return a row per container and metric, the metrics that judge a job first: the log family
         that found it, the number of points, the first and last value, and its name as printed."""
         table = FittedTable(
-            ("CONTAINER", "left"), ("METRIC", "name"), ("AIM", "left"), ("FAMILY", "left"),
-            ("POINTS", "right"), ("FIRST", "right"), ("LAST", "right"),
+            ("CONTAINER", "left"),
+            ("METRIC", "name"),
+            ("AIM", "left"),
+            ("FAMILY", "left"),
+            ("POINTS", "right"),
+            ("FIRST", "right"),
+            ("LAST", "right"),
             *([("AS PRINTED", "wrap")] if wide else []),
-        )  # fmt: skip
+        )
         for name, seen in sorted(self._seen().items()):
             for metric in metric_names.evaluation_order(seen):
                 for (container, other, family), one in self._found.items():
                     if (container, other) == (name, metric):
                         table.add_row(
-                            name, metric, metric_names.objective(metric), family, str(one.count),
-                            f"{one.first:.4g}", f"{one.last:.4g}",
+                            name,
+                            metric,
+                            metric_names.objective(metric),
+                            family,
+                            str(one.count),
+                            f"{one.first:.4g}",
+                            f"{one.last:.4g}",
                             *([one.original] if wide else []),
-                        )  # fmt: skip
+                        )
         return table
 
     def choices(self) -> list[str]:
@@ -135,6 +145,7 @@ def _noise(dropped: Dropped) -> list[str]:
             most = sorted(counts, key=lambda metric: (-counts[metric], metric))[:_MOST_NAMED]
             listed = ", ".join(f"{metric} ({counts[metric]})" for metric in most)
             more = f" and {len(counts) - len(most)} more" if len(counts) > len(most) else ""
-            said.append(f"{name}: dropped as noise, as lines like theirs did not come again: "
-                        f"{listed}{more}")  # fmt: skip
+            said.append(
+                f"{name}: dropped as noise, as lines like theirs did not come again: {listed}{more}"
+            )
     return said

@@ -88,8 +88,7 @@ class ObservedHosts:
             container.gpus = gpus.get(key, [])
         self._by_id = present
         self.containers = sorted(
-            present.values(),
-            key=lambda one: (str(one.row["host"]), str(one.row["container_name"])),
+            present.values(), key=lambda one: (str(one.row["host"]), str(one.row["container_name"]))
         )
         self.is_sampled = True
 

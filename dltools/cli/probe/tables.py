@@ -32,10 +32,16 @@ def containers_table(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) ->
     sample = _sample(rows, earlier)
     several = len(sample.hosts) > 1
     table = FittedTable(
-        *([("HOST", "left")] if several else []), ("CONTAINER", "left"), ("STATE", "left"),
-        ("CPU", "right"), ("LIMIT", "right"), ("MEMORY", "right"), ("THREADS", "right"),
-        ("PROGRESS", "wrap"), ("ROLE", "wrap"),
-    )  # fmt: skip
+        *([("HOST", "left")] if several else []),
+        ("CONTAINER", "left"),
+        ("STATE", "left"),
+        ("CPU", "right"),
+        ("LIMIT", "right"),
+        ("MEMORY", "right"),
+        ("THREADS", "right"),
+        ("PROGRESS", "wrap"),
+        ("ROLE", "wrap"),
+    )
     listed = listed_cpus(sample.containers.values())
     for key, row in sample.containers.items():
         before = earlier.get(key)

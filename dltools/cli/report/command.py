@@ -68,10 +68,15 @@ def report(
     from dltools.cli.report.run import run_request
 
     request = Request(
-        inputs=tuple(inputs or ["-"]), baseline=baseline, is_by_job=jobs,
-        pictures=choose_pictures(plot or ()), output=output,
-        format=choose_format(format_, output), scale=scale, title=title,
-    )  # fmt: skip
+        inputs=tuple(inputs or ["-"]),
+        baseline=baseline,
+        is_by_job=jobs,
+        pictures=choose_pictures(plot or ()),
+        output=output,
+        format=choose_format(format_, output),
+        scale=scale,
+        title=title,
+    )
     run_request(request, context)
 
 

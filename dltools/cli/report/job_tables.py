@@ -32,10 +32,9 @@ def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
         raise DataError(f"{name}: a table of jobs without jobs")
     several = len(found) > 1
     return [
-        Run((f"{label}/{policy}" if several else label) if label else policy,
-            list(seeds.values()))
+        Run((f"{label}/{policy}" if several else label) if label else policy, list(seeds.values()))
         for policy, seeds in found.items()
-    ]  # fmt: skip
+    ]
 
 
 def read_rows(data: bytes, name: str) -> Iterator[Mapping[str, Any]]:

@@ -49,8 +49,10 @@ def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
     from dltools.report.comparison import by_policy
 
     repeats = {one.label: one.repeats for one in runs}
-    actions = {one.label: ", ".join(f"{count} {status}" for status, count in one.results.items())
-               for one in runs}  # fmt: skip
+    actions = {
+        one.label: ", ".join(f"{count} {status}" for status, count in one.results.items())
+        for one in runs
+    }
     return [
         row | ({"actions": actions[row["run"]]} if actions[row["run"]] else {})
         for row in by_policy(repeats, baseline, "run")
@@ -67,10 +69,15 @@ def rows_by_job(runs: Sequence[Run]) -> Rows:
     timelines = {(one.label, name): line for one in runs for name, line in one.timelines.items()}
     for key in ("paused", "held_back"):
         if any(getattr(line, key) for line in timelines.values()):
-            rows = [row | {key: getattr(timelines.get((row["run"], row["name"])), key, None)}
-                    for row in rows]  # fmt: skip
-    limits = {(one.label, name): timeline.settings
-              for one in runs for name, timeline in one.timelines.items()}  # fmt: skip
+            rows = [
+                row | {key: getattr(timelines.get((row["run"], row["name"])), key, None)}
+                for row in rows
+            ]
+    limits = {
+        (one.label, name): timeline.settings
+        for one in runs
+        for name, timeline in one.timelines.items()
+    }
     if not any(limits.values()):
         return rows
     return [row | {"limits": _limits(limits.get((row["run"], row["name"])))} for row in rows]

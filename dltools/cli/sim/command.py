@@ -140,21 +140,37 @@ def sim(
 
     Reads a workload file and prints one row per policy: makespan, completion times, times to
     target, satisfied models. The same workload and seed always give the same result.
-    """  # fmt: skip
+    """
     from dltools.cli.sim.request import Request, Source
     from dltools.cli.sim.run import run_request
 
     source = Source(
-        file=input_, recording=from_, trace=trace, throughputs=throughputs, generate=generate,
-        mean_gap_s=gap, host_list=hosts, cpus=cpus, nodes=nodes, seed=seed, repeat=repeat,
+        file=input_,
+        recording=from_,
+        trace=trace,
+        throughputs=throughputs,
+        generate=generate,
+        mean_gap_s=gap,
+        host_list=hosts,
+        cpus=cpus,
+        nodes=nodes,
+        seed=seed,
+        repeat=repeat,
         spin=spin,
-    )  # fmt: skip
+    )
     request = Request(
-        source=source, given_policies=tuple(policy or ()), assignments=tuple(set_ or ()),
-        mode=realize, quantum_s=quantum_seconds(quantum), is_clairvoyant=clairvoyant,
-        criterion=best, recording=output, sample_interval_s=interval, is_by_job=jobs,
+        source=source,
+        given_policies=tuple(policy or ()),
+        assignments=tuple(set_ or ()),
+        mode=realize,
+        quantum_s=quantum_seconds(quantum),
+        is_clairvoyant=clairvoyant,
+        criterion=best,
+        recording=output,
+        sample_interval_s=interval,
+        is_by_job=jobs,
         format=format_,
-    )  # fmt: skip
+    )
     run_request(request, context)
 
 

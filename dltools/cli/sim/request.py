@@ -86,8 +86,14 @@ class Request:
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` or `ConfigError` for options that contradict each other."""
-        if self.criterion and (self.given_policies or self.assignments or self.mode != "auto"
-                               or self.quantum_s or self.recording or self.is_by_job):  # fmt: skip
+        if self.criterion and (
+            self.given_policies
+            or self.assignments
+            or self.mode != "auto"
+            or self.quantum_s
+            or self.recording
+            or self.is_by_job
+        ):
             raise typer.BadParameter(
                 "--best tries all policies and settings: it takes no --policy, --set, --realize, "
                 "--quantum, --output or --jobs"

@@ -82,17 +82,31 @@ def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any
     if criterion not in CRITERIA:
         raise ConfigError(f"--best must be one of {', '.join(CRITERIA)}, not {criterion}")
     tried = list(candidates())
-    found = run_all([
-        Task(workload, one.policy, one.assignments, one.mode, request.is_clairvoyant,
-             request.sample_interval_s)
-        for one in tried
-        for workload in workloads
-    ])  # fmt: skip
+    found = run_all(
+        [
+            Task(
+                workload,
+                one.policy,
+                one.assignments,
+                one.mode,
+                request.is_clairvoyant,
+                request.sample_interval_s,
+            )
+            for one in tried
+            for workload in workloads
+        ]
+    )
     trials = [
-        Trial(one.policy, one.mode, one.assignments, one.command, [next(found) for _ in workloads],
-              one.complexity)
+        Trial(
+            one.policy,
+            one.mode,
+            one.assignments,
+            one.command,
+            [next(found) for _ in workloads],
+            one.complexity,
+        )
         for one in tried
-    ]  # fmt: skip
+    ]
     rows = ranked(trials, CRITERIA[criterion])
     if not rows:
         raise DataError(f"--best {criterion}: no job of this workload has it")

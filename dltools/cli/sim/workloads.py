@@ -69,8 +69,10 @@ def _generated(source: Source) -> list[Workload]:
     hosts = _hosts(source)
     kind, _, count = source.generate.partition(":")
     if kind not in ARRIVALS or not count.isdecimal() or not 0 < int(count) <= 1_000_000:
-        raise ConfigError(f"--generate must be KIND:N, where KIND is one of {', '.join(ARRIVALS)} "
-                          f"and N is between 1 and 1000000, not {source.generate}")  # fmt: skip
+        raise ConfigError(
+            f"--generate must be KIND:N, where KIND is one of {', '.join(ARRIVALS)} "
+            f"and N is between 1 and 1000000, not {source.generate}"
+        )
     return [
         workload_of(trainings(int(count), kind, source.mean_gap_s, seed), hosts, source.generate)
         for seed in source.seeds
@@ -84,8 +86,10 @@ def _traced(source: Source) -> Workload:
     hosts = _hosts(source)
     kind, _, name = source.trace.partition(":")
     if kind not in KINDS or not name:
-        raise ConfigError(f"--trace must be KIND:FILE, where KIND is one of "
-                          f"{', '.join(KINDS)}, not {source.trace}")  # fmt: skip
+        raise ConfigError(
+            f"--trace must be KIND:FILE, where KIND is one of "
+            f"{', '.join(KINDS)}, not {source.trace}"
+        )
     return workload_of(_trace_jobs(kind, name, source), hosts, name)
 
 

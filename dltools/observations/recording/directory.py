@@ -41,7 +41,6 @@ class RecordingDirectory:
     """
 
     def __init__(self, root: Path) -> None:
-        """Nothing is made yet."""
         self.root = root
         self.staging = root / ".staging"
 

@@ -64,8 +64,10 @@ def _parts(host: HostState) -> list[HostState]:
     groups = [*sharing_gpus(on_gpus), *([job] for job in on_gpus if not job.gpus)]
     sizes = [len({gpu for job in jobs for gpu in job.gpus}) or 1 for jobs in groups]
     parts = [(host.cpus, on_cpus)] if on_cpus else []
-    return [_part(host, size, jobs)
-            for size, jobs in (*parts, *zip(map(float, sizes), groups, strict=True))]  # fmt: skip
+    return [
+        _part(host, size, jobs)
+        for size, jobs in (*parts, *zip(map(float, sizes), groups, strict=True))
+    ]
 
 
 def _part(host: HostState, size: float, jobs: Sequence[ContainerHistory]) -> HostState:

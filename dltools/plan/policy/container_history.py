@@ -162,10 +162,8 @@ class ContainerHistory:
 
     def judge(self) -> None:
         """Find what it is from what is known of it."""
-        self.judged = (
-            roles.by_word(self.said, self.labels) or self._by_reports() or self.observed
-            or roles.NO_SIGN
-        )  # fmt: skip
+        said = roles.by_word(self.said, self.labels)
+        self.judged = said or self._by_reports() or self.observed or roles.NO_SIGN
 
     def _by_reports(self) -> Judgement | None:
         if self.metrics or self.earlier is None:
@@ -246,8 +244,11 @@ class ContainerHistory:
         learning = series.learning = series.learning or LearningHistory()
         since = self.effort_since
         if new is not None or times[0] <= since or not all(map(math.isfinite, values)):
-            kept = [i for i in (range(len(times)) if new is None else new)
-                    if math.isfinite(values[i]) and times[i] > since]  # fmt: skip
+            kept = [
+                i
+                for i in (range(len(times)) if new is None else new)
+                if math.isfinite(values[i]) and times[i] > since
+            ]
             times, values = [times[i] for i in kept], [values[i] for i in kept]
             steps = [steps[i] for i in kept]
         learning.extend(self.effort_at, times, values, steps)
@@ -286,8 +287,11 @@ class ContainerHistory:
         """Remember counter samples, at least one, with times that rise; NaN is none."""
         # Never true with a NaN among them: those after a NaN are not greater, nor is it.
         last = self.samples[-1] if self.samples else _BEFORE
-        if (last[0] < times[0] and last[1] <= seconds[0]
-                and all(map(le, seconds, islice(seconds, 1, None)))):  # fmt: skip
+        if (
+            last[0] < times[0]
+            and last[1] <= seconds[0]
+            and all(map(le, seconds, islice(seconds, 1, None)))
+        ):
             self.samples += zip(times, seconds)  # noqa: B905 (of one length, and often)
             return
         for time, used in zip(times, seconds, strict=True):
@@ -320,9 +324,12 @@ class ContainerHistory:
             last = (time, used)
 
     def note_demand(
-        self, times: Sequence[int], demands: Sequence[float], seconds: Sequence[float],
+        self,
+        times: Sequence[int],
+        demands: Sequence[float],
+        seconds: Sequence[float],
         states: Sequence[str | None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Note from new samples, before their counters are added, how many CPUs it wants.
 
         NaN is unknown, and what was known is forgotten then, but for a pause. Where it takes turns
@@ -369,8 +376,8 @@ class ContainerHistory:
     def is_held_back(self) -> bool | None:
         """Whether it got clearly fewer CPUs than its threads wanted at the last samples, None where
         that is unknown."""
-        pairs = [(got, wanted) for got, wanted in zip(self.uses, self.demands, strict=True)
-                 if not math.isnan(got)]  # fmt: skip
+        both = zip(self.uses, self.demands, strict=True)
+        pairs = [(got, wanted) for got, wanted in both if not math.isnan(got)]
         if not pairs:
             return None
         return sum(got for got, _ in pairs) < _GETS_ALL * sum(wanted for _, wanted in pairs)

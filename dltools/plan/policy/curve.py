@@ -123,13 +123,16 @@ class Curve:
         return [self.first, self.last, self.level, self.noise, [list(v) for v in self.voters]]
 
 
-def from_json(data: Sequence[object]) -> Curve:
+def from_json(data: Sequence[Any]) -> Curve:
     """Return the curve that was saved. Raises ValueError, TypeError, KeyError or IndexError."""
     first, last, level, noise, voters = data
     return Curve(
-        float(first), float(last), float(level), float(noise),  # type: ignore[arg-type]
-        tuple((int(k) % len(SHAPES), float(a), float(b), float(w)) for k, a, b, w in voters),  # type: ignore[attr-defined]
-    )  # fmt: skip
+        float(first),
+        float(last),
+        float(level),
+        float(noise),
+        tuple((int(k) % len(SHAPES), float(a), float(b), float(w)) for k, a, b, w in voters),
+    )
 
 
 def _median(votes: list[tuple[float, float]]) -> float:

@@ -75,10 +75,12 @@ def _fits(levels: Sequence[float]) -> list[_Fit]:
 def _voters(fits: Iterable[_Fit], best: float, levels: Sequence[float]) -> tuple[Voter, ...]:
     """Return the shapes with the largest weights, the largest first."""
     weighed = sorted(
-        ((SHAPES[one.shape].prior * (best / one.error) ** _SHARPNESS, one.shape, one.factor)
-         for one in fits),
+        (
+            (SHAPES[one.shape].prior * (best / one.error) ** _SHARPNESS, one.shape, one.factor)
+            for one in fits
+        ),
         reverse=True,
-    )  # fmt: skip
+    )
     mean = math.fsum(levels) / KNOTS
     voters = []
     for weight, number, factor in weighed[:_VOTERS]:

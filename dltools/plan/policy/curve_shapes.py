@@ -74,8 +74,7 @@ def _shape(kind: Kind, rate: float, offset: float, prior: float) -> Shape:
     values = [_raw(kind, rate, offset, j / (KNOTS - 1)) for j in range(KNOTS)]
     mean = math.fsum(values) / KNOTS
     norm = math.sqrt(math.fsum((v - mean) ** 2 for v in values))
-    return Shape(kind, rate, offset, prior, mean, norm,
-                  tuple((v - mean) / norm for v in values))  # fmt: skip
+    return Shape(kind, rate, offset, prior, mean, norm, tuple((v - mean) / norm for v in values))
 
 
 _EXPONENTS = (0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 2.8, 3.6, 4.6, 6.0, 8.0, 11.0, 15.0, 20.0)
@@ -87,4 +86,4 @@ SHAPES = (
     *(_shape(Kind.EXP, c, 1.0, 0.02) for c in _EXPONENTS),
     *(_shape(Kind.POWER, p, d, 1.0) for p in (0.25, 0.5) for d in _OFFSETS),
     *(_shape(Kind.POWER, p, d, 0.05) for p in (1.0, 2.0) for d in _OFFSETS),
-)  # fmt: skip
+)

@@ -72,18 +72,17 @@ class Parameters:
         0.10, "part of a target within which it counts as met", low=0.001, high=1.0, source="paper"
     )
     beta: float = parameter(
-        0.10, "part of an over-achiever's share that a round takes", low=0.001, high=1.0,
+        0.10,
+        "part of an over-achiever's share that a round takes",
+        low=0.001,
+        high=1.0,
         source="paper",
-    )  # fmt: skip
+    )
     itval: float = parameter(
         10.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
     )
     itval_max: float = parameter(
-        80.0,
-        "longest interval (s) that stability leads to",
-        low=0.1,
-        high=86400.0,
-        source="ours",
+        80.0, "longest interval (s) that stability leads to", low=0.1, high=86400.0, source="ours"
     )
     quantile: float = parameter(
         0.0, "judge by this quantile of the window, not its mean (0: mean)", high=1.0, source="ours"
@@ -113,9 +112,8 @@ class Dqoes:
         """Windows of the interval, which doubles while the classes stay."""
         windows = _MEMORY if parameters.gain == "direct" else 1
         return Requirements(
-            parameters.itval, parameters.itval_max, windows=windows, silent_jobs=False,
-            servers=True,
-        )  # fmt: skip
+            parameters.itval, parameters.itval_max, windows=windows, silent_jobs=False, servers=True
+        )
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the models and move CPU between them."""
@@ -275,5 +273,7 @@ def _gain(models: Sequence[Model], note: str) -> str:
     }
     if not models:
         return "none: no container has a response-time target"
-    return (f"{counts[SATISFIED]} of {len(models)} satisfied, {counts[OVER]} over, "
-            f"{counts[UNDER]} under" + (f"; {note}" if note else ""))  # fmt: skip
+    return (
+        f"{counts[SATISFIED]} of {len(models)} satisfied, {counts[OVER]} over, "
+        f"{counts[UNDER]} under" + (f"; {note}" if note else "")
+    )

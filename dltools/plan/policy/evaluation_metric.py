@@ -72,8 +72,7 @@ def metric_of(job: ContainerHistory) -> str | None:
     if has_values(job, job.targets.metric):
         return job.targets.metric
     names = candidates(job)
-    judging = (name for name in names
-               if not job.metrics[name].is_lost or has_diverged(job, name))  # fmt: skip
+    judging = (name for name in names if not job.metrics[name].is_lost or has_diverged(job, name))
     rest = names or sorted(job.metrics, key=metric_names.evaluation_rank)
     return next(judging, next(iter(rest), None))
 
@@ -103,8 +102,10 @@ def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:
         return False
     parts = [[value / largest for value in part] for part in parts]
     means = [math.fsum(part) / len(part) for part in parts]
-    squares = (math.fsum((value - mean) ** 2 for value in part) / (len(part) - 1) / len(part)
-               for part, mean in zip(parts, means, strict=True))  # fmt: skip
+    squares = (
+        math.fsum((value - mean) ** 2 for value in part) / (len(part) - 1) / len(part)
+        for part, mean in zip(parts, means, strict=True)
+    )
     chance = _ERRORS * math.sqrt(math.fsum(squares))
     return abs(means[1] - means[0]) > max(chance, _ROUNDING)
 

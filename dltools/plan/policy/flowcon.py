@@ -113,10 +113,15 @@ class FlowCon:
         memory = {**state, host.name: unknown}
         if all(job_class == COMPLETING for job_class in classes.values()):
             allocations = {
-                key: Allocation(1.0, COMPLETING, f"all completing, none makes room; "
-                                f"{_numbers(found)}", signal_of(found), unlimited=True)
+                key: Allocation(
+                    1.0,
+                    COMPLETING,
+                    f"all completing, none makes room; {_numbers(found)}",
+                    signal_of(found),
+                    unlimited=True,
+                )
                 for key, found in growths.items()
-            }  # fmt: skip
+            }
             return Decision(
                 allocations, memory, IntervalChange.DOUBLE, gain="none: every job is completing"
             )
@@ -170,8 +175,11 @@ def _unknown(cluster: Cluster, growths: Mapping[str, Growth], state: State) -> d
     """Return since when (microseconds) the growth of each job has been unknown."""
     host = cluster.host
     before = state.get(host.name) or {}
-    return {job.run_id: int(before.get(job.run_id, cluster.now))
-            for job in host.jobs if growths[job.id].efficiency is None}  # fmt: skip
+    return {
+        job.run_id: int(before.get(job.run_id, cluster.now))
+        for job in host.jobs
+        if growths[job.id].efficiency is None
+    }
 
 
 def _is_forgotten(cluster: Cluster, since: int | None) -> bool:

@@ -125,8 +125,11 @@ class Series:
         if (len(times) > 1 and not all(map(lt, times, islice(times, 1, None)))) or (
             self.times and times[0] <= self.times[-1]
         ):
-            return [i for i, point in enumerate(zip(times, values, steps, strict=True))
-                    if self.add(*point)]  # fmt: skip
+            return [
+                i
+                for i, point in enumerate(zip(times, values, steps, strict=True))
+                if self.add(*point)
+            ]
         if math.isfinite(sum(values)):
             self._note_finite(values)
             self.not_finite = 0

@@ -38,8 +38,12 @@ class KnownJob:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `load` takes."""
-        return {"best": self.best, "job_class": self.job_class, "growth": self.growth,
-                "on_gpu": self.on_gpu}  # fmt: skip
+        return {
+            "best": self.best,
+            "job_class": self.job_class,
+            "growth": self.growth,
+            "on_gpu": self.on_gpu,
+        }
 
 
 OwnJobs = Mapping[str, KnownJob]
@@ -192,19 +196,28 @@ class Chooser:
         """Return the host with the most load of which a job may move, the one sampled last among
         equals; None where there is none."""
         candidates = [
-            one for one in loads
+            one
+            for one in loads
             if (one[_CONVERGED] and one[_PROGRESSING])
             or (not target.jobs and one[_JOBS] > 1 and one[_FREE])
-        ]  # fmt: skip
+        ]
         found = max(candidates, default=None)
         if found is None or not self._is_fresh(found[_NAME]) or found[_NAME] == target.name:
-            rest = (one for one in candidates
-                    if one[_NAME] != target.name and self._is_fresh(one[_NAME]))  # fmt: skip
+            rest = (
+                one
+                for one in candidates
+                if one[_NAME] != target.name and self._is_fresh(one[_NAME])
+            )
             found = max(rest, default=None)
         if found is None:
             return None
-        equals = (one for one in candidates if one[_NAME] == self.cluster.sampled
-                  and one[_NAME] != target.name and one[:_NAME] == found[:_NAME])  # fmt: skip
+        equals = (
+            one
+            for one in candidates
+            if one[_NAME] == self.cluster.sampled
+            and one[_NAME] != target.name
+            and one[:_NAME] == found[:_NAME]
+        )
         return HostLoad(*next(equals, found))
 
     def _is_fresh(self, name: str) -> bool:
@@ -216,9 +229,10 @@ class Chooser:
 
     def _candidates(self, source: HostState, *, is_target_idle: bool) -> list[ContainerHistory]:
         jobs = [
-            job for job in source.jobs
+            job
+            for job in source.jobs
             if job.job_name not in self.moved and job.job is None and not job.uses_gpu
-        ]  # fmt: skip
+        ]
         classes = {job.id: self._known_of(source.name, job).job_class for job in source.jobs}
         converged = [job for job in jobs if classes[job.id] == CONVERGED]
         if is_target_idle and len(source.jobs) > 1:
@@ -229,14 +243,20 @@ class Chooser:
         source, target = self.cluster.hosts[here.name], self.cluster.hosts[there.name]
         after = max(here.with_jobs(-1, self.load), there.with_jobs(+1, self.load))
         if after >= here.load:
-            return Choice(None, f"no migration: {job.name} on {target.name} would not lower the "
-                          "heaviest load")  # fmt: skip
+            return Choice(
+                None, f"no migration: {job.name} on {target.name} would not lower the heaviest load"
+            )
         saves = saved_seconds(job, source, target, self.pause_s)
         if saves <= 0:
-            return Choice(None, f"no migration: {job.name} to {target.name} would cost "
-                          f"{abs(saves):.3g} s more than it saves")  # fmt: skip
-        why = (f"{job.name} to {target.name} saves {saves:.3g} job seconds (predicted: it gains "
-               f"{saves + self.pause_s:.3g} and costs {self.pause_s:.3g})")  # fmt: skip
+            return Choice(
+                None,
+                f"no migration: {job.name} to {target.name} would cost "
+                f"{abs(saves):.3g} s more than it saves",
+            )
+        why = (
+            f"{job.name} to {target.name} saves {saves:.3g} job seconds (predicted: it gains "
+            f"{saves + self.pause_s:.3g} and costs {self.pause_s:.3g})"
+        )
         return Choice(Migration(job, source.name, target.name, saves), why)
 
     def _key(self, source: str, job: ContainerHistory) -> tuple[float, str, str]:

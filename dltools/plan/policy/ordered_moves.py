@@ -36,10 +36,11 @@ class OrderedMoves:
         self._moves = {name: Moved.load(one) for name, one in (saved or {}).items()}
         self._now = cluster.now
         self.staying = {
-            name for name, move in self._moves.items()
+            name
+            for name, move in self._moves.items()
             if not _is_on(cluster.hosts.get(move.source), name)
             or cluster.now - move.at < _wait_s(move, cooldown_s) * MICRO
-        }  # fmt: skip
+        }
 
     def order(self, name: str, source: str) -> None:
         """Note that a job is ordered to leave its source."""

@@ -132,10 +132,12 @@ class Pace:
         if cpu_s < _LEAST_CPU_S or span_s <= 0:
             return self
         found = replace(
-            self, begin=newest, best=max(self.best, progress / cpu_s),
+            self,
+            begin=newest,
+            best=max(self.best, progress / cpu_s),
             peak=max(self.peak, cpu_s / span_s),
             stride=progress / (newest.reports - begin.reports),
-        )  # fmt: skip
+        )
         return found._noted(progress / cpu_s, cpu_s / span_s)
 
     def in_place(self, place: Place | None, now: int, work: float) -> Pace:

@@ -30,8 +30,14 @@ def parameter(
     `worth_trying` holds the values that a search for the best settings tries beside the default.
     `source` says whose default and meaning it is: code, paper or ours.
     """
-    meta = {"help": help, "low": low, "high": high, "choices": choices,
-            "worth_trying": worth_trying, "source": source}  # fmt: skip
+    meta = {
+        "help": help,
+        "low": low,
+        "high": high,
+        "choices": choices,
+        "worth_trying": worth_trying,
+        "source": source,
+    }
     return dataclasses.field(default=default, metadata=meta)
 
 

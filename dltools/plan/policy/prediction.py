@@ -150,8 +150,9 @@ def remaining(job: ContainerHistory) -> Remaining:
     """
     targets = job.targets
     for total, done, what in (
-        (targets.epochs, job.epoch, "epoch"), (targets.steps, job.step, "step"),
-    ):  # fmt: skip
+        (targets.epochs, job.epoch, "epoch"),
+        (targets.steps, job.step, "step"),
+    ):
         if total is not None and done is not None and done > 0:
             seconds = _at_its_cost(job, total, done)
             left = "cost unknown" if seconds is None else f"{seconds:.3g} {job.effort_unit} left"

@@ -19,9 +19,7 @@ from dltools.plan.policy.tradl import TRADL
 
 GROUP = "dltools.policies"
 
-_OWN: tuple[Policy, ...] = (
-    FLOWCON, TRADL, DQOES, SPECON, NOOP, FAIR, LAS, SLAQ, SRTF,
-)  # fmt: skip
+_OWN: tuple[Policy, ...] = (FLOWCON, TRADL, DQOES, SPECON, NOOP, FAIR, LAS, SLAQ, SRTF)
 
 
 def policies(plugins: Collection[str] | None = None) -> dict[str, Policy]:

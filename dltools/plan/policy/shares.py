@@ -57,11 +57,16 @@ def in_proportion(weights: Mapping[str, float], total: float, floor: float) -> d
     while True:
         rest = total - floor * len(low)
         amount = math.fsum(weight for key, weight in sorted(weights.items()) if key not in low)
-        below = {key for key, weight in weights.items()
-                 if key not in low and rest * weight / amount < floor}  # fmt: skip
+        below = {
+            key
+            for key, weight in weights.items()
+            if key not in low and rest * weight / amount < floor
+        }
         if not below:
-            return {key: floor if key in low else rest * weight / amount
-                    for key, weight in weights.items()}  # fmt: skip
+            return {
+                key: floor if key in low else rest * weight / amount
+                for key, weight in weights.items()
+            }
         low |= below
 
 

@@ -163,7 +163,8 @@ def _gain(
     known = [ahead for job in jobs if (ahead := quality[job.id]) is not None]
     if not known:
         return "none predicted yet: too few points"
-    planned = sum(ahead(shares[job.id] * budget)
-                  for job in jobs if (ahead := quality[job.id]) is not None)  # fmt: skip
+    planned = sum(
+        ahead(shares[job.id] * budget) for job in jobs if (ahead := quality[job.id]) is not None
+    )
     equal = sum(ahead(budget / len(jobs)) for ahead in known)
     return f"quality gained in the next interval {planned:.3g}, {equal:.3g} in equal shares"

@@ -81,10 +81,7 @@ class Parameters:
         source="ours",
     )
     pause: float = parameter(
-        18.0,
-        "seconds that a migration takes a job out of training",
-        high=86400.0,
-        source="ours",
+        18.0, "seconds that a migration takes a job out of training", high=86400.0, source="ours"
     )
     stale: float = parameter(
         60.0,
@@ -113,9 +110,13 @@ class Specon:
     def requirements(self, parameters: Parameters) -> Requirements:
         """Two windows of the interval, all hosts, and learning curves for what a move saves."""
         return Requirements(
-            parameters.itval, windows=2, curves=True, cluster=True,
-            shares=parameters.within != "none", silent_jobs=parameters.within != "none",
-        )  # fmt: skip
+            parameters.itval,
+            windows=2,
+            curves=True,
+            cluster=True,
+            shares=parameters.within != "none",
+            silent_jobs=parameters.within != "none",
+        )
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the jobs of the host sampled last, and look for one migration in the cluster."""
@@ -126,24 +127,32 @@ class Specon:
         own = _classified(host, growths, _own_jobs(state.get("best") or {}, host), parameters.alpha)
         moves = OrderedMoves(state.get("moved"), cluster, parameters.cooldown)
         load = load_of(host, own, moves.staying, cluster.now, cluster.interval_s, parameters.load)
-        saved = {**(state.get("best") or {}),
-                 host.name: {run_id: one.to_json() for run_id, one in own.items()}}  # fmt: skip
+        saved = {
+            **(state.get("best") or {}),
+            host.name: {run_id: one.to_json() for run_id, one in own.items()},
+        }
         loads = {**(state.get("loads") or {}), host.name: load._asdict()}
         last = state.get("last")
         choice = Choice(None, "no migration")
         if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
             # A plan's actions are of the host sampled last: its own round orders a job's move.
             choice = Chooser(
-                cluster, loads, {host.name: own}, moves.staying, parameters.load, parameters.pause,
+                cluster,
+                loads,
+                {host.name: own},
+                moves.staying,
+                parameters.load,
+                parameters.pause,
                 parameters.stale,
-            ).choose(only=host.name)  # fmt: skip
+            ).choose(only=host.name)
         actions: tuple[JobAction, ...] = ()
         if move := choice.migration:
             actions = (_order(move.job, move.source, move.target, own, choice.why),)
             moves.order(move.job.job_name, move.source)
             last = cluster.now
-        leaving = frozenset(job.id for job in host.jobs
-                            if moves.is_leaving(job.job_name, host.name))  # fmt: skip
+        leaving = frozenset(
+            job.id for job in host.jobs if moves.is_leaving(job.job_name, host.name)
+        )
         shared = share_within(cluster, parameters.within, leaving, state.get("within") or {})
         allocations = {}
         for job in host.jobs:
@@ -151,16 +160,19 @@ class Specon:
             reason = _reason(known.job_class, growths[job.id], known.best, parameters.alpha)
             given = shared.allocations.get(job.id, Allocation(None, "-", ""))
             allocations[job.id] = replace(
-                given, job_class=known.job_class, signal=signal_of(growths[job.id]), prediction="",
+                given,
+                job_class=known.job_class,
+                signal=signal_of(growths[job.id]),
+                prediction="",
                 reason="; ".join(filter(None, (reason, shared.notes.get(job.id)))),
-            )  # fmt: skip
+            )
         memory = {
             "best": saved,
             "loads": loads,
             "moved": moves.to_json(),
             "within": shared.memory,
             "last": last,
-        }  # fmt: skip
+        }
         return Decision(allocations, memory, actions=actions, gain=choice.why)
 
 
@@ -199,8 +211,11 @@ def _own_jobs(saved: Any, host: HostState) -> OwnJobs:
     """Return what is remembered of the jobs of a host that still run, and whose growth is in the
     same unit as then."""
     runs = saved.get(host.name) or {}
-    known = {job.run_id: (job, KnownJob.load(runs[job.run_id]))
-             for job in host.jobs if job.run_id in runs}  # fmt: skip
+    known = {
+        job.run_id: (job, KnownJob.load(runs[job.run_id]))
+        for job in host.jobs
+        if job.run_id in runs
+    }
     return {run_id: one for run_id, (job, one) in known.items() if one.on_gpu == job.uses_gpu}
 
 
@@ -212,5 +227,7 @@ def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
         note = f" ({found.note})" if found.note else ""
         return f"{word}: growth efficiency 0 of {found.metric}{note}"
     relation = "<" if found.efficiency < alpha * best else ">="
-    return (f"{word}: growth efficiency {found.efficiency:.3g} of {found.metric}{found.per} "
-            f"{relation} alpha {alpha:g} of its best {best:.3g}")  # fmt: skip
+    return (
+        f"{word}: growth efficiency {found.efficiency:.3g} of {found.metric}{found.per} "
+        f"{relation} alpha {alpha:g} of its best {best:.3g}"
+    )

@@ -11,14 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import (
-    Allocation,
-    Cluster,
-    Decision,
-    JobClass,
-    Requirements,
-    State,
-)
+from dltools.plan.policy.base import Allocation, Cluster, Decision, JobClass, Requirements, State
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.prediction import Remaining, refit, remaining
@@ -89,9 +82,14 @@ class Srtf:
                 reason += f"; taken to need the {had} that it has had once more"
             signal = f"{job.effort:.3g} {job.effort_unit} attained"
             allocations[job.id] = Allocation(
-                shares.get(job.id, 1.0), job_class, reason, signal, note,
-                unlimited=rank == 0, rank=max(0, rank - 1),
-            )  # fmt: skip
+                shares.get(job.id, 1.0),
+                job_class,
+                reason,
+                signal,
+                note,
+                unlimited=rank == 0,
+                rank=max(0, rank - 1),
+            )
         return Decision(allocations, state, gain=_gain(order, found, host.cpus))
 
 
@@ -134,5 +132,7 @@ def _gain(order: list[ContainerHistory], found: dict[str, Remaining], cpus: floa
         equal += (need - before) * (len(needs) - number) / rate
         serial, shared, before = serial + clock, shared + equal, need
     n = len(needs)
-    return (f"mean completion of {n} jobs in {serial / n:.3g} s, "
-            f"{shared / n:.3g} s in equal shares (predicted)")  # fmt: skip
+    return (
+        f"mean completion of {n} jobs in {serial / n:.3g} s, "
+        f"{shared / n:.3g} s in equal shares (predicted)"
+    )

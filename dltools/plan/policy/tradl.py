@@ -39,12 +39,16 @@ from dltools.plan.policy.target_met import TargetMet
 
 FIRST, SECOND, THIRD = "P1", "P2", "P3"
 CLASSES = (
-    JobClass(FIRST, "before the first target", "its metric has not met dltools.target yet",
-             Tone.GROWING),
-    JobClass(SECOND, "before the last target", "its metric has not met dltools.target.final yet, "
-             "or it has no target within reach"),
+    JobClass(
+        FIRST, "before the first target", "its metric has not met dltools.target yet", Tone.GROWING
+    ),
+    JobClass(
+        SECOND,
+        "before the last target",
+        "its metric has not met dltools.target.final yet, or it has no target within reach",
+    ),
     JobClass(THIRD, "past its targets", "its metric has met all of its targets", Tone.DONE),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,11 @@ class Parameters:
         source="ours",
     )
     explore: float = parameter(
-        10.0, "CPU seconds for which a job whose metric has not appeared stays in phase 1", low=0.0,
+        10.0,
+        "CPU seconds for which a job whose metric has not appeared stays in phase 1",
+        low=0.0,
         source="ours",
-    )  # fmt: skip
+    )
     backoff: bool = parameter(
         True, "double the interval while every job is past its targets", source="ours"
     )
@@ -98,10 +104,15 @@ class Tradl:
         phases = {job.id: phase(job, found[job.id]) for job in host.jobs}
         shares = _shares(host, phases, found, parameters)
         allocations = {
-            job.id: Allocation(shares[job.id], phases[job.id], _reason(job, found[job.id]),
-                          _signal(job), found[job.id].note)
+            job.id: Allocation(
+                shares[job.id],
+                phases[job.id],
+                _reason(job, found[job.id]),
+                _signal(job),
+                found[job.id].note,
+            )
             for job in host.jobs
-        }  # fmt: skip
+        }
         delivered = set(state.get(host.name, ()))
         met = {job.run_id: job for job in host.jobs if job.met_first is not None}
         actions = tuple(
@@ -200,8 +211,9 @@ def _weights(
     jobs: Sequence[ContainerHistory], found: Mapping[str, Remaining], favour: str
 ) -> dict[str, float]:
     """Return weights by the CPU seconds to the first target; the unknown count as their mean."""
-    known = {job.id: max(1e-3, seconds) for job in jobs
-             if (seconds := found[job.id].seconds) is not None}  # fmt: skip
+    known = {
+        job.id: max(1e-3, seconds) for job in jobs if (seconds := found[job.id].seconds) is not None
+    }
     mean = math.fsum(known.values()) / len(known) if known else 1.0
     needs = {job.id: known.get(job.id, mean) for job in jobs}
     return {key: need if favour == "farthest" else 1 / need for key, need in needs.items()}
@@ -215,8 +227,13 @@ def _met(job: ContainerHistory) -> TargetMet | None:
         return None
     for time, value in zip(series.times, series.values, strict=True):
         if time == at and math.isfinite(value) and targets.meets(value, targets.first):
-            return TargetMet(targets.metric or "", targets.objective, targets.first, value,
-                             format_time(from_micros(time)))  # fmt: skip
+            return TargetMet(
+                targets.metric or "",
+                targets.objective,
+                targets.first,
+                value,
+                format_time(from_micros(time)),
+            )
     return None
 
 
@@ -260,5 +277,7 @@ def _gain(host: HostState, phases: Mapping[str, str], found: Mapping[str, Remain
     n, m = len(host.jobs), len(known)
     alone = math.fsum(need * (m - number) for number, need in enumerate(known)) / m / host.cpus
     equal = math.fsum(known) / m / host.cpus * n
-    return (f"{m} first targets after {alone:.3g} s in the mean if nearest first, "
-            f"{equal:.3g} s in equal shares (predicted)")  # fmt: skip
+    return (
+        f"{m} first targets after {alone:.3g} s in the mean if nearest first, "
+        f"{equal:.3g} s in equal shares (predicted)"
+    )

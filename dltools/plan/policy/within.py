@@ -41,15 +41,21 @@ def share_within(cluster: Cluster, name: str, leaving: Collection[str], saved: S
     staying = replace(
         host,
         jobs=tuple(job for job in host.jobs if job.id not in leaving),
-        previous={key: replace(one, job_class=classes[key])
-                  for key, one in host.previous.items() if key in classes},
-    )  # fmt: skip
+        previous={
+            key: replace(one, job_class=classes[key])
+            for key, one in host.previous.items()
+            if key in classes
+        },
+    )
     alone = replace(cluster, hosts={host.name: staying})
     decision = decide(policy, alone, policy.parameters(), saved.get("memory") or {})
     gone = Allocation(1 / max(1, len(host.jobs)), "-", "", unlimited=True)
     notes = {key: f"within: {one.reason}" for key, one in decision.allocations.items()}
-    notes |= dict.fromkeys(leaving, "it is to leave: no limit, so that it writes its checkpoint "
-                           "soon; the others share the host")  # fmt: skip
+    notes |= dict.fromkeys(
+        leaving,
+        "it is to leave: no limit, so that it writes its checkpoint "
+        "soon; the others share the host",
+    )
     kept = {key: one.job_class for key, one in decision.allocations.items()}
     return Shared(
         {**decision.allocations, **dict.fromkeys(leaving, gone)},

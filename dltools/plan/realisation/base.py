@@ -68,8 +68,11 @@ class Case:
         found = self.allocations[job.id]
         if not found.unlimited and found.share is not None:
             return found.share
-        known = [one.share for one in self.allocations.values()
-                 if one.share is not None and not one.unlimited]  # fmt: skip
+        known = [
+            one.share
+            for one in self.allocations.values()
+            if one.share is not None and not one.unlimited
+        ]
         return math.fsum(known) / len(known) if known else 1 / len(self.jobs)
 
     def most_cpus(self, job: ContainerHistory) -> float:

@@ -70,9 +70,14 @@ class Contention:
         return Contention(moves=self.moves)
 
     def measured(
-        self, jobs: Sequence[ContainerHistory], cpus: float, now: int, *, may_try: bool,
+        self,
+        jobs: Sequence[ContainerHistory],
+        cpus: float,
+        now: int,
+        *,
+        may_try: bool,
         others: float | None = None,
-    ) -> Contention:  # fmt: skip
+    ) -> Contention:
         """Return what the paces of a crowded host's jobs show.
 
         `may_try`: `weight` may be tried. `others`: the share of the CPUs that programs use
@@ -142,14 +147,19 @@ class _Kept:
         """Return it in words: 2 jobs of 2 threads do at most 41 % of their best rate."""
         noun, whose = ("job", "its") if self.jobs == 1 else ("jobs", "their")
         verb = ("does" if self.jobs == 1 else "do") + (" at most" if lost else "")
-        return (f"{self.jobs} {noun} of {self.threads} threads {verb} {100 * self.part:.0f} % of "
-                f"{whose} best rate")  # fmt: skip
+        return (
+            f"{self.jobs} {noun} of {self.threads} threads {verb} {100 * self.part:.0f} % of "
+            f"{whose} best rate"
+        )
 
 
 def _kept(jobs: Iterable[ContainerHistory], name: str) -> _Kept | None:
     """Return what jobs keep of their best rates; None where no job shows it."""
-    found = [(job, job.pace, rate) for job in jobs
-             if job.pace is not None and (rate := getattr(job.pace, name)) is not None]  # fmt: skip
+    found = [
+        (job, job.pace, rate)
+        for job in jobs
+        if job.pace is not None and (rate := getattr(job.pace, name)) is not None
+    ]
     if not found:
         return None
     part = sum(min(1.0, rate / pace.best) for _, pace, rate in found) / len(found)
@@ -166,7 +176,8 @@ def _would_show(jobs: Sequence[ContainerHistory], cpus: float) -> bool:
     """Tell whether a trial is long enough for some job to report twice."""
     share = cpus / max(1, len(jobs))
     return any(
-        job.pace is not None and (due := job.pace.report_cpu_s) is not None
+        job.pace is not None
+        and (due := job.pace.report_cpu_s) is not None
         and 2 * due <= TRIAL_S * min(share, busy_threads(job))
         for job in jobs
-    )  # fmt: skip
+    )

@@ -30,8 +30,11 @@ def cores(case: Case) -> Realisation:
     others = [job for job in jobs if job.id not in lists]
     need = sum(busy_threads(job) for job in others)
     if unknown or need > len(free):
-        what = (f"the threads of {unknown[0].name} are unknown" if unknown
-                else f"{need} threads on {len(free)} CPUs")  # fmt: skip
+        what = (
+            f"the threads of {unknown[0].name} are unknown"
+            if unknown
+            else f"{need} threads on {len(free)} CPUs"
+        )
         note = f"no job is pinned: {what}, and a job with fewer CPUs than threads slows down"
         return case.realisation(note, settings=everywhere)
     if len(jobs) == 1:
@@ -79,9 +82,12 @@ def _taken(case: Case, lists: Mapping[str, list[int]]) -> dict[str, list[int]]:
 
 
 def _with_spare(
-    case: Case, order: Sequence[ContainerHistory], free: list[int],
-    lists: Mapping[str, list[int]], pinned: dict[str, list[int]],
-) -> dict[str, int]:  # fmt: skip
+    case: Case,
+    order: Sequence[ContainerHistory],
+    free: list[int],
+    lists: Mapping[str, list[int]],
+    pinned: dict[str, list[int]],
+) -> dict[str, int]:
     """Give each spare CPU to the job with the largest share for each of its CPUs that may have it.
 
     Return how many of the `free` CPUs each job without a list gets; those that jobs with lists get
@@ -89,8 +95,11 @@ def _with_spare(
     """
     counts = {job.id: busy_threads(job) for job in order if job.id not in lists}
     while len(free) > sum(counts.values()):
-        able = [job for job in order if job.id in counts
-                or (job.id in pinned and set(lists[job.id]) & set(free))]  # fmt: skip
+        able = [
+            job
+            for job in order
+            if job.id in counts or (job.id in pinned and set(lists[job.id]) & set(free))
+        ]
         if not able:
             break
         sizes = {**counts, **{key: len(cpus) for key, cpus in pinned.items()}}

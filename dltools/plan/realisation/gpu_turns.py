@@ -66,8 +66,9 @@ def _parts(given: Mapping[str, Allocation]) -> list[tuple[str, float]]:
     whom too little is known has the mean of the others."""
     known = [one.share for one in given.values() if one.share is not None and not one.unlimited]
     mean = math.fsum(known) / len(known) if known else 1.0
-    shares = {id_: mean if one.share is None or one.unlimited else one.share
-              for id_, one in given.items()}  # fmt: skip
+    shares = {
+        id_: mean if one.share is None or one.unlimited else one.share for id_, one in given.items()
+    }
     total = math.fsum(shares.values())
     order = sorted(shares, key=lambda id_: (given[id_].rank, -shares[id_]))
     return [(id_, max(SHORTEST_TURN, len(order) * shares[id_] / total)) for id_ in order]

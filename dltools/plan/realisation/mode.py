@@ -48,17 +48,24 @@ class QueueParameters:
         10.0, "CPU seconds for which a job that has not reported twice runs alone", source="ours"
     )
     max_slowdown: float = parameter(
-        MAX_SLOWDOWN, "over ten minutes, how many times less CPU than by equal turns a job may get",
-        low=1.0, high=100.0, source="ours",
-    )  # fmt: skip
+        MAX_SLOWDOWN,
+        "over ten minutes, how many times less CPU than by equal turns a job may get",
+        low=1.0,
+        high=100.0,
+        source="ours",
+    )
     feeders: str = parameter(
-        "first", "whether trainings that feed a GPU go before jobs that compute on CPUs",
-        choices=("first", "equal"), source="ours",
-    )  # fmt: skip
+        "first",
+        "whether trainings that feed a GPU go before jobs that compute on CPUs",
+        choices=("first", "equal"),
+        source="ours",
+    )
     owners: str = parameter(
-        "respect", "whether what owners asked for at start bounds what is set",
-        choices=("respect", "ignore"), source="ours",
-    )  # fmt: skip
+        "respect",
+        "whether what owners asked for at start bounds what is set",
+        choices=("respect", "ignore"),
+        source="ours",
+    )
 
     @property
     def respects_owners(self) -> bool:
@@ -127,8 +134,9 @@ def choose_mode(
     nothing = _nothing_to_win(host, everyone)
     if options.mode is not None:
         is_even = bool(nothing) and options.mode in (Mode.PRIORITY, Mode.ROTATE)
-        return choice(options.mode, f"as asked; {nothing}" if is_even else "as asked",
-                      is_even=is_even)  # fmt: skip
+        return choice(
+            options.mode, f"as asked; {nothing}" if is_even else "as asked", is_even=is_even
+        )
     if nothing:
         return choice(Mode.WEIGHT, nothing, is_even=True)
     if everyone and all(_has_one_thread(job) and not is_serving(job) for job in everyone):

@@ -53,10 +53,12 @@ def unknown(case: Case, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
     They are silent although they have explored, or have had `_KNOWN_BY_S`.
     """
     return frozenset(
-        job.run_id for job in jobs
-        if case.is_unlimited(job) and job.id not in case.exploring
+        job.run_id
+        for job in jobs
+        if case.is_unlimited(job)
+        and job.id not in case.exploring
         and (job.reports < 2 or job.attained >= _KNOWN_BY_S)
-    )  # fmt: skip
+    )
 
 
 def in_order(case: Case, found: Mapping[str, Standing]) -> list[ContainerHistory]:

@@ -15,8 +15,10 @@ from dltools.plan.realisation.settings import LEAST_WEIGHT, MOST_WEIGHT, Setting
 def respecting(found: Realisation, owners: Mapping[str, Owner], cpus: float) -> Realisation:
     """Return a realisation within what the owners of a host's containers asked for, by id."""
     settings = {key: within(wanted, owners[key], cpus) for key, wanted in found.settings.items()}
-    notes = {key: "; ".join(filter(None, (found.notes.get(key), _note(one, owners[key]))))
-             for key, one in settings.items()}  # fmt: skip
+    notes = {
+        key: "; ".join(filter(None, (found.notes.get(key), _note(one, owners[key]))))
+        for key, one in settings.items()
+    }
     return replace(found, settings=settings, notes={**found.notes, **notes})
 
 

@@ -65,8 +65,9 @@ def priorities(case: Case) -> Realisation:
         waiting=[job.run_id for job in waiting],
         urgent=[job.run_id for job in first if job.run_id in urgent],
         equals=[job.run_id for job in first if found[job.id] in contested],
-        bound=bound, now=case.now,
-    )  # fmt: skip
+        bound=bound,
+        now=case.now,
+    )
     return case.realisation(note, settings=settings, notes=notes, queue=queue)
 
 
@@ -90,7 +91,9 @@ def _in_turn(
     return sorted(
         jobs,
         key=lambda job: (
-            place.get(job.run_id, len(place)), found[job.id], case.queue.turn(job.run_id, case.now),
+            place.get(job.run_id, len(place)),
+            found[job.id],
+            case.queue.turn(job.run_id, case.now),
             0.0 if job.run_id in case.queue.positions else job.attained,
-        )
-    )  # fmt: skip
+        ),
+    )

@@ -120,9 +120,14 @@ class Queue:
         return (1, 0) if now < _after(position, TURN_S) else (3, -position.since)
 
     def moved(
-        self, first: Iterable[str], waiting: Iterable[str], urgent: Iterable[str],
-        equals: Iterable[str], bound: Bound, now: int,
-    ) -> Queue:  # fmt: skip
+        self,
+        first: Iterable[str],
+        waiting: Iterable[str],
+        urgent: Iterable[str],
+        equals: Iterable[str],
+        bound: Bound,
+        now: int,
+    ) -> Queue:
         """Return the queue after an order has been set.
 
         `equals`: jobs at the first level for whose turn a job of equal standing waits.

@@ -21,9 +21,12 @@ from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shares import quotas, weights
 
 _REALISERS: Mapping[Mode, Callable[[Case], Realisation]] = {
-    Mode.QUOTA: quotas, Mode.WEIGHT: weights, Mode.PRIORITY: priorities,
-    Mode.ROTATE: rotation, Mode.CORES: cores,
-}  # fmt: skip
+    Mode.QUOTA: quotas,
+    Mode.WEIGHT: weights,
+    Mode.PRIORITY: priorities,
+    Mode.ROTATE: rotation,
+    Mode.CORES: cores,
+}
 
 _ORDERED = (Mode.PRIORITY, Mode.ROTATE)
 """Modes in which jobs run in order, and a job that has reported nothing must not run beside all."""
@@ -41,8 +44,9 @@ _DEFAULTS: Mapping[Mode, Settings] = {
 """What a new container has, of that which a mode sets."""
 
 _WHEN_LEAVING: Mapping[Mode, Settings] = {
-    **_DEFAULTS, Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT}
-}  # fmt: skip
+    **_DEFAULTS,
+    Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT},
+}
 """The same for a container that turns out to be no job: beside turns it may have had a weight."""
 
 
@@ -99,10 +103,12 @@ def _shared(
     competing_ids = {job.id for job in competing}
     defaults = _DEFAULTS[choice.mode]
     reset = {
-        job.id: defaults for job in without_progress
-        if defaults and job.id not in competing_ids
+        job.id: defaults
+        for job in without_progress
+        if defaults
+        and job.id not in competing_ids
         and (job.managed or (has_shares and _was_waiting(job, defaults)))
-    }  # fmt: skip
+    }
     reset |= {job.id: _WHEN_LEAVING[choice.mode] for job in leaving}
     notes = dict.fromkeys(reset, "what containers begin with")
     if not has_shares and not competing:
@@ -120,10 +126,17 @@ def _shared(
     exploring = frozenset(job.id for job in jobs if job.explores(explore))
     shares = {key: allocation for key, allocation in shares.items() if key not in first.notes}
     case = Case(
-        choice, jobs, {**shares, **dict.fromkeys(competing_ids, unknown)},
-        max(_LEAST_CPUS, host.cpus - first.cpus) if choice.mode in _ORDERED else host.cpus, cpuset,
-        queue, now, exploring, host.jobs_elsewhere, host.others,
-    )  # fmt: skip
+        choice,
+        jobs,
+        {**shares, **dict.fromkeys(competing_ids, unknown)},
+        max(_LEAST_CPUS, host.cpus - first.cpus) if choice.mode in _ORDERED else host.cpus,
+        cpuset,
+        queue,
+        now,
+        exploring,
+        host.jobs_elsewhere,
+        host.others,
+    )
     found = _REALISERS[choice.mode](case)
     notes |= found.notes
     for job in jobs:
@@ -132,8 +145,9 @@ def _shared(
             notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
     note = "; ".join(filter(None, (found.note, first.note)))
     takes_turns = found.takes_turns or bool(first.note)
-    return replace(found, note=note, takes_turns=takes_turns,
-                   settings={**reset, **found.settings}, notes=notes)  # fmt: skip
+    return replace(
+        found, note=note, takes_turns=takes_turns, settings={**reset, **found.settings}, notes=notes
+    )
 
 
 def _apart(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:
@@ -151,8 +165,11 @@ def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
     if len(counts) < 2:
         return {}
     most = min(counts, key=lambda parent: (-counts[parent], parent))
-    return {job.id: f"under {job.cgroup_parent}, others under {most}: weights do not compare"
-            for job in jobs if job.cgroup_parent not in (None, most)}  # fmt: skip
+    return {
+        job.id: f"under {job.cgroup_parent}, others under {most}: weights do not compare"
+        for job in jobs
+        if job.cgroup_parent not in (None, most)
+    }
 
 
 def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:

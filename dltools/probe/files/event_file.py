@@ -32,7 +32,6 @@ class EventFile:
     """Reads one event file as it grows. After damage it gives nothing; `damage` says why."""
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
         self._rest = b""
         self.damage: str | None = None
 

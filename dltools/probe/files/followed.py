@@ -26,7 +26,6 @@ class FollowedFile:
     """One file: its reader, and how far it has been read."""
 
     def __init__(self, path: str, reader: Reader) -> None:
-        """Nothing is read yet."""
         self._path = path
         self._reader = reader
         self._inode: int | None = None

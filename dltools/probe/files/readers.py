@@ -21,7 +21,6 @@ class TensorBoard:
     whole = False
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
         self._file = EventFile()
 
     def feed(self, data: bytes) -> list[Timed]:

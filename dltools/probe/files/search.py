@@ -13,8 +13,21 @@ from dltools.probe.files.rooted import Root
 
 _DEPTH, _NAMES = 5, 1_000
 _VIRTUAL = ("proc", "sysfs", "tmpfs", "devpts", "mqueue", "cgroup", "cgroup2", "overlay")
-_USUAL = ("/workspace", "/app", "/data", "/output", "/outputs", "/logs", "/runs", "/results",
-          "/checkpoints", "/mlruns", "/lightning_logs", "/root", "/train")  # fmt: skip
+_USUAL = (
+    "/workspace",
+    "/app",
+    "/data",
+    "/output",
+    "/outputs",
+    "/logs",
+    "/runs",
+    "/results",
+    "/checkpoints",
+    "/mlruns",
+    "/lightning_logs",
+    "/root",
+    "/train",
+)
 """Where jobs write whose working directory is the root directory."""
 
 _SYSTEM = ("/etc/", "/proc", "/sys", "/dev", "/run/secrets", "/usr", "/lib")

@@ -44,7 +44,6 @@ class _TextFile(ABC):
     whole = False
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
         self._splitter = LineSplitter()
 
     def feed(self, data: bytes) -> list[Timed]:
@@ -91,7 +90,6 @@ class JsonLines(_TextFile):
     """A file of JSON objects, one a line."""
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
         super().__init__()
         self._log = JsonLog()
 

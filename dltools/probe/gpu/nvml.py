@@ -15,8 +15,15 @@ DRIVER = (Path("/dev/nvidiactl"), Path("/proc/driver/nvidia/version"))
 NOT_AVAILABLE = (1 << 64) - 1
 """The size that means "unknown" in NVML."""
 
-_LOST = ("GPU_IS_LOST", "RESET_REQUIRED", "UNKNOWN", "UNINITIALIZED", "GPU_NOT_FOUND",
-         "DRIVER_NOT_LOADED", "LIB_RM_VERSION_MISMATCH")  # fmt: skip
+_LOST = (
+    "GPU_IS_LOST",
+    "RESET_REQUIRED",
+    "UNKNOWN",
+    "UNINITIALIZED",
+    "GPU_NOT_FOUND",
+    "DRIVER_NOT_LOADED",
+    "LIB_RM_VERSION_MISMATCH",
+)
 
 
 class LostError(Exception):

@@ -76,7 +76,6 @@ class Regex:
     compiling all would take longer than a sample."""
 
     def __init__(self, expression: str, flags: int = 0) -> None:
-        """Nothing is compiled yet."""
         self._expression, self._flags = expression, flags
 
     def __getattr__(self, name: str) -> Any:

@@ -12,11 +12,34 @@ from dltools.probe.progress.kinds import Kind, Kinds, Question
 from dltools.probe.progress.named import Named
 
 FAMILIES: tuple[str, ...] = (
-    "mlperf", "serving",
-    "keras", "lightning", "huggingface", "nanogpt", "megatron", "deepspeed", "fairseq",
-    "mm", "detectron", "yolo", "darknet", "nvidia", "pytorch", "tensorflow", "mxnet", "caffe",
-    "boosting", "espnet", "kaldi", "baselines", "cntk", "tables", "tqdm", "jsonlines", "latency",
-)  # fmt: skip
+    "mlperf",
+    "serving",
+    "keras",
+    "lightning",
+    "huggingface",
+    "nanogpt",
+    "megatron",
+    "deepspeed",
+    "fairseq",
+    "mm",
+    "detectron",
+    "yolo",
+    "darknet",
+    "nvidia",
+    "pytorch",
+    "tensorflow",
+    "mxnet",
+    "caffe",
+    "boosting",
+    "espnet",
+    "kaldi",
+    "baselines",
+    "cntk",
+    "tables",
+    "tqdm",
+    "jsonlines",
+    "latency",
+)
 """Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""
 
 MANY = 20
@@ -48,7 +71,6 @@ class Automatic:
     """
 
     def __init__(self) -> None:
-        """No family is known yet."""
         self._families = [_make(name) for name in FAMILIES]
         self.kinds = Kinds(self._families)
         self._named = Named()

@@ -50,7 +50,6 @@ class Kinds(dict[bytes, Kind]):
     """The kinds of lines of one log, by their keys, for some families of formats."""
 
     def __init__(self, families: Sequence[Family] = ()) -> None:
-        """No line is known yet."""
         super().__init__()
         self._of_shapes: dict[bytes, tuple[tuple[Question, ...], bool]] = {}
         self.ask(families)

@@ -66,7 +66,6 @@ class LogLines:
     """
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
         self._begun = b""
         self._is_skipping = False
         self._parts: dict[str, _Part] = {}  # by stream

@@ -32,7 +32,7 @@ from dltools.probe.progress.tokens import Token, boxed, losses_of_phases, named_
 _CODE = Regex(
     r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
     r"|config param|namespace|args?|hparams?|usage|warning)\b|\bself\.|[+*]=|[^=]==[^=]|\blambda\b"
-    r"|\s#\s|;\s*$|^\s*#|^\s*//|\bTODO\b|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b",
+    r"|\s#\s|;\s*$|^\s*#|^\s*//|\bTODO\b|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
 )
 """What source code, settings and names of files look like."""
 
@@ -84,7 +84,6 @@ class Named:
     partial = False
 
     def __init__(self) -> None:
-        """No heading has come yet."""
         self._above = _NO_COUNT
         self._epoch: float | None = None
         self._shapes: dict[str, Understood] = {}
@@ -279,8 +278,11 @@ def _names(
 ) -> list[tuple[str, Candidate]]:
     """Return the metrics, each once, under their normal names with the phase that the line says."""
     names = [normal_name(one.name) for one in chosen]
-    outside = [word for word in phases
-               if not any(one.start <= word.start < one.token.start for one in chosen)]  # fmt: skip
+    outside = [
+        word
+        for word in phases
+        if not any(one.start <= word.start < one.token.start for one in chosen)
+    ]
     found: dict[str, Candidate] = {}
     for one, name in zip(chosen, names, strict=True):
         metric = name

@@ -50,7 +50,6 @@ class PointReader(Generic[M]):
         note: Note[M] | None = None,
         note_drawn: NoteDrawn[M] | None = None,
     ) -> None:
-        """Nothing is read yet."""
         self._finder = extractor if isinstance(extractor, Automatic) else None
         self._note_drawn = note_drawn
         self._bars = Bars(self._finder.bar_family) if self._finder and note_drawn else None

@@ -26,7 +26,6 @@ class Repeats:
     """
 
     def __init__(self) -> None:
-        """No point has come yet."""
         self._last: dict[str, _Seen] = {}
         self._stale: dict[str, int] = {}  # the step that shows an old value
 
@@ -61,11 +60,7 @@ class Repeats:
         )
 
     def _new_values(
-        self,
-        metric: str,
-        values: Sequence[float | None],
-        steps: Sequence[int],
-        epoch: float | None,
+        self, metric: str, values: Sequence[float | None], steps: Sequence[int], epoch: float | None
     ) -> Sequence[float | None]:
         """Return the values of a metric in drawings, None for those that say nothing new.
 

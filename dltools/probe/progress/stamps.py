@@ -94,7 +94,6 @@ class Stamps:
     """
 
     def __init__(self, start: datetime, zone: tzinfo = UTC) -> None:
-        """No stamp is known yet."""
         self._zone = zone
         self._newest = start.astimezone(zone)
         self._form = _FORMS[0]

@@ -16,15 +16,22 @@ _UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "second
 # Okabe and Ito's colours, told apart by the colour-blind, in an order in which neighbours differ in
 # grey too; and dashes, for print.
 _COLOURS = ("#0072B2", "#E69F00", "#000000", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#777777")
-_DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)),
-                          (0, (8, 2)))  # fmt: skip
+_DASHES: tuple[Any, ...] = (
+    "-",
+    "--",
+    ":",
+    "-.",
+    (0, (5, 1)),
+    (0, (1, 1)),
+    (0, (3, 1, 1, 1)),
+    (0, (8, 2)),
+)
 
 
 def line_style(number: int) -> dict[str, Any]:
     """Return the colour and dashes of the line of this number, from 0. 64 differ."""
     place = number + number // len(_COLOURS)
-    return {"color": _COLOURS[number % len(_COLOURS)],
-            "linestyle": _DASHES[place % len(_DASHES)]}  # fmt: skip
+    return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _DASHES[place % len(_DASHES)]}
 
 
 def safe(text: str) -> str:

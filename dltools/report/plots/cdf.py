@@ -29,8 +29,14 @@ class _Completions:
         if not self.times:
             return
         shares = [place / self.jobs for place in range(len(self.times) + 1)]
-        ax.step([self.times[0], *self.times, last], [*shares, shares[-1]], where="post",
-                linewidth=1.6, label=safe(self.label), **line_style(number))  # fmt: skip
+        ax.step(
+            [self.times[0], *self.times, last],
+            [*shares, shares[-1]],
+            where="post",
+            linewidth=1.6,
+            label=safe(self.label),
+            **line_style(number),
+        )
 
 
 def panel(runs: Sequence[Run]) -> Panel | None:

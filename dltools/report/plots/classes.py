@@ -27,16 +27,19 @@ _BY_TONE = {
     Tone.MISSED: Look("#d6604d", "xxx"),
 }
 _OTHERS = (
-    Look("#5ab4ac"), Look("#f4a582", "///"), Look("#d9f0d3", "\\\\\\"), Look("#762a83"),
-    Look("#fee391", "xxx"), Look("#e0e0e0", "+++"),
-)  # fmt: skip
+    Look("#5ab4ac"),
+    Look("#f4a582", "///"),
+    Look("#d9f0d3", "\\\\\\"),
+    Look("#762a83"),
+    Look("#fee391", "xxx"),
+    Look("#e0e0e0", "+++"),
+)
 
 
 class ClassLooks:
     """The looks of the classes in one chart, each class its own."""
 
     def __init__(self) -> None:
-        """No class has a look yet."""
         self._looks: dict[JobClass, Look] = {}
         self._has_unclassed = False
 

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MEASURES = {
-    "makespan": "makespan", "mean_completion": "mean completion",
-    "time_to_first": "time to target", "satisfied": "satisfied models",
-}  # fmt: skip
+    "makespan": "makespan",
+    "mean_completion": "mean completion",
+    "time_to_first": "time to target",
+    "satisfied": "satisfied models",
+}
 _FILLS = ("#2166ac", "#f4a582", "#92c5de", "#e0e0e0", "#b2182b", "#d9f0d3")
 _HATCHES = ("", "///", "...", "", "xxx", "\\\\\\")
 
@@ -40,8 +42,10 @@ class _Ratios:
             self._draw_run(ax, number, height)
         ax.axvline(1.0, color="#333333", linewidth=0.8, linestyle=":", zorder=0)
         ax.margins(x=0.08)
-        ax.set_yticks([place + 0.4 - height / 2 for place in range(len(self.measures))],
-                      [_MEASURES[key] for key in self.measures])  # fmt: skip
+        ax.set_yticks(
+            [place + 0.4 - height / 2 for place in range(len(self.measures))],
+            [_MEASURES[key] for key in self.measures],
+        )
         ax.invert_yaxis()
         ax.set_xlabel(safe(f"ratio to {self.baseline}"))
         legend(ax, handlelength=3)
@@ -50,8 +54,15 @@ class _Ratios:
         row = self.rows[number]
         places = [place + number * height for place in range(len(self.measures))]
         values = [row[f"{key}_ratio"] or 0.0 for key in self.measures]
-        bars = ax.barh(places, values, height * 0.92, edgecolor="#333333", linewidth=0.6,
-                       label=safe(str(row["run"])), **bar_style(number))  # fmt: skip
+        bars = ax.barh(
+            places,
+            values,
+            height * 0.92,
+            edgecolor="#333333",
+            linewidth=0.6,
+            label=safe(str(row["run"])),
+            **bar_style(number),
+        )
         texts = [f"{value:.2f}" if value else "" for value in values]
         ax.bar_label(bars, texts, padding=3, fontsize=8)
 
@@ -61,8 +72,9 @@ def panel(runs: Sequence[Run], baseline: str) -> Panel | None:
     if len(runs) < 2:
         return None
     rows = by_policy({run.label: run.repeats for run in runs}, baseline, "run")
-    measures = [key for key in _MEASURES
-                if sum(row[f"{key}_ratio"] is not None for row in rows) > 1]  # fmt: skip
+    measures = [
+        key for key in _MEASURES if sum(row[f"{key}_ratio"] is not None for row in rows) > 1
+    ]
     if not measures:
         return None
     height = 0.9 + len(measures) * max(0.5, 0.2 * len(rows))

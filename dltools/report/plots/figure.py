@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 _WIDTH = 9.0  # inches
 _DPI = 100
 _STYLE = {
-    "svg.hashsalt": "dltools", "svg.fonttype": "path", "font.family": "DejaVu Sans",
-    "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.titlelocation": "left", "axes.titlesize": 10, "axes.titleweight": "bold",
+    "svg.hashsalt": "dltools",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
     "hatch.linewidth": 0.6,
-}  # fmt: skip
+}
 
 
 def picture(panels: Sequence[Panel]) -> Figure:

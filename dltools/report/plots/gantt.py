@@ -46,13 +46,22 @@ class _Chart:
             ax.barh(place, start - job.arrival, 0.7, job.arrival, **_WAITING)
         for one in stretches(timeline.classes, start, stop):
             look = self.looks[one.job_class]
-            ax.barh(place, one.end - one.begin, 0.7, one.begin, color=look.fill, hatch=look.hatch,
-                    edgecolor="#444444", linewidth=0.4)  # fmt: skip
+            ax.barh(
+                place,
+                one.end - one.begin,
+                0.7,
+                one.begin,
+                color=look.fill,
+                hatch=look.hatch,
+                edgecolor="#444444",
+                linewidth=0.4,
+            )
         marks = [("^", job.first), ("*", job.final), *((">", time) for time in timeline.migrated)]
         for shape, time in marks:
             if time is not None:
-                ax.plot(time, place, shape, color="#ffffff", markeredgecolor="#000000",
-                        markersize=7)  # fmt: skip
+                ax.plot(
+                    time, place, shape, color="#ffffff", markeredgecolor="#000000", markersize=7
+                )
         if job.finish is None and len(self.jobs) <= _MOST_FATES:
             self._tell_fate(ax, place, job, stop)
 
@@ -62,9 +71,16 @@ class _Chart:
         fate = "..." if job.exit_code is None else f"failed ({job.exit_code})"
         is_inside = job.exit_code is not None and stop > _NEAR_END * self.span_s
         paper = {"facecolor": "#ffffff", "edgecolor": "none", "pad": 1.0}
-        ax.annotate(fate, (stop, place), (-4 if is_inside else 3, 0), textcoords="offset points",
-                    va="center", ha="right" if is_inside else "left", fontsize=8,
-                    bbox=paper if is_inside else None)  # fmt: skip
+        ax.annotate(
+            fate,
+            (stop, place),
+            (-4 if is_inside else 3, 0),
+            textcoords="offset points",
+            va="center",
+            ha="right" if is_inside else "left",
+            fontsize=8,
+            bbox=paper if is_inside else None,
+        )
 
     def _explain(self, ax: Axes) -> None:
         from matplotlib.lines import Line2D
@@ -79,10 +95,17 @@ class _Chart:
         shapes = "^*" if any(job.first is not None for job in self.jobs) else ""
         shapes += ">" if any(line.migrated for line in self.run.timelines.values()) else ""
         handles += [
-            Line2D([], [], marker=shape, linestyle="", color="#ffffff", markeredgecolor="#000000",
-                   label=_MARKS[shape])
+            Line2D(
+                [],
+                [],
+                marker=shape,
+                linestyle="",
+                color="#ffffff",
+                markeredgecolor="#000000",
+                label=_MARKS[shape],
+            )
             for shape in shapes
-        ]  # fmt: skip
+        ]
         if handles:
             legend(ax, handles=handles)
 

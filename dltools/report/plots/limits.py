@@ -37,13 +37,23 @@ class _Rows:
         height = _ROW / self.most_cores
         if timeline.use:
             used = thinned(timeline.use)
-            ax.fill_between([time for time, _ in used], [base] * len(used),
-                            [base + height * cores for _, cores in used],
-                            step="pre", color="#9ecae1", linewidth=0)  # fmt: skip
+            ax.fill_between(
+                [time for time, _ in used],
+                [base] * len(used),
+                [base + height * cores for _, cores in used],
+                step="pre",
+                color="#9ecae1",
+                linewidth=0,
+            )
         if timeline.limit:
             steps = changes(timeline.limit)
-            ax.step([time for time, _ in steps], [base + height * cores for _, cores in steps],
-                    where="post", color="#000000", linewidth=1.1)  # fmt: skip
+            ax.step(
+                [time for time, _ in steps],
+                [base + height * cores for _, cores in steps],
+                where="post",
+                color="#000000",
+                linewidth=1.1,
+            )
         ax.axhline(base, color="#bbbbbb", linewidth=0.5, zorder=0)
 
 

@@ -49,8 +49,13 @@ class _Lines:
         for number, line in enumerate(self.drawn):
             peak = max(abs(value) for _, value in line.points) or 1.0
             points = thinned(line.points)
-            ax.plot([time for time, _ in points], [value / peak for _, value in points],
-                    linewidth=1.4, label=safe(line.label), **line_style(number))  # fmt: skip
+            ax.plot(
+                [time for time, _ in points],
+                [value / peak for _, value in points],
+                linewidth=1.4,
+                label=safe(line.label),
+                **line_style(number),
+            )
         for line in self.lost:
             ax.plot([], [], " ", label=safe(line.label))
         ax.set_ylabel("fraction of its largest value")
@@ -62,10 +67,15 @@ class _Lines:
 def panel(frame: TimeFrame) -> Panel | None:
     """Return the panel of the jobs that reported most, None where no job reported two values."""
     lines = [
-        _Line(short(name), line.metric, [point for point in line.progress if point[0] >= 0],
-              line.has_diverged)
-        for name, line in frame.run.timelines.items() if line.metric
-    ]  # fmt: skip
+        _Line(
+            short(name),
+            line.metric,
+            [point for point in line.progress if point[0] >= 0],
+            line.has_diverged,
+        )
+        for name, line in frame.run.timelines.items()
+        if line.metric
+    ]
     known = [line for line in lines if line.is_drawn]
     if not known:
         return None

@@ -22,9 +22,14 @@ def panel(runs: Sequence[Run]) -> Panel | None:
 
     def draw(ax: Axes) -> None:
         for number, run in enumerate(shown):
-            ax.step([time for time, _ in run.satisfied], [count for _, count in run.satisfied],
-                    where="post", linewidth=1.6, label=safe(run.label),
-                    **line_style(number))  # fmt: skip
+            ax.step(
+                [time for time, _ in run.satisfied],
+                [count for _, count in run.satisfied],
+                where="post",
+                linewidth=1.6,
+                label=safe(run.label),
+                **line_style(number),
+            )
         ax.axhline(serving, color="#777777", linewidth=0.8, linestyle=":")
         ax.set_ylabel(f"satisfied of {serving}")
         ax.set_ylim(0, serving * 1.05)

@@ -21,8 +21,9 @@ def thinned(series: Series, most: int = _MOST_POINTS) -> Series:
 def changes(series: Series) -> Series:
     """Return the points of a series of steps at which its value changes, and its last point."""
     last = len(series) - 1
-    found = [point for at, point in enumerate(series)
-             if at in (0, last) or point[1] != series[at - 1][1]]  # fmt: skip
+    found = [
+        point for at, point in enumerate(series) if at in (0, last) or point[1] != series[at - 1][1]
+    ]
     return thinned(found)
 
 

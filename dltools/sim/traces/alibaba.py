@@ -17,8 +17,11 @@ _POD = ("name", "cpu_milli", "memory_mib", "creation_time", "deletion_time", "sc
 def alibaba_jobs(text: str, name: str) -> list[Job]:
     """Return the pods that ran to their end. Raises `DataError` with the line."""
     check_columns(text, _POD, name, "an Alibaba pod list")
-    found = (_job(row) for row in rows_of(text, name)
-             if row.values["scheduled_time"] and row.values["deletion_time"])  # fmt: skip
+    found = (
+        _job(row)
+        for row in rows_of(text, name)
+        if row.values["scheduled_time"] and row.values["deletion_time"]
+    )
     return [job for job in found if job is not None]
 
 

@@ -21,11 +21,25 @@ Kinds = Mapping[str, Job]
 _POSITIVE = ("work", "threads", "epochs", "members", "cpu_weight")
 _MAY_BE_NEGATIVE = ("first", "final")
 _MOST_OF = {
-    "arrival": 1e9, "work": 1e9, "startup": 1e9, "shutdown": 1e9, "request": 1e9,
-    "think": 1e9, "duration": 1e9, "checkpoint": 1e9, "wait": 1e9, "device": 1e9, "threads": 1e6,
-    "idle_threads": 1e6, "members": 1e6, "epochs": MOST, "memory": 2**63, "gpus": 1e6,
-    "cpus": 1e6, "cpu_weight": 262144,
-}  # fmt: skip
+    "arrival": 1e9,
+    "work": 1e9,
+    "startup": 1e9,
+    "shutdown": 1e9,
+    "request": 1e9,
+    "think": 1e9,
+    "duration": 1e9,
+    "checkpoint": 1e9,
+    "wait": 1e9,
+    "device": 1e9,
+    "threads": 1e6,
+    "idle_threads": 1e6,
+    "members": 1e6,
+    "epochs": MOST,
+    "memory": 2**63,
+    "gpus": 1e6,
+    "cpus": 1e6,
+    "cpu_weight": 262144,
+}
 """Bounds of what can be simulated: 1e9 seconds are 30 years, and each epoch is a report."""
 
 
@@ -42,8 +56,9 @@ def read_kinds(tables: Iterable[Table], load: Loader) -> Kinds:
 
 def read_jobs(tables: Iterable[Table], kinds: Kinds, load: Loader) -> list[Job]:
     """Return the jobs of a file. Raises `DataError`."""
-    return [_job(table, _model(table, kinds, number), load)
-            for number, table in enumerate(tables, 1)]  # fmt: skip
+    return [
+        _job(table, _model(table, kinds, number), load) for number, table in enumerate(tables, 1)
+    ]
 
 
 def kind_of(named: Any, kinds: Kinds, table: Table) -> Job:
@@ -95,8 +110,11 @@ def _check(job: Job, table: Table) -> None:
     if job.gpu_list and not parse_cpus(job.gpu_list):
         raise table.error(f"gpu_list must be numbers of GPUs, such as 0-1,3, not {job.gpu_list!r}")
     if job.serves == (job.acts_as is Role.TRAINING):
-        wrong = "does not serve: leave out request" if job.serves else (
-            "needs request, the CPU seconds that it works at a time")  # fmt: skip
+        wrong = (
+            "does not serve: leave out request"
+            if job.serves
+            else ("needs request, the CPU seconds that it works at a time")
+        )
         raise table.error(f"a job of role {job.role} {wrong}")
     numbers = {field.name: getattr(job, field.name) for field in dataclasses.fields(Job)}
     for key, value in numbers.items():

@@ -33,8 +33,11 @@ class Table:
     def fields(self, cls: type[Any]) -> dict[str, Any]:
         """Return its values as the fields of a class. Raises `DataError` for unknown keys and
         values of another type."""
-        known = {field.name: str(field.type) for field in dataclasses.fields(cls)
-                 if field.name not in _NOT_FOR_FILES}  # fmt: skip
+        known = {
+            field.name: str(field.type)
+            for field in dataclasses.fields(cls)
+            if field.name not in _NOT_FOR_FILES
+        }
         found = {}
         for key, value in self.data.items():
             if key not in known:
@@ -48,8 +51,10 @@ def tables(data: Mapping[str, Any], key: str, name: str) -> list[Table]:
     found = data.get(key, [])
     if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
         raise DataError(f"{name}: write [[{key}]] once for each {key}")
-    return [Table(f"{name}: {key} {table.get('name', number)}", table)
-            for number, table in enumerate(found, 1)]  # fmt: skip
+    return [
+        Table(f"{name}: {key} {table.get('name', number)}", table)
+        for number, table in enumerate(found, 1)
+    ]
 
 
 def _value(value: Any, type_: str, where: str) -> Any:

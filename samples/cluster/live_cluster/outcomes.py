@@ -34,9 +34,11 @@ def read_outcomes(path: Path) -> list[tuple[str, list[LiveRun]]]:
 def write_outcomes(path: Path, rounds: Rounds) -> None:
     """Write all rounds into a file."""
     lines = [
-        json.dumps({"round": number, "day": day, "arm": run.arm,
-                    "jobs": [asdict(job) for job in run.jobs]})
-        for number, (day, runs) in enumerate(rounds, 1) for run in runs
-    ]  # fmt: skip
+        json.dumps(
+            {"round": number, "day": day, "arm": run.arm, "jobs": [asdict(job) for job in run.jobs]}
+        )
+        for number, (day, runs) in enumerate(rounds, 1)
+        for run in runs
+    ]
     with atomic_file(path) as file:
         file.write(("\n".join(lines) + "\n").encode())

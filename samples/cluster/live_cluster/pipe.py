@@ -58,9 +58,13 @@ class Pipe:
 
     def _start(self, words: list[str], source: IO[bytes] | None, out: IO[bytes] | None) -> None:
         process = subprocess.Popen(
-            words, stdin=source or subprocess.DEVNULL, stdout=out or subprocess.PIPE,
-            stderr=self._log, env=self._environment, start_new_session=True,
-        )  # fmt: skip
+            words,
+            stdin=source or subprocess.DEVNULL,
+            stdout=out or subprocess.PIPE,
+            stderr=self._log,
+            env=self._environment,
+            start_new_session=True,
+        )
         if source is not None:
             source.close()
         self._running.append(process)

@@ -31,23 +31,40 @@ def report(workload: Workload, rounds: Rounds, simulated: Mapping[str, Mapping[s
 def _summary(
     rounds: Sequence[Sequence[LiveRun]], simulated: Mapping[str, Mapping[str, float]]
 ) -> str:
-    rows = [["arm", "makespan", "mean", "makespan/noop", "mean/noop", "best job", "moves",
-             "simulated makespan", "error", "simulated mean"]]  # fmt: skip
+    rows = [
+        [
+            "arm",
+            "makespan",
+            "mean",
+            "makespan/noop",
+            "mean/noop",
+            "best job",
+            "moves",
+            "simulated makespan",
+            "error",
+            "simulated mean",
+        ]
+    ]
     for arm in zip(*rounds, strict=True):
         said = simulated[arm[0].arm]
         makespan = max(said.values())  # all of them arrive at once
         measured = [run.makespan for run in arm]
         bases = [runs[0] for runs in rounds]
         pairs = list(zip(arm, bases, strict=True))
-        rows.append([
-            arm[0].arm, _spread(measured, 1), _spread([_mean(run) for run in arm], 1),
-            _spread([run.makespan / base.makespan for run, base in pairs], 2),
-            _spread([_mean(run) / _mean(base) for run, base in pairs], 2),
-            _spread([_best(run, base) for run, base in pairs], 2),
-            ", ".join(str(sum(len(job.nodes) - 1 for job in run.jobs)) for run in arm),
-            f"{makespan:.1f}", f"{100 * (makespan / fmean(measured) - 1):+.0f} %",
-            f"{fmean(said.values()):.1f}",
-        ])  # fmt: skip
+        rows.append(
+            [
+                arm[0].arm,
+                _spread(measured, 1),
+                _spread([_mean(run) for run in arm], 1),
+                _spread([run.makespan / base.makespan for run, base in pairs], 2),
+                _spread([_mean(run) / _mean(base) for run, base in pairs], 2),
+                _spread([_best(run, base) for run, base in pairs], 2),
+                ", ".join(str(sum(len(job.nodes) - 1 for job in run.jobs)) for run in arm),
+                f"{makespan:.1f}",
+                f"{100 * (makespan / fmean(measured) - 1):+.0f} %",
+                f"{fmean(said.values()):.1f}",
+            ]
+        )
     return _table(rows)
 
 
@@ -68,24 +85,37 @@ def _spread(values: Sequence[float], digits: int) -> str:
 
 def _jobs(workload: Workload, rounds: Sequence[Sequence[LiveRun]]) -> str:
     arms = [run.arm for run in rounds[0]]
-    rows = [["job", *arms, *(f"{arm}: nodes (epoch before, after)" for arm in arms[1:]),
-             "last val_loss, the same in all runs"]]  # fmt: skip
+    rows = [
+        [
+            "job",
+            *arms,
+            *(f"{arm}: nodes (epoch before, after)" for arm in arms[1:]),
+            "last val_loss, the same in all runs",
+        ]
+    ]
     for job in workload.jobs:
-        found = [[next(one for one in run.jobs if one.name == job.name) for run in arm]
-                 for arm in zip(*rounds, strict=True)]  # fmt: skip
+        found = [
+            [next(one for one in run.jobs if one.name == job.name) for run in arm]
+            for arm in zip(*rounds, strict=True)
+        ]
         losses = {one.loss for arm in found for one in arm}
-        rows.append([
-            job.name, *(_spread([one.completion for one in arm], 1) for arm in found),
-            *("; ".join(_path(one) for one in arm) for arm in found[1:]),
-            losses.pop() if len(losses) == 1 else "DIFFER: " + ", ".join(sorted(losses)),
-        ])  # fmt: skip
+        rows.append(
+            [
+                job.name,
+                *(_spread([one.completion for one in arm], 1) for arm in found),
+                *("; ".join(_path(one) for one in arm) for arm in found[1:]),
+                losses.pop() if len(losses) == 1 else "DIFFER: " + ", ".join(sorted(losses)),
+            ]
+        )
     return _table(rows)
 
 
 def _path(job: LiveJob) -> str:
     """Return the nodes of a job in order, with the epochs around each move."""
-    steps = [f" ({before} to {after}) {node}"
-             for node, (before, after) in zip(job.nodes[1:], job.resumed, strict=True)]  # fmt: skip
+    steps = [
+        f" ({before} to {after}) {node}"
+        for node, (before, after) in zip(job.nodes[1:], job.resumed, strict=True)
+    ]
     return job.nodes[0] + "".join(steps)
 
 

@@ -114,8 +114,9 @@ class Cluster:
 
 def docker(url: str, *arguments: str) -> str:
     """Return what the docker command prints on a node. Raises `ClusterError`."""
-    done = subprocess.run(["docker", "-H", url, *arguments], capture_output=True, text=True,
-                          check=False)  # fmt: skip
+    done = subprocess.run(
+        ["docker", "-H", url, *arguments], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise ClusterError(f"docker {arguments[0]}: {done.stderr.strip()}")
     return done.stdout.strip()
@@ -133,8 +134,10 @@ def run_arm(cluster: Cluster, arm: Arm, workload: Workload, folder: Path) -> Liv
         first = _await_start(cluster, workload)
         for job in workload.jobs:  # now they may move; unlike docker's own, this starts none anew
             cluster.swarm.change(job.name, constraints=[])
-        jobs = {job.name: LiveJob(job.name, (first[job.name] - min(first.values())).total_seconds())
-                for job in workload.jobs}  # fmt: skip
+        jobs = {
+            job.name: LiveJob(job.name, (first[job.name] - min(first.values())).total_seconds())
+            for job in workload.jobs
+        }
         _watch(cluster, workload, jobs, first)
     finally:
         pipe.stop()
@@ -146,16 +149,32 @@ def run_arm(cluster: Cluster, arm: Arm, workload: Workload, folder: Path) -> Liv
 def _start(cluster: Cluster, job: Job, folder: Path) -> None:
     folder.mkdir(parents=True)
     spec = job.container
-    labels = [word for key, value in spec.labels.items()
-              for word in ("--container-label", f"{key}={value}")]  # fmt: skip
+    labels = [
+        word
+        for key, value in spec.labels.items()
+        for word in ("--container-label", f"{key}={value}")
+    ]
     cluster.manage(
-        "service", "create", "--detach", "--no-resolve-image", "--name", job.name,
-        "--restart-condition", "none", "--stop-grace-period", "20s",
-        "--constraint", f"node.hostname=={job.node}",
-        "--mount", f"type=bind,source={folder.resolve()},target=/ckpt",
-        "--mount", f"type=bind,source={TRAIN},target=/usr/local/bin/train,readonly",
-        *labels, spec.image, *spec.command,
-    )  # fmt: skip
+        "service",
+        "create",
+        "--detach",
+        "--no-resolve-image",
+        "--name",
+        job.name,
+        "--restart-condition",
+        "none",
+        "--stop-grace-period",
+        "20s",
+        "--constraint",
+        f"node.hostname=={job.node}",
+        "--mount",
+        f"type=bind,source={folder.resolve()},target=/ckpt",
+        "--mount",
+        f"type=bind,source={TRAIN},target=/usr/local/bin/train,readonly",
+        *labels,
+        spec.image,
+        *spec.command,
+    )
 
 
 def _await_start(cluster: Cluster, workload: Workload) -> dict[str, datetime]:

@@ -14,8 +14,16 @@ from live_cluster.arms import INTERVAL_S, Arm
 
 def simulated(arm: Arm, file: Path) -> Mapping[str, float]:
     """Return the completion times of the jobs (s), by name."""
-    words = [str(Path(sys.executable).parent / "dl-sim"), "-i", str(INTERVAL_S), *arm.simulated,
-             "--jobs", "--format", "jsonl", str(file)]  # fmt: skip
+    words = [
+        str(Path(sys.executable).parent / "dl-sim"),
+        "-i",
+        str(INTERVAL_S),
+        *arm.simulated,
+        "--jobs",
+        "--format",
+        "jsonl",
+        str(file),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise DataError(done.stderr.strip())

@@ -35,15 +35,26 @@ class _Row:
 def compared(lists: Sequence[Measured]) -> str:
     """Return the section of RESULTS.md, "" where nothing was simulated."""
     by_list = {one.name: _rows(one) for one in lists if not one.serves}
-    named = [(f"{row.arm} of {name}", row) for name, rows in by_list.items() for row in rows
-             if row.arm != "noop"]  # fmt: skip
+    named = [
+        (f"{row.arm} of {name}", row)
+        for name, rows in by_list.items()
+        for row in rows
+        if row.arm != "noop"
+    ]
     if not named:
         return ""
     errors = [row.error for _, row in named]
-    far = [f"{name} ({row.error:.0%}; live {_span(row.live)} s, simulated {_span(row.simulated)} s)"
-           for name, row in named if row.error > _FAR]  # fmt: skip
-    swapped = [f"{one.arm} and {other.arm} of {name}" for name, rows in by_list.items()
-               for one, other in combinations(rows, 2) if _is_swapped(one, other)]  # fmt: skip
+    far = [
+        f"{name} ({row.error:.0%}; live {_span(row.live)} s, simulated {_span(row.simulated)} s)"
+        for name, row in named
+        if row.error > _FAR
+    ]
+    swapped = [
+        f"{one.arm} and {other.arm} of {name}"
+        for name, rows in by_list.items()
+        for one, other in combinations(rows, 2)
+        if _is_swapped(one, other)
+    ]
     return (
         "## The simulator\n\n"
         f"Error of the mean completion time over {len(errors)} rows, without noop, to which spin "

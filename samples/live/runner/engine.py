@@ -37,8 +37,9 @@ def docker(*arguments: str) -> str:
 
 def begin(*arguments: str) -> subprocess.Popen[str]:
     """Start the docker command; `finish` waits for it."""
-    return subprocess.Popen(["docker", *arguments], text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    return subprocess.Popen(
+        ["docker", *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 def finish(command: subprocess.Popen[str]) -> None:

@@ -135,8 +135,11 @@ def simulated_mean(measured: Measured, arm: str) -> Figure | None:
 
 def simulated_makespan(measured: Measured, arm: str) -> Figure | None:
     """Return the simulated makespans (s) of the jobs that ended live."""
-    return _simulated(measured, arm, lambda ends, arrivals: max(
-        arrivals[name] + seconds for name, seconds in ends.items()))  # fmt: skip
+    return _simulated(
+        measured,
+        arm,
+        lambda ends, arrivals: max(arrivals[name] + seconds for name, seconds in ends.items()),
+    )
 
 
 def simulated_completion(measured: Measured, arm: str, job: str) -> Figure | None:
@@ -149,6 +152,8 @@ def _simulated(
 ) -> Figure | None:
     live = measured.of_arm(arm)[0]
     arrivals = {job.name: job.arrival for job in live.jobs}
-    found = [{name: value for name, value in one.items() if name in live.completions}
-             for one in measured.simulated.get(arm, ())]  # fmt: skip
+    found = [
+        {name: value for name, value in one.items() if name in live.completions}
+        for one in measured.simulated.get(arm, ())
+    ]
     return figure([of(ends, arrivals) for ends in found if ends])

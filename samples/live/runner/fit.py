@@ -66,12 +66,19 @@ def fitted(job: Job, alone: LiveJob, cpus: int) -> Job:
     startup = max(0.0, first - epoch)
     shutdown = max(0.0, alone.completion - last) if alone.completion is not None else 0.0
     step = max(1, len(alone.progress) // _POINTS)
-    table = tuple((number / epochs, value)
-                  for number, (_, value) in enumerate(alone.progress, 1))[::step]  # fmt: skip
+    table = tuple((number / epochs, value) for number, (_, value) in enumerate(alone.progress, 1))[
+        ::step
+    ]
     metric = job.curve.metric
     curve = LearningCurve(metric, "points", table=table)
-    return replace(job, work=epoch * epochs * cores, epochs=epochs, startup=startup,
-                   shutdown=shutdown, curve=curve)  # fmt: skip
+    return replace(
+        job,
+        work=epoch * epochs * cores,
+        epochs=epochs,
+        startup=startup,
+        shutdown=shutdown,
+        curve=curve,
+    )
 
 
 def _fitted_to_end(job: Job, alone: LiveJob, cores: int) -> Job:
@@ -89,13 +96,30 @@ def as_toml(jobs: Sequence[Job], cpus: int) -> str:
 
 
 def _table(job: Job) -> str:
-    keys = ("name", "arrival", "work", "threads", "epochs", "startup", "shutdown", "first",
-            "final", "request", "think", "duration", "qoe", "spin")  # fmt: skip
+    keys = (
+        "name",
+        "arrival",
+        "work",
+        "threads",
+        "epochs",
+        "startup",
+        "shutdown",
+        "first",
+        "final",
+        "request",
+        "think",
+        "duration",
+        "qoe",
+        "spin",
+    )
     found: dict[str, Any] = {key: getattr(job, key) for key in keys}
     lines = [f"{key} = {json.dumps(value)}" for key, value in found.items() if value is not None]
     curve = job.curve
     points = json.dumps([list(pair) for pair in curve.table])
-    told = (f"start = {curve.start}, end = {curve.end}, rate = {curve.rate}"
-            if curve.kind != "points" else f"table = {points}")  # fmt: skip
+    told = (
+        f"start = {curve.start}, end = {curve.end}, rate = {curve.rate}"
+        if curve.kind != "points"
+        else f"table = {points}"
+    )
     lines.append(f'curve = {{ metric = "{curve.metric}", kind = "{curve.kind}", {told} }}')
     return "[[job]]\n" + "\n".join(lines) + "\n"

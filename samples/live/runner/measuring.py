@@ -136,13 +136,20 @@ def _scaled(jobs: Sequence[Job], factor: float) -> list[Job]:
 
 def _draw(found: Measured, folder: Path, picture: Path) -> None:
     """Let dl-report draw the first repetition of the first arms."""
-    first = {arm: folder / f"{arm}-{found.of_arm(arm)[0].repetition}"
-             for arm in found.arms[:_DRAWN]}  # fmt: skip
-    files = [f"{arm}={name}{kind}"
-             for arm, name in first.items() for kind in (".arrow", ".plans.jsonl", ".results.jsonl")
-             if _has_content(Path(f"{name}{kind}"))]  # fmt: skip
-    kinds = [word for kind in (("satisfied",) if found.serves else ("gantt", "progress"))
-             for word in ("--plot", kind)]  # fmt: skip
+    first = {
+        arm: folder / f"{arm}-{found.of_arm(arm)[0].repetition}" for arm in found.arms[:_DRAWN]
+    }
+    files = [
+        f"{arm}={name}{kind}"
+        for arm, name in first.items()
+        for kind in (".arrow", ".plans.jsonl", ".results.jsonl")
+        if _has_content(Path(f"{name}{kind}"))
+    ]
+    kinds = [
+        word
+        for kind in (("satisfied",) if found.serves else ("gantt", "progress"))
+        for word in ("--plot", kind)
+    ]
     words = [str(BIN / "dl-report"), *kinds, "--output", str(picture), *files]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:

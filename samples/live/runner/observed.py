@@ -36,8 +36,11 @@ class Observed:
         job = self.jobs.get(name)
         if job is None or job.targets.first is None:
             return None
-        meets = (time for time, value in self.progress(name)
-                 if job.targets.meets(value, job.targets.first))  # fmt: skip
+        meets = (
+            time
+            for time, value in self.progress(name)
+            if job.targets.meets(value, job.targets.first)
+        )
         return next((time - arrival for time in meets), None)
 
 

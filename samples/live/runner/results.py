@@ -41,16 +41,30 @@ def _section(measured: Measured) -> str:
 
 
 def _training_rows(measured: Measured) -> list[list[str]]:
-    rows = [["arm", "mean", "makespan", "mean/noop", "makespan/noop", "efficiency", "mean/bound",
-             "simulated mean", "simulated makespan", "first report/alone",
-             "own CPU (start)"]]  # fmt: skip
+    rows = [
+        [
+            "arm",
+            "mean",
+            "makespan",
+            "mean/noop",
+            "makespan/noop",
+            "efficiency",
+            "mean/bound",
+            "simulated mean",
+            "simulated makespan",
+            "first report/alone",
+            "own CPU (start)",
+        ]
+    ]
     if measured.has_targets:
         rows[0] += ["to target", "to target/noop"]
     for arm in measured.arms:
         runs = measured.of_arm(arm)
         mean = _over(runs, figures.mean_completion)
         cells = [
-            arm, _seconds(mean), _seconds(_over(runs, lambda run: run.makespan)),
+            arm,
+            _seconds(mean),
+            _seconds(_over(runs, lambda run: run.makespan)),
             _ratio(figures.to_noop(measured, runs, figures.mean_completion)),
             _ratio(figures.to_noop(measured, runs, lambda run: run.makespan)),
             _ratio(_over(runs, lambda run: figures.efficiency(measured, run))),
@@ -59,27 +73,41 @@ def _training_rows(measured: Measured) -> list[list[str]]:
             _seconds(figures.simulated_makespan(measured, arm)),
             _ratio(_over(runs, lambda run: figures.late_reports(measured, run))),
             _own(measured, runs),
-        ]  # fmt: skip
+        ]
         if measured.has_targets:
-            cells += [_seconds(_over(runs, figures.time_to_first)),
-                      _ratio(figures.to_noop(measured, runs, figures.time_to_first))]  # fmt: skip
+            cells += [
+                _seconds(_over(runs, figures.time_to_first)),
+                _ratio(figures.to_noop(measured, runs, figures.time_to_first)),
+            ]
         rows.append(cells)
     return rows
 
 
 def _serving_rows(measured: Measured) -> list[list[str]]:
     count = sum(job.target is not None for job in measured.runs[0].jobs)
-    rows = [["arm", "satisfied at the end", "after ten rounds", "met or faster",
-             "simulated satisfied (mean over time)", "own CPU (start)"]]  # fmt: skip
+    rows = [
+        [
+            "arm",
+            "satisfied at the end",
+            "after ten rounds",
+            "met or faster",
+            "simulated satisfied (mean over time)",
+            "own CPU (start)",
+        ]
+    ]
     for arm in measured.arms:
         runs = measured.of_arm(arm)
         simulated = measured.simulated_satisfied.get(arm)
-        rows.append([
-            arm, _count(figure([figures.satisfied(run) for run in runs]), count),
-            _count(figure([figures.satisfied(run, _ROUNDS_S) for run in runs]), count),
-            _count(figure([figures.met(run) for run in runs]), count),
-            _plain(simulated), _own(measured, runs),
-        ])  # fmt: skip
+        rows.append(
+            [
+                arm,
+                _count(figure([figures.satisfied(run) for run in runs]), count),
+                _count(figure([figures.satisfied(run, _ROUNDS_S) for run in runs]), count),
+                _count(figure([figures.met(run) for run in runs]), count),
+                _plain(simulated),
+                _own(measured, runs),
+            ]
+        )
     return rows
 
 

@@ -31,15 +31,21 @@ class SimulationError(Exception):
 def simulate(measured: Measured, jobs: Sequence[Job], file: Path) -> None:
     """Simulate the arms with jobs that are fitted to the times alone, and with spin that is fitted
     to Docker alone; write the workload into a file, and what was found into `measured`."""
-    found = [job if job.serves else fit.fitted(job, measured.alone[job.name], measured.cpus)
-             for job in jobs]  # fmt: skip
+    found = [
+        job if job.serves else fit.fitted(job, measured.alone[job.name], measured.cpus)
+        for job in jobs
+    ]
     file.write_text(fit.as_toml(found, measured.cpus) + f"\n[vary]\narrival = {LATER_S}\n")
     if not measured.serves:
         workload = workload_of(found, [HostSpec("node", float(measured.cpus))], measured.name)
-        ends = all(name in measured.alone and measured.alone[name].completion is not None
-                   for name in (job.name for job in found))  # fmt: skip
-        works = [(measured.alone[job.name].completion or 0.0) * measured.cores[job.name]
-                 for job in workload.jobs]  # fmt: skip
+        ends = all(
+            name in measured.alone and measured.alone[name].completion is not None
+            for name in (job.name for job in found)
+        )
+        works = [
+            (measured.alone[job.name].completion or 0.0) * measured.cores[job.name]
+            for job in workload.jobs
+        ]
         measured.bound = lower_bound.mean_completion(workload, works) if ends else None
         measured.spin = _spin(measured, jobs, file)
     for name, options in measured.options.items():
@@ -89,8 +95,11 @@ def _rows(arm: Arm, jobs: Sequence[Job], file: Path, spin: float | None) -> list
 
 
 def _completions(rows: Sequence[dict[str, Any]], seed: int) -> dict[str, float]:
-    return {row["name"]: row["completion"] for row in rows
-            if row["seed"] == seed and row["completion"] is not None}  # fmt: skip
+    return {
+        row["name"]: row["completion"]
+        for row in rows
+        if row["seed"] == seed and row["completion"] is not None
+    }
 
 
 def _mean_satisfied(rows: Sequence[dict[str, Any]]) -> float:

@@ -66,8 +66,7 @@ def apply(
 
 
 @pytest.mark.parametrize(
-    ("spoil", "why"),
-    [(fill, "No space left on device"), (make_read_only, "Read-only file system")],
+    ("spoil", "why"), [(fill, "No space left on device"), (make_read_only, "Read-only file system")]
 )
 @pytest.mark.parametrize("is_used", [False, True], ids=["new", "used"])
 def test_nothing_is_changed_that_cannot_be_written_down(
@@ -114,10 +113,7 @@ def test_undo_on_a_read_only_disk_changes_nothing_and_can_be_tried_again(
 
 
 def test_a_stream_whose_disk_fills_ends_and_takes_its_lease_back(
-    tool: Tools,
-    fake_engine: FakeEngine,
-    disk: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tool: Tools, fake_engine: FakeEngine, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
     process = tool.begin("dl-apply", "--state-dir", disk / "state", "--lease", "600")

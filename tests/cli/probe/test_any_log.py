@@ -18,8 +18,7 @@ def read(tool: Tools, lines: list[str]) -> list[dict[str, Any]]:
 def test_a_log_in_the_wrong_order_keeps_its_order(tool: Tools) -> None:
     seconds = (5, 4, 6, 1, 9)
     rows = read(
-        tool,
-        [f"2026-01-31 12:00:{s:02} step {n} loss: {9 - n}.5" for n, s in enumerate(seconds)],
+        tool, [f"2026-01-31 12:00:{s:02} step {n} loss: {9 - n}.5" for n, s in enumerate(seconds)]
     )
     assert [row["step"] for row in rows] == [0, 1, 2, 3, 4]
     assert [row["time"][17:19] for row in rows] == ["05", "05", "06", "06", "09"]

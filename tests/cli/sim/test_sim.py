@@ -157,12 +157,7 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
         (("--trace", "alibaba:/dev/null"), b"", 65, "no column name"),
         (("--generate", "odd:3"), b"", 78, "KIND:N"),
         (("--generate", "burst:0"), b"", 78, "KIND:N"),
-        (
-            ("--generate", "burst:3", "--nodes", "0"),
-            b"",
-            78,
-            "--nodes must be between 1 and",
-        ),
+        (("--generate", "burst:3", "--nodes", "0"), b"", 78, "--nodes must be between 1 and"),
     ],
 )
 def test_faults_are_told_in_a_line(

@@ -132,12 +132,7 @@ def test_a_version_that_is_no_text_is_refused() -> None:
     ids=["empty", "x", "newline", "return", "escape", "NUL", "NEL", "long"],
 )
 def test_a_hostile_version_is_named_in_one_short_printable_line(version: str) -> None:
-    row = {
-        "dltools.schema": version,
-        "time": "2026-01-31T12:00:00Z",
-        "host": "h",
-        "kind": "node",
-    }
+    row = {"dltools.schema": version, "time": "2026-01-31T12:00:00Z", "host": "h", "kind": "node"}
     for data in (as_parquet(_version(version)), json.dumps(row).encode()):
         with pytest.raises(DataError, match="schema version") as refused:
             decode(data)
@@ -184,9 +179,7 @@ HOSTS = pa.array(["node-1"] * 3)
             "time", TABLE["time"].cast(pa.timestamp("us", "Asia/Kolkata")), id="another zone"
         ),
         pytest.param(
-            "time",
-            pa.array([t.isoformat() for t in TABLE["time"].to_pylist()]),
-            id="times as text",
+            "time", pa.array([t.isoformat() for t in TABLE["time"].to_pylist()]), id="times as text"
         ),
         pytest.param("value", TABLE["value"].cast(pa.float32()), id="single precision"),
         pytest.param("step", TABLE["step"].cast(pa.int32()), id="32 bits"),

@@ -11,12 +11,7 @@ from helpers.observed_rows import container, decisions_of, node, planner_of, poi
 
 from dltools.observations.table import Row
 from dltools.plan.policy import registry
-from dltools.plan.policy.evaluation_metric import (
-    candidates,
-    has_diverged,
-    metric_of,
-    objective,
-)
+from dltools.plan.policy.evaluation_metric import candidates, has_diverged, metric_of, objective
 from dltools.plan.realisation.mode import Mode
 
 

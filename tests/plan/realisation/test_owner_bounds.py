@@ -154,11 +154,7 @@ owners = st.builds(
     is_mild=st.booleans(),
 )
 def test_no_job_gets_more_than_its_owner_asked_for(
-    asked: list[tuple[Owner, int, float]],
-    silent: list[Owner],
-    cpus: int,
-    mode: Mode,
-    is_mild: bool,
+    asked: list[tuple[Owner, int, float]], silent: list[Owner], cpus: int, mode: Mode, is_mild: bool
 ) -> None:
     jobs = [job(str(at), threads) for at, (_, threads, _) in enumerate(asked)]
     for one, (owner, _, _) in zip(jobs, asked, strict=True):

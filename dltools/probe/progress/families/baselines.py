@@ -49,8 +49,9 @@ class Log:
         step = next((box[name] for name in _STEPS if name in box), box[said] if said else None)
         if step is None and "iterations" not in box and "n_updates" not in box:
             return []
-        pairs = [(name, value) for name, value in box.items()
-                 if any(word in name for word in _KEPT)]  # fmt: skip
+        pairs = [
+            (name, value) for name, value in box.items() if any(word in name for word in _KEPT)
+        ]
         return report(
             self.name,
             pairs,

@@ -25,7 +25,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("iteration ", "net output #")
 
     def __init__(self) -> None:
-        """No iteration has come yet."""
         self._step: int | None = None
         self._elapsed = 0.0
 
@@ -40,6 +39,7 @@ class Log:
             pairs = [("loss", match[3])] if match[3] else []
             return report(self.name, pairs, step=self._step, elapsed_s=self._elapsed or None)
         if "net output #" in line and (match := _OUTPUT.search(line)):
-            return report(self.name, [(match[2], match[3])], step=self._step,
-                          phase=match[1].lower())  # fmt: skip
+            return report(
+                self.name, [(match[2], match[3])], step=self._step, phase=match[1].lower()
+            )
         return []

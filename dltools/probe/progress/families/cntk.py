@@ -27,7 +27,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("loss = ",)
 
     def __init__(self) -> None:
-        """No epoch has come yet."""
         self._elapsed = 0.0
         self._epoch = 1.0
 
@@ -39,12 +38,17 @@ class Log:
             self._epoch = float(match[1]) + 1
             if match[5]:
                 self._elapsed += float(match[5])
-            return report(self.name, _pairs(match[3], match[4]), epoch=float(match[1]),
-                          phase="val" if match[2] == "Validation" else "train",
-                          elapsed_s=self._elapsed or None)  # fmt: skip
+            return report(
+                self.name,
+                _pairs(match[3], match[4]),
+                epoch=float(match[1]),
+                phase="val" if match[2] == "Validation" else "train",
+                elapsed_s=self._elapsed or None,
+            )
         if match := _BATCH.search(line):
-            return report(self.name, _pairs(match[2], match[3]), step=int(match[1]),
-                          epoch=self._epoch)  # fmt: skip
+            return report(
+                self.name, _pairs(match[2], match[3]), step=int(match[1]), epoch=self._epoch
+            )
         return []
 
 

@@ -21,7 +21,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = (" avg", "map@")
 
     def __init__(self) -> None:
-        """No batch has come yet."""
         self._elapsed = 0.0
         self._step: int | None = None
 
@@ -30,9 +29,18 @@ class Log:
         if " avg" in line and (match := _LINE.search(line)):
             self._step = int(match[1])
             self._elapsed += float(match[4])
-            return report(self.name, [("loss", match[2]), ("avg_loss", match[3])],
-                          step=self._step, elapsed_s=self._elapsed)  # fmt: skip
+            return report(
+                self.name,
+                [("loss", match[2]), ("avg_loss", match[3])],
+                step=self._step,
+                elapsed_s=self._elapsed,
+            )
         if "mAP@" in line and (match := _MAP.search(line)):
-            return report(self.name, [("mAP", match[2])], step=self._step, phase="val",
-                          elapsed_s=self._elapsed or None)  # fmt: skip
+            return report(
+                self.name,
+                [("mAP", match[2])],
+                step=self._step,
+                phase="val",
+                elapsed_s=self._elapsed or None,
+            )
         return []

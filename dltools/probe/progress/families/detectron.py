@@ -49,7 +49,6 @@ class Log:
     )
 
     def __init__(self) -> None:
-        """No iteration has come yet."""
         self._epoch: float | None = None
         self._step: int | None = None
         self._columns: list[str] = []
@@ -101,7 +100,9 @@ class Log:
             return []
         if len(values) != len(self._columns):
             return []
-        wanted = [(f"{self._task}m{name}", value)
-                  for name, value in zip(self._columns, values, strict=True)
-                  if name in ("AP", "AP50", "AP75")]  # fmt: skip
+        wanted = [
+            (f"{self._task}m{name}", value)
+            for name, value in zip(self._columns, values, strict=True)
+            if name in ("AP", "AP50", "AP75")
+        ]
         return report(self.name, wanted, step=self._step, epoch=self._epoch, phase="val")

@@ -59,12 +59,7 @@ class Log:
         return self._report(fields, epoch, None, "" if tag == "train" else "val", f"{tag}_")
 
     def _report(
-        self,
-        fields: dict[str, str],
-        epoch: float,
-        step: int | None,
-        phase: str,
-        prefix: str = "",
+        self, fields: dict[str, str], epoch: float, step: int | None, phase: str, prefix: str = ""
     ) -> list[Point]:
         pairs = [
             (name, value)
@@ -78,5 +73,11 @@ class Log:
             elapsed = float(wall) if wall is not None else None
         except ValueError:
             elapsed = None
-        return report(self.name, pairs, step=step, epoch=epoch if epoch < 1e9 else None,
-                      phase=phase, elapsed_s=elapsed)  # fmt: skip
+        return report(
+            self.name,
+            pairs,
+            step=step,
+            epoch=epoch if epoch < 1e9 else None,
+            phase=phase,
+            elapsed_s=elapsed,
+        )

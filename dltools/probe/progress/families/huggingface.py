@@ -26,7 +26,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("%|", "{'")
 
     def __init__(self) -> None:
-        """No bar has come yet."""
         self._step: int | None = None
         self._spent: float | None = None
         self._of_bar: set[frozenset[str]] = set()  # names in the dicts since the newest bar

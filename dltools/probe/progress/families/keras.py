@@ -29,7 +29,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("epoch ", "oss", " - ")
 
     def __init__(self) -> None:
-        """No epoch has come yet."""
         self._epoch: float | None = None
         self._past = self._latest = 0.0  # seconds of the epochs before; until now
         self._trained = False  # the epoch's last bar has been drawn

@@ -21,7 +21,6 @@ class Log(tqdm.Log):
     needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
-        """No bar has come yet."""
         super().__init__()
         self._phase = ""
 
@@ -30,8 +29,9 @@ class Log(tqdm.Log):
         if "v_num=" in line:
             return super().points(line)
         if "reached" in line and (match := _REACHED.search(line)):
-            return report(self.name, [(match[3], match[4])], step=int(match[2]),
-                          epoch=float(match[1]))  # fmt: skip
+            return report(
+                self.name, [(match[3], match[4])], step=int(match[2]), epoch=float(match[1])
+            )
         if " metric" in line and (match := _TITLE.search(line)):
             self._phase = "test" if "test" in match[1].lower() else "val"
             return []

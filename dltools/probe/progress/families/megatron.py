@@ -21,7 +21,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("iteration", "validation loss at")
 
     def __init__(self) -> None:
-        """No iteration has come yet."""
         self._elapsed = 0.0
         self._step = 0
 

@@ -44,7 +44,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = (":::ml", "mlperf: ")
 
     def __init__(self) -> None:
-        """No benchmark is known yet."""
         self._accuracy = ""
 
     def points(self, line: str) -> list[Point]:

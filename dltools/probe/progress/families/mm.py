@@ -60,8 +60,13 @@ class Log:
         pairs = [(m[1], m[2]) for m in _PAIR.finditer(line, match.end())]
         wanted = [pair for pair in pairs if _wanted(*pair)]
         epoch = float(match[3]) if match[3] and match[1] == "Epoch" else None
-        return report(self.name, wanted, step=int(match[4]), epoch=epoch,
-                      phase="" if phase == "train" else phase)  # fmt: skip
+        return report(
+            self.name,
+            wanted,
+            step=int(match[4]),
+            epoch=epoch,
+            phase="" if phase == "train" else phase,
+        )
 
     def _json(self, line: str) -> list[Point]:
         try:

@@ -37,7 +37,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("epoch", "batch ", "train acc ", "test_accuracy after")
 
     def __init__(self) -> None:
-        """No epoch has come yet."""
         self._elapsed = 0.0
         self._epoch: float | None = None
 
@@ -51,8 +50,9 @@ class Log:
             self._epoch = float(match[1])
             self._elapsed += float(match[5] or 0)
             pairs = [("loss", match[2]), ("train acc", match[3]), ("test acc", match[4] or "")]
-            return report(self.name, pairs, epoch=self._epoch,
-                          elapsed_s=self._elapsed if match[5] else None)  # fmt: skip
+            return report(
+                self.name, pairs, epoch=self._epoch, elapsed_s=self._elapsed if match[5] else None
+            )
         if line.startswith("Batch ") and (match := _SUM.search(line)):
             epoch = 0.0 if self._epoch is None else self._epoch + 1
             found = report(self.name, [("Loss", match[2])], step=int(match[1]), epoch=epoch)
@@ -60,8 +60,9 @@ class Log:
         if "test_accuracy after" in line and (match := _AFTER.search(line)):
             self._epoch = float(match[1])
             self._elapsed += float(match[3])
-            return report(self.name, [("test_accuracy", match[2])], epoch=self._epoch,
-                          elapsed_s=self._elapsed)  # fmt: skip
+            return report(
+                self.name, [("test_accuracy", match[2])], epoch=self._epoch, elapsed_s=self._elapsed
+            )
         return []
 
     def _gluon(self, line: str) -> list[Point]:
@@ -73,9 +74,14 @@ class Log:
         took = None if batch else _TAKEN.search(line, match.end())
         self._elapsed += float(took[1]) if took else 0.0
         phase = {"training": "train", "validation": "val"}.get(match[4] or "", "")
-        return report(self.name, pairs, step=int(batch) if batch else None,
-                      epoch=float(match[1]), phase=phase,
-                      elapsed_s=self._elapsed if took else None)  # fmt: skip
+        return report(
+            self.name,
+            pairs,
+            step=int(batch) if batch else None,
+            epoch=float(match[1]),
+            phase=phase,
+            elapsed_s=self._elapsed if took else None,
+        )
 
     def _module(self, line: str) -> list[Point]:
         if match := _BATCH.search(line):
@@ -83,8 +89,12 @@ class Log:
             return report(self.name, pairs, step=int(match[2]), epoch=float(match[1]))
         if match := _EPOCH.search(line):
             ended = match[2] != "Train"  # the epoch's cost comes after its training metrics
-            return report(self.name, [(f"{match[2]}-{match[3]}", match[4])], epoch=float(match[1]),
-                          elapsed_s=self._elapsed or None if ended else None)  # fmt: skip
+            return report(
+                self.name,
+                [(f"{match[2]}-{match[3]}", match[4])],
+                epoch=float(match[1]),
+                elapsed_s=self._elapsed or None if ended else None,
+            )
         if match := _COST.search(line):
             self._elapsed += float(match[2])
         return []
@@ -92,5 +102,9 @@ class Log:
 
 def _phase_alone(name: str) -> str:
     """Return the metric that GluonCV means if it prints only a phase."""
-    return {"train": "train_accuracy", "training": "train_accuracy", "val": "val_accuracy",
-            "validation": "val_accuracy"}.get(name, name)  # fmt: skip
+    return {
+        "train": "train_accuracy",
+        "training": "train_accuracy",
+        "val": "val_accuracy",
+        "validation": "val_accuracy",
+    }.get(name, name)

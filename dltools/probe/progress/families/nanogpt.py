@@ -29,7 +29,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("step:", "iter ", "s:", "loss")
 
     def __init__(self) -> None:
-        """No iteration has come yet."""
         self._elapsed = 0.0
         self._iter: int | None = None
 
@@ -41,8 +40,7 @@ class Log:
             elapsed = None
             if match[4]:
                 elapsed = float(match[4]) / (1000 if match[5] == "ms" else 1)
-            return report(self.name, [(match[2], match[3])], step=int(match[1]),
-                          elapsed_s=elapsed)  # fmt: skip
+            return report(self.name, [(match[2], match[3])], step=int(match[1]), elapsed_s=elapsed)
         if line.startswith("iter ") and (match := _ITER.search(line)):
             # Lines come every so many iterations; the time is that of one.
             step = int(match[1])

@@ -38,8 +38,13 @@ class Log:
         """Return the points of one line."""
         if "Loss" in line:
             if match := _GNMT.search(line):
-                return report(self.name, [(match[4], match[5])], step=int(match[3]),
-                              epoch=float(match[2]), phase=_PHASES[match[1]])  # fmt: skip
+                return report(
+                    self.name,
+                    [(match[4], match[5])],
+                    step=int(match[3]),
+                    epoch=float(match[2]),
+                    phase=_PHASES[match[1]],
+                )
             if match := _SSD.search(line):
                 return report(self.name, [("Loss", match[2])], step=int(match[1]))
             if match := _SUMMARY.search(line):
@@ -50,11 +55,18 @@ class Log:
         if (at := line.find("DLLL {")) >= 0:
             return self._json(line[at + 5 :])
         if match := _DLL.search(line):
-            pairs = [(m[1], m[2]) for m in _DLL_PAIR.finditer(line, match.end())
-                     if any(word in m[1] for word in _DLL_KEPT)]  # fmt: skip
+            pairs = [
+                (m[1], m[2])
+                for m in _DLL_PAIR.finditer(line, match.end())
+                if any(word in m[1] for word in _DLL_KEPT)
+            ]
             step = match[3] or match[2]
-            return report(self.name, pairs, step=int(step) if step else None,
-                          epoch=float(match[1]) if match[1] else None)  # fmt: skip
+            return report(
+                self.name,
+                pairs,
+                step=int(step) if step else None,
+                epoch=float(match[1]) if match[1] else None,
+            )
         return []
 
     def _json(self, text: str) -> list[Point]:

@@ -26,7 +26,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("@", "loss")
 
     def __init__(self) -> None:
-        """No epoch has come yet."""
         self._epoch: float | None = None
 
     def points(self, line: str) -> list[Point]:

@@ -46,7 +46,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
-        """No row of names has come yet."""
         self._newest = ""  # row of names, as printed
         self._names: list[str] = []
         self._sorts: list[Sort] = []

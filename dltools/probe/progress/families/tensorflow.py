@@ -33,7 +33,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("images/sec: ", "saving dict", "oss")
 
     def __init__(self) -> None:
-        """No step has come yet."""
         self._elapsed = 0.0
         self._step: int | None = None
 
@@ -46,13 +45,15 @@ class Log:
             return report(self.name, pairs, step=int(match[1]))
         if "Saving dict" in line and (match := _EVAL.search(line)):
             pairs = [(m[1], m[2]) for m in _PAIR.finditer(line, match.end())]
-            return report(self.name, pairs, step=int(match[1]), phase="val",
-                          elapsed_s=self._elapsed or None)  # fmt: skip
+            return report(
+                self.name, pairs, step=int(match[1]), phase="val", elapsed_s=self._elapsed or None
+            )
         if "oss" not in line or (" = " not in line and "final step" not in line):
             return []
         if "final step" in line and (match := _FINAL.search(line)):
-            return report(self.name, [("loss", match[1])], step=self._step,
-                          elapsed_s=self._elapsed or None)  # fmt: skip
+            return report(
+                self.name, [("loss", match[1])], step=self._step, elapsed_s=self._elapsed or None
+            )
         if "sec/" in line and (match := _PLAIN_STEP.search(line)):
             self._step = int(match[1])
             return report(self.name, [("loss", match[2])], step=self._step)

@@ -61,7 +61,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("]",)
 
     def __init__(self) -> None:
-        """No bar has come yet."""
         self._past = self._bar = 0.0
         self.epoch: float | None = None
         self._known: _Description | None = None

@@ -34,7 +34,6 @@ class Log:
     needs: ClassVar[tuple[str, ...]] = ("epoch", "class", "all", "/")
 
     def __init__(self) -> None:
-        """No header has come yet."""
         self._names: list[str] = []
         self._has_memory = False
         self._table = ""
@@ -78,8 +77,13 @@ class Log:
         else:
             return []
         self._table = ""
-        return report(self.name, pairs, epoch=self._epoch, phase="val",
-                      elapsed_s=self._past + self._bar or None)  # fmt: skip
+        return report(
+            self.name,
+            pairs,
+            epoch=self._epoch,
+            phase="val",
+            elapsed_s=self._past + self._bar or None,
+        )
 
     def _elapsed(self, epoch: float, spent: float | None) -> float | None:
         """Return the time elapsed; the bar of each epoch begins at zero."""
