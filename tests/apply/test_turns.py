@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from helpers.fake_engine import FakeEngine
 
 from dltools.apply import rotation as rotation_module
 from dltools.apply.leftovers import Leftover, unpause_leftovers
 from dltools.apply.rotation import Rotation
 from dltools.apply.turn_order import Turn
-from dltools.engine.containers import RefusedError
+from dltools.engine.containers import Engine
 from dltools.engine.runs import ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import read_note
 from dltools.errors import UnavailableError
 
 
-class Engine:
-    """Containers that run or are paused; `refusals` is how often it refuses to unpause each."""
-
-    id, host, cpus = "E", "host", 2
-
-    def __init__(self, *ids: str) -> None:
-        self.states = dict.fromkeys(ids, "running")
-        self.refusals: dict[str, int] = {}
-
-    def containers(self) -> list[dict[str, Any]]:
-        return [{"Id": key, "State": state} for key, state in self.states.items()]
-
-    def inspect(self, key: str) -> Any:
-        return SimpleNamespace(id=key, pid=0, state=self.states[key])
-
-    def pause(self, key: str) -> None:
-        self.states[key] = "paused"
-
-    def unpause(self, key: str) -> None:
-        if self.refusals.get(key, 0) > 0:
-            self.refusals[key] -= 1
-            raise RefusedError("containerd is stopping")
-        if self.states[key] != "paused":
-            raise RefusedError("not paused")
-        self.states[key] = "running"
-
-
 @pytest.fixture
-def engine() -> Engine:
-    return Engine("a", "b", "c")
+def fake(fake_engine: FakeEngine) -> FakeEngine:
+    """An engine with the containers a, b and c."""
+    fake_engine.containers.clear()
+    fake_engine.add("a", "b", "c")
+    return fake_engine
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +44,10 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def rotation(engine: Engine, tmp_path: Path, clock: Clock) -> Rotation:
+def rotation(fake: FakeEngine, engine: Engine, tmp_path: Path, clock: Clock) -> Rotation:
+    del fake
     run = ApplyRun.of_this_process("dl-apply --restore")
-    return Rotation(engine, tmp_path / "rotation", run, clock)  # type: ignore[arg-type]
+    return Rotation(engine, tmp_path / "rotation", run, clock)
 
 
 def turns(*names: str) -> list[Turn]:
@@ -105,153 +81,155 @@ def test_a_file_names_each_container_that_takes_turns_and_the_run(
 
 
 def test_an_engine_that_refuses_for_a_while_is_asked_again(
-    rotation: Rotation, engine: Engine, tmp_path: Path
+    rotation: Rotation, fake: FakeEngine, tmp_path: Path
 ) -> None:
     rotation.set_turns(turns("a", "b", "c"))
-    engine.refusals = {"b": 3}
+    fake.containers["b"].refusals = 3
     rotation.end()
-    assert set(engine.states.values()) == {"running"}
+    assert set(fake.states.values()) == {"running"}
     assert noted(tmp_path) == set()
 
 
 def test_a_container_that_stays_paused_keeps_its_note_and_is_named(
-    rotation: Rotation, engine: Engine, tmp_path: Path
+    rotation: Rotation, fake: FakeEngine, engine: Engine, tmp_path: Path
 ) -> None:
     rotation.set_turns(turns("a", "b", "c"))
-    engine.refusals = {"b": 10**6}
+    fake.containers["b"].refusals = 10**6
     with pytest.raises(
         UnavailableError, match=r"^cannot unpause b: containerd .*; run .*docker unpause b$"
     ):
         rotation.end()
-    assert engine.states == {"a": "running", "b": "paused", "c": "running"}
+    assert fake.states == {"a": "running", "b": "paused", "c": "running"}
     assert noted(tmp_path) == {"b"}
-    engine.refusals.clear()
-    assert list(unpause_leftovers(engine, tmp_path / "rotation")) == [Leftover("b")]  # type: ignore[arg-type]
-    assert engine.states["b"] == "running"
+    fake.containers["b"].refusals = 0
+    assert list(unpause_leftovers(engine, tmp_path / "rotation")) == [Leftover("b")]
+    assert fake.states["b"] == "running"
 
 
 def test_a_turn_that_was_refused_is_tried_again(
-    rotation: Rotation, engine: Engine, clock: Clock
+    rotation: Rotation, fake: FakeEngine, clock: Clock
 ) -> None:
-    del engine.states["c"]
+    del fake.containers["c"]
     rotation.set_turns(turns("a", "b"))
-    engine.refusals = {"b": 2}
+    fake.containers["b"].refusals = 2
     clock.now += 2.0
     rotation.advance()
-    assert engine.states == {"a": "paused", "b": "paused"}
+    assert fake.states == {"a": "paused", "b": "paused"}
     for _ in range(2):
         clock.now += 0.3
         rotation.advance()
-    assert engine.states == {"a": "paused", "b": "running"}
+    assert fake.states == {"a": "paused", "b": "running"}
 
 
 def test_a_container_that_leaves_and_was_refused_is_tried_again(
-    rotation: Rotation, engine: Engine, clock: Clock, tmp_path: Path
+    rotation: Rotation, fake: FakeEngine, clock: Clock, tmp_path: Path
 ) -> None:
     rotation.set_turns(turns("a", "b", "c"))
-    engine.refusals = {"c": 1}
+    fake.containers["c"].refusals = 1
     rotation.set_turns(turns("a", "b"))
-    assert engine.states["c"] == "paused"
+    assert fake.states["c"] == "paused"
     assert noted(tmp_path) == {"a", "b", "c"}
     clock.now += 0.3
     rotation.advance()
-    assert engine.states["c"] == "running"
+    assert fake.states["c"] == "running"
     assert noted(tmp_path) == {"a", "b"}
 
 
 def test_one_that_stays_paused_keeps_no_other_paused(
-    rotation: Rotation, engine: Engine, tmp_path: Path
+    rotation: Rotation, fake: FakeEngine, engine: Engine, tmp_path: Path
 ) -> None:
     rotation.set_turns(turns("a", "b", "c"))
-    engine.refusals = {"b": 10**6}
-    found = list(unpause_leftovers(engine, tmp_path / "rotation"))  # type: ignore[arg-type]
+    fake.containers["b"].refusals = 10**6
+    found = list(unpause_leftovers(engine, tmp_path / "rotation"))
     assert found == [Leftover("b", "containerd is stopping"), Leftover("c")]
-    assert engine.states["c"] == "running"
+    assert fake.states["c"] == "running"
     assert noted(tmp_path) == {"b"}
 
 
-def test_an_error_names_a_few_containers(engine: Engine, tmp_path: Path) -> None:
-    engine.states = {f"job{n}": "running" for n in range(9)}
-    rotation = Rotation(engine, tmp_path / "rotation")  # type: ignore[arg-type]
-    rotation.set_turns(turns(*engine.states))
-    engine.refusals = dict.fromkeys(engine.states, 10**6)
+def test_an_error_names_a_few_containers(fake: FakeEngine, engine: Engine, tmp_path: Path) -> None:
+    fake.containers.clear()
+    fake.add(*(f"job{n}" for n in range(9)))
+    rotation = Rotation(engine, tmp_path / "rotation")
+    rotation.set_turns(turns(*fake.states))
+    for one in fake.containers.values():
+        one.refusals = 10**6
     with pytest.raises(UnavailableError, match="and 3 more: containerd is stopping"):
         rotation.end()
 
 
-def test_a_new_first_group_runs_at_once(engine: Engine, rotation: Rotation, clock: Clock) -> None:
+def test_a_new_first_group_runs_at_once(fake: FakeEngine, rotation: Rotation, clock: Clock) -> None:
     rotation.set_turns(turns("a", "b"))
     clock.now = 0.5
     rotation.set_turns(turns("c", "a", "b"))
-    assert engine.states == {"a": "paused", "b": "paused", "c": "running"}
+    assert fake.states == {"a": "paused", "b": "paused", "c": "running"}
     clock.now = 1.0
     rotation.set_turns(turns("c", "b", "a"))  # c goes on
-    assert engine.states == {"a": "paused", "b": "paused", "c": "running"}
+    assert fake.states == {"a": "paused", "b": "paused", "c": "running"}
 
 
 def test_a_turn_that_has_become_shorter_ends_earlier(
-    engine: Engine, rotation: Rotation, clock: Clock
+    fake: FakeEngine, rotation: Rotation, clock: Clock
 ) -> None:
     rotation.set_turns([Turn("a", "a", 0, 10.0), Turn("b", "b", 1, 8.0)])
     clock.now = 5.0
     rotation.set_turns([Turn("b", "b", 0, 8.0), Turn("a", "a", 1, 8.0)])
     clock.now = 7.9
     rotation.advance()
-    assert engine.states["a"] == "running"
+    assert fake.states["a"] == "running"
     clock.now = 8.0
     rotation.advance()
-    assert (engine.states["a"], engine.states["b"]) == ("paused", "running")
+    assert (fake.states["a"], fake.states["b"]) == ("paused", "running")
 
 
 # Several queues
 
 
-def test_each_queue_runs_one_group(engine: Engine, rotation: Rotation, clock: Clock) -> None:
-    engine.states |= dict.fromkeys("de", "running")
+def test_each_queue_runs_one_group(fake: FakeEngine, rotation: Rotation, clock: Clock) -> None:
+    fake.add("d", "e")
     rotation.set_turns([*turns("a", "b"), *on_gpu("GPU-1", "c", "d", "e")])
     ran = []
     for step in range(25):
         clock.now = step / 4
         rotation.advance()
-        ran.append("".join(key for key, state in engine.states.items() if state == "running"))
+        ran.append("".join(key for key, state in fake.states.items() if state == "running"))
     assert list(dict.fromkeys(ran)) == ["ac", "bd", "ae", "bc"]
 
 
 def test_a_queue_ends_when_nobody_waits_in_it_and_the_others_go_on(
-    engine: Engine, rotation: Rotation, clock: Clock, tmp_path: Path
+    fake: FakeEngine, rotation: Rotation, clock: Clock, tmp_path: Path
 ) -> None:
-    engine.states |= {"d": "running"}
+    fake.add("d")
     rotation.set_turns([*turns("a", "b"), *on_gpu("GPU-1", "c", "d")])
-    del engine.states["c"]
-    engine.refusals = {"d": 1}
+    del fake.containers["c"]
+    fake.containers["d"].refusals = 1
     for clock.now in (0.3, 0.6, 0.9):
         rotation.advance()
-    assert engine.states == {"a": "running", "b": "paused", "d": "running"}
+    assert fake.states == {"a": "running", "b": "paused", "d": "running"}
     assert noted(tmp_path) == {"a", "b"}
-    del engine.states["a"]
+    del fake.containers["a"]
     for clock.now in (1.2, 1.5):
         rotation.advance()
     assert not rotation.has_turns
-    assert set(engine.states.values()) == {"running"}
+    assert set(fake.states.values()) == {"running"}
     assert noted(tmp_path) == set()
 
 
-def test_all_queues_end_together(engine: Engine, rotation: Rotation, tmp_path: Path) -> None:
-    engine.states |= {"d": "running"}
+def test_all_queues_end_together(fake: FakeEngine, rotation: Rotation, tmp_path: Path) -> None:
+    fake.add("d")
     rotation.set_turns([*on_gpu("GPU-1", "a", "b"), *on_gpu("GPU-2", "c", "d")])
-    assert list(engine.states.values()).count("paused") == 2
+    assert list(fake.states.values()).count("paused") == 2
     assert sorted(rotation.paused_names()) == ["b", "d"]
     note = read_note(StateFolder(tmp_path / "rotation"), "d.json")
     assert note
     assert (note.group, note.queue) == (1, "GPU-2")
     rotation.end()
-    assert set(engine.states.values()) == {"running"}
+    assert set(fake.states.values()) == {"running"}
     assert noted(tmp_path) == set()
 
 
-def test_a_container_changes_its_queue(engine: Engine, rotation: Rotation, clock: Clock) -> None:
+def test_a_container_changes_its_queue(fake: FakeEngine, rotation: Rotation, clock: Clock) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     clock.now = 0.5
     rotation.set_turns([*turns("a"), *on_gpu("GPU-1", "b", "c")])
-    assert engine.states == {"a": "running", "b": "running", "c": "paused"}
+    assert fake.states == {"a": "running", "b": "running", "c": "paused"}
     assert (rotation.turn_of("c") or turns("c")[0]).queue == "GPU-1"

@@ -6,7 +6,9 @@ import json
 import socketserver
 import threading
 import time
+import uuid
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
@@ -19,39 +21,76 @@ ID = "f" * 64
 NAME = "fake-job"
 HOST = "fake-host"
 
-_CONTAINERS = (f"containers/{ID}", f"containers/{NAME}")
 _ENDINGS = ("json", "logs", "stats", "update", "pause", "unpause", "archive")
 _PAUSES = {"pause": ("running", "paused"), "unpause": ("paused", "running")}
 
 
+@dataclass
+class FakeContainer:
+    """What the engine knows of a container; it refuses to unpause it `refusals` times more."""
+
+    id: str = ID
+    name: str = NAME
+    state: str = "running"
+    pid: int = 0
+    started: str = "2020-01-01T00:00:00.000000001Z"
+    labels: dict[str, str] = field(default_factory=dict)
+    host_config: dict[str, Any] = field(default_factory=lambda: dict.fromkeys(
+        ("NanoCpus", "CpuQuota", "CpuPeriod", "CpuShares"), 0))  # fmt: skip
+    updates: list[dict[str, Any]] = field(default_factory=list)
+    log: bytes = b""
+    archive: bytes | None = None
+    counted: dict[str, Any] = field(default_factory=dict)
+    refusals: int = 0
+
+
+class _Of:
+    """A field of the first container, as if it were the engine's: most tests need one alone."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, engine: FakeEngine, owner: type) -> Any:
+        return getattr(engine.first, self._name)
+
+    def __set__(self, engine: FakeEngine, value: Any) -> None:
+        setattr(engine.first, self._name, value)
+
+
 class FakeEngine:
-    """One container of no real machine.
+    """An engine of no real machine, with one container at first.
 
     `faults` maps "METHOD /path-ending" to the status to answer, 0 for hanging up; `after_update`
-    is called when an update has been made.
+    is called when an update has been made. Its ID is its own: engines of tests that run at the same
+    time are not taken for one.
     """
+
+    state, pid, started, labels, host_config = _Of(), _Of(), _Of(), _Of(), _Of()
+    updates, log, archive, counted = _Of(), _Of(), _Of(), _Of()
 
     def __init__(self, socket: Path, host: str = HOST) -> None:
         self.socket = socket
         self.host = host
-        self.id = "FAKE" if host == HOST else host
+        self.id = f"FAKE-{uuid.uuid4().hex}" if host == HOST else host
         self.delay_s = 0.0
         self.url = f"unix://{socket}"
         self.faults: dict[str, int] = {}
-        self.host_config: dict[str, Any] = {"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0,
-                                            "CpuShares": 0}  # fmt: skip
-        self.state = "running"
-        self.pid = 0
-        self.started = "2020-01-01T00:00:00.000000001Z"
-        self.labels: dict[str, str] = {}
-        self.updates: list[dict[str, Any]] = []
-        self.log = b""
-        self.archive: bytes | None = None
+        self.first = FakeContainer()
+        self.containers = {ID: self.first}
         self.is_there = True
-        self.counted: dict[str, Any] = {}
         self.ignores_updates = False
         self.ends_events = False
         self.after_update: Callable[[], object] = lambda: None
+
+    def add(self, *names: str) -> None:
+        """Add a container of each name, which is its ID, too."""
+        for name in names:
+            self.containers[name] = FakeContainer(name, name)
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The states of all containers, by name."""
+        return {one.name: one.state for one in self.containers.values()}
 
     @classmethod
     def over_tcp(cls, host: str, delay_s: float = 0.0) -> Self:
@@ -84,36 +123,47 @@ class FakeEngine:
         if tail == "info":
             return 200, {"ID": self.id, "Name": self.host, "NCPU": 4, "MemTotal": 1 << 33}
         if tail == "containers/json":
-            return 200, [{"Id": ID, "Names": [f"/{NAME}"], "State": self.state}]
+            return 200, [{"Id": one.id, "Names": [f"/{one.name}"], "State": one.state}
+                         for one in self.containers.values()]  # fmt: skip
         if tail == "events":
             return 200, b""  # those of the past; nothing ever happens
-        container, _, what = tail.rpartition("/")
-        if container not in _CONTAINERS or what not in _ENDINGS or not self.is_there:
+        folder, _, what = tail.rpartition("/")
+        found = [one for one in self.containers.values()
+                 if folder in (f"containers/{one.id}", f"containers/{one.name}")]  # fmt: skip
+        if not found or what not in _ENDINGS or not self.is_there:
             return 404, {"message": "No such container"}
+        return self._answer_of(found[0], what, body)
+
+    def _answer_of(self, one: FakeContainer, what: str, body: Any) -> tuple[int, Any]:
         if what in _PAUSES:
-            return self._change_state(*_PAUSES[what])
+            return _change_state(one, *_PAUSES[what])
         if what == "archive":
-            missing = {"message": f"Could not find the file in container {ID}"}
-            return (404, missing) if self.archive is None else (200, self.archive)
-        if tail.endswith("/stats"):
-            return 200, self.counted
-        if tail.endswith("/logs"):
-            return 200, b"".join(_frame(line) for line in self.log.splitlines(keepends=True))
-        if tail.endswith("/update"):
-            self.updates.append(body)
+            missing = {"message": f"Could not find the file in container {one.id}"}
+            return (404, missing) if one.archive is None else (200, one.archive)
+        if what == "stats":
+            return 200, one.counted
+        if what == "logs":
+            return 200, b"".join(_frame(line) for line in one.log.splitlines(keepends=True))
+        if what == "update":
+            one.updates.append(body)
             if not self.ignores_updates:
-                self.host_config |= body
+                one.host_config |= body
             self.after_update()
             return 200, {"Warnings": None}
-        state = {"Status": self.state, "Pid": self.pid, "StartedAt": self.started}
-        return 200, {"Id": ID, "Name": f"/{NAME}", "State": state, "HostConfig": self.host_config,
-                     "Config": {"Image": "i", "Tty": False, "Labels": self.labels}}  # fmt: skip
+        state = {"Status": one.state, "Pid": one.pid, "StartedAt": one.started}
+        return 200, {"Id": one.id, "Name": f"/{one.name}", "State": state,
+                     "HostConfig": one.host_config,
+                     "Config": {"Image": "i", "Tty": False, "Labels": one.labels}}  # fmt: skip
 
-    def _change_state(self, before: str, after: str) -> tuple[int, Any]:
-        if self.state != before:
-            return 409, {"message": f"Container {ID} is not {before}"}
-        self.state = after
-        return 204, b""
+
+def _change_state(one: FakeContainer, before: str, after: str) -> tuple[int, Any]:
+    if one.refusals and after == "running":
+        one.refusals -= 1
+        return 500, {"message": "containerd is stopping"}
+    if one.state != before:
+        return 409, {"message": f"Container {one.id} is not {before}"}
+    one.state = after
+    return 204, b""
 
 
 def action(wanted: Settings, op: Op = Op.UPDATE, **changes: Any) -> Action:
