@@ -24,6 +24,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 
 # A virtual environment holds absolute paths: set it up again in a checkout that has moved.
 MOVED := $(shell test -e $(BIN)/dl-plan && ! grep -qF '$(CURDIR)/$(BIN)/' $(BIN)/dl-plan && echo yes)
@@ -63,11 +64,11 @@ demo: $(VENV)/.plots
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
 check: $(VENV)/.test
-	@DLTOOLS_TESTS=quick $(BIN)/python -m pytest -q -m "not slow and not engine" -n auto \
-	  --dist worksteal --durations=10 $(PYTEST_ARGS)
+	@DLTOOLS_TESTS=quick $(BIN)/python -m pytest -q -m "not slow and not engine" $(PARALLEL) \
+	  --durations=10 $(PYTEST_ARGS)
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q $(PARALLEL) --durations=10 $(PYTEST_ARGS)
 
 test-cluster: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'

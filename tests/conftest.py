@@ -11,8 +11,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 from helpers.containers import IMAGE, Containers, Gate, ImageError, build_image
+from helpers.examples import HYPOTHESIS_EXAMPLES
 from helpers.fake_engine import FakeEngine
-from helpers.tools import QUICK, Tools
+from helpers.sharing import group, turn
+from helpers.tools import Tools
 
 from dltools.engine.containers import Engine
 from dltools.errors import DltoolsError
@@ -25,7 +27,7 @@ ENGINE_TESTS = Path(__file__).parent / "real_engine"
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,
-    max_examples=10 if QUICK else 100,
+    max_examples=HYPOTHESIS_EXAMPLES,
     print_blob=True,
     suppress_health_check=[
         hypothesis.HealthCheck.too_slow,
@@ -42,11 +44,33 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def runs_in_parallel(config: pytest.Config) -> bool:
+    """Tell whether other processes run tests of the same run."""
+    return hasattr(config, "workerinput")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         needs_engine = "engine" in getattr(item, "fixturenames", ())
         if needs_engine or item.path.is_relative_to(ENGINE_TESTS):
             item.add_marker(pytest.mark.engine)
+    if runs_in_parallel(config):
+        group(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    if not runs_in_parallel(item.config):
+        return (yield)
+    with turn(item):
+        return (yield)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return how many processes `-n auto` starts: more than there are CPUs if there are tests on an
+    engine, which mostly wait."""
+    cpus = len(os.sched_getaffinity(0))
+    return cpus if "not engine" in config.option.markexpr else cpus + 2
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

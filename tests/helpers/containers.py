@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import inspect
 import io
 import tarfile
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
@@ -39,8 +41,13 @@ def api() -> Any:
 def build_image(client: Any = None) -> None:
     """Import busybox and its applets as an image, unless it is there."""
     client = client or api()
-    if client.images(IMAGE, quiet=True):
-        return
+    with (Path(tempfile.gettempdir()) / "dltools-tests-image").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the first of several processes builds it
+        if not client.images(IMAGE, quiet=True):
+            client.import_image_from_data(_packed(), repository=IMAGE)
+
+
+def _packed() -> bytes:
     if not BUSYBOX.exists() or "static" not in _linkage():
         raise ImageError(f"{BUSYBOX} is missing or not static: install busybox-static")
     packed = io.BytesIO()
@@ -50,7 +57,7 @@ def build_image(client: Any = None) -> None:
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             archive.addfile(link)
-    client.import_image_from_data(packed.getvalue(), repository=IMAGE)
+    return packed.getvalue()
 
 
 def _linkage() -> str:

@@ -1,11 +1,27 @@
-"""How many random examples a property is tried on."""
+"""How often something is tried: random examples of a property, repetitions of a test."""
 
 from __future__ import annotations
 
+import os
+from typing import TypeVar
+
 import hypothesis
-from helpers.tools import QUICK
+
+T = TypeVar("T")
+
+_TESTS = os.environ.get("DLTOOLS_TESTS", "")
+QUICK, TRUST = _TESTS == "quick", _TESTS == "trust"
+"""Whether `make check` or `make trust` runs the tests."""
+
+HYPOTHESIS_EXAMPLES = 10 if QUICK else 100
+"""Of a property that does not say how many."""
 
 
 def examples(count: int) -> hypothesis.settings:
     """Try a property on so many examples, on a tenth in `make check`."""
     return hypothesis.settings(max_examples=max(3, count // 10) if QUICK else count)
+
+
+def repeated(few: T, many: T) -> T:
+    """Return how often a test repeats what it tries: many times in `make trust`, a few else."""
+    return many if TRUST else few

@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,28 @@ _ROOT = str(Path(dltools.__file__).parents[1])
 TOOLS = ("dl-probe", "dl-plan", "dl-apply", "dl-sim", "dl-report")
 
 
-QUICK = os.environ.get("DLTOOLS_TESTS") == "quick"
-"""Whether `make check` runs the tests: fewer random examples, and forks for processes."""
+FORKED = os.environ.get("DLTOOLS_TESTS") != "processes"
+"""Whether a tool that runs to its end is a fork of a process that has imported all: see `forks`."""
 
-_AT_START = ("PYTHON", "LANG", "LC_", "TZ")
-"""What Python reads only when it starts."""
+_AT_START = ("PYTHON", "LANG", "LC_", "TZ", "LD_")
+"""What Python, and the loader before it, read only at the start."""
+
+
+class _Forks(ForkServer):
+    def __init__(self) -> None:
+        self.at_start = _at_start(environment())
+        super().__init__()
 
 
 @cache
-def _forks() -> ForkServer:
-    return ForkServer()
+def _forks() -> _Forks:
+    return _Forks()
+
+
+def _at_start(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a fork would come too late for."""
+    return {key: value for key, value in env.items()
+            if key.startswith(_AT_START) and key != "PYTHONPATH"}  # fmt: skip
 
 
 def command(name: str, *arguments: object) -> list[str]:
@@ -65,18 +78,16 @@ class Tools:
         **how: Any,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a tool to its end."""
-        at_start = any(key.startswith(_AT_START) for key in (env or {}).keys() - {"PYTHONPATH"})
-        if QUICK and not how.keys() - FORKS_TAKE and not at_start:
-            done = _forks().run(name, [*map(str, arguments)], input=input,
-                                env=environment(**(env or {})), timeout=timeout, **how)  # fmt: skip
+        env = environment(**(env or {}))
+        if FORKED and not how.keys() - FORKS_TAKE and _at_start(env) == _forks().at_start:
+            done = _forks().run(name, [*map(str, arguments)], input=input, env=env,
+                                timeout=timeout, **how)  # fmt: skip
             done.args = command(name, *arguments)
             return done
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "input": input} | how
         if "stdin" in how:
             del streams["input"]
-        return subprocess.run(
-            command(name, *arguments), env=environment(**(env or {})), timeout=timeout, **streams
-        )
+        return subprocess.run(command(name, *arguments), env=env, timeout=timeout, **streams)
 
     def begin(self, name: str, *arguments: object, **how: Any) -> subprocess.Popen[bytes]:
         """Start a tool with pipes at all its ends."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import itertools
 import math
-import os
 import statistics
 import time
 from collections.abc import Iterable, Mapping
 
 import pytest
+from helpers.examples import repeated
 from helpers.observed_rows import BEGUN, at
 
 from dltools.observations.table import Row, to_table
@@ -151,10 +151,10 @@ def seconds_for(hosts: int, jobs: int) -> tuple[float, Plan]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.environ.get("DLTOOLS_TESTS") == "quick", reason="a measurement")
 def test_the_time_of_a_plan_grows_with_the_number_of_containers() -> None:
-    small, _ = seconds_for(250, 20)
-    large, plan = seconds_for(1000, 22)  # a tenth is idle: 19,800 containers
-    print(f"250 hosts: {small:.2f} s, 1000 hosts: {large:.2f} s")
-    assert len(plan.classes) == 900
+    hosts = repeated(40, 250)
+    small, _ = seconds_for(hosts, 20)
+    large, plan = seconds_for(4 * hosts, 22)  # a tenth is idle
+    print(f"{hosts} hosts: {small:.2f} s, {4 * hosts} hosts: {large:.2f} s")
+    assert len(plan.classes) == 0.9 * 4 * hosts
     assert large < 8 * small  # a square would be sixteen times as much

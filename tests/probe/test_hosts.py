@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import eventually
+from helpers.examples import repeated
 from helpers.fake_engine import FakeEngine
 from helpers.scripted_engine import ScriptedEngine
 from helpers.tools import Tools
@@ -79,18 +81,18 @@ def test_a_slow_host_is_in_the_next_sample_and_loses_nothing() -> None:
     slow = engine("slow")
     slow.log(next(iter(slow.known)), 1, "loss: 0.5")
 
+    goes_on = threading.Event()
+
     def connect() -> Any:
-        time.sleep(0.6)
+        goes_on.wait(60)
         return slow
 
     found = hosts({"a": lambda: engine("a"), "s": connect}, deadline_s=0.2)
     found.follow()
-    begun = time.monotonic()
     first = found.sample()
-    assert time.monotonic() - begun < 0.5
     assert gaps(first) == {"s": "no sample: no answer within 0.2 s"}
-    time.sleep(0.8)
-    second = found.sample()
+    goes_on.set()
+    second = eventually(found.sample, lambda rows: "slow" in sampled(rows))
     assert sampled(second) == {"a", "slow"}
     assert [row["value"] for row in second if row["kind"] == "progress"] == [0.5]
 
@@ -168,6 +170,7 @@ def engines(tmp_path: Path) -> Iterator[dict[str, FakeEngine]]:
 
 def test_dl_probe_samples_several_hosts(tool: Tools, engines: dict[str, FakeEngine]) -> None:
     named = [word for fake in engines.values() for word in ("--host", fake.url)]
+    named += ["--deadline", "60"]  # the machine may do other things
     done = tool("dl-probe", *named, "--format", "jsonl")
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -179,12 +182,12 @@ def test_dl_probe_samples_several_hosts(tool: Tools, engines: dict[str, FakeEngi
 def test_dl_probe_says_which_host_is_not_in_a_sample(
     tool: Tools, engines: dict[str, FakeEngine]
 ) -> None:
-    engines["b"].delay_s = 5.0
+    engines["b"].delay_s = 30.0
     named = [word for fake in engines.values() for word in ("--host", fake.url)]
     begun = time.monotonic()
     stream = ["-i", "0.5", "-n", "2", "--format", "jsonl"]
     done = tool("dl-probe", *named, "--host", "tcp://127.0.0.1:1", *stream)
-    assert time.monotonic() - begun < 5.0
+    assert time.monotonic() - begun < 30.0
     assert done.returncode == 1
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     lost = [row for row in rows if row["kind"] == "node" and "cpu_count" not in row]
@@ -197,13 +200,14 @@ def test_dl_probe_says_which_host_is_not_in_a_sample(
 
 
 @pytest.mark.slow
-def test_a_hundred_slow_hosts_take_no_longer_than_the_slowest(tool: Tools) -> None:
+def test_many_slow_hosts_take_no_longer_than_the_slowest(tool: Tools) -> None:
+    most, delay_s = repeated(10, 100), repeated(3, 10) / 10
     with ExitStack() as stack:
-        fakes = [stack.enter_context(FakeEngine.over_tcp(f"host-{number}", delay_s=1.0))
-                 for number in range(100)]  # fmt: skip
+        fakes = [stack.enter_context(FakeEngine.over_tcp(f"host-{number}", delay_s))
+                 for number in range(most)]  # fmt: skip
         urls = [fake.url for fake in fakes]
         took = {}
-        for many in (1, 2, 100):
+        for many in (1, most):
             named = [word for url in urls[:many] for word in ("--host", url)]
             begun = time.monotonic()
             done = tool("dl-probe", *named, "--deadline", "60", "--format", "jsonl")
@@ -212,4 +216,4 @@ def test_a_hundred_slow_hosts_take_no_longer_than_the_slowest(tool: Tools) -> No
             hosts = {json.loads(line)["host"] for line in done.stdout.splitlines()}
             assert len(hosts) == many
         print(took)
-        assert took[100] < 3 * took[1]  # one after the other would be a hundred times as long
+        assert took[most] < 3 * took[1]  # one after the other would be many times as long

@@ -47,6 +47,7 @@ def sampled(run: Containers, count: int, tmp_path: Path) -> tuple[list[dict[str,
     return records((tmp_path / "rows").read_bytes()), peak_mib(done.stderr.decode())
 
 
+@pytest.mark.alone
 def test_ten_thousand_lines_a_second_are_read(
     run: Containers, tmp_path: Path, record_property: Any
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.containers import IMAGE, Containers, api, eventually
+from helpers.tools import environment
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -45,7 +46,8 @@ class Runner:
     def begin(self, jobs: str, *options: str) -> subprocess.Popen[str]:
         self._file.write_text(KINDS + jobs)
         words = [sys.executable, str(RUN), *options, "--output", str(self.output), str(self._file)]
-        return subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=environment())  # fmt: skip
 
     def __call__(self, jobs: str, *options: str) -> tuple[int, str, str]:
         process = self.begin(jobs, *options)

@@ -1,4 +1,4 @@
-"""The pipe under load for a minute; `make load` holds more for longer."""
+"""The pipe under load for a moment; `make trust` and `make load` hold more for longer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from helpers.containers import ImageError
 from helpers.daemon import DaemonError
 from helpers.held_load import hold
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
-def test_a_minute_of_containers_that_come_and_go(engine: object) -> None:
+def test_containers_come_and_go(engine: object) -> None:
     """On an engine of its own, which restarts in the middle."""
     del engine
     seed = random.randrange(1 << 32)
     try:
-        load = hold(60, 30, seed)
+        load = hold(20, 10, seed)
     except (DaemonError, ImageError) as error:
         missing(str(error))
     assert load.broken == [], f"seed {seed}: {load.figures}"

@@ -11,7 +11,7 @@ import pytest
 from helpers.containers import Containers, Job, eventually
 from helpers.tools import Tools
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.alone]
 
 WORK = "work() { awk 'BEGIN { for (i = 0; i < 200000; i++) x += i }'; }\n"
 MEMBER = (

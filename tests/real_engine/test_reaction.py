@@ -12,7 +12,7 @@ import pytest
 from helpers.containers import Containers, Job, api
 from helpers.tools import Tools
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.alone]
 
 INTERVAL_S = 30
 WITHIN_S = 5

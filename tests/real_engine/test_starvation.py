@@ -11,7 +11,7 @@ import pytest
 from helpers.containers import Containers, eventually
 from helpers.tools import Tools
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.alone]
 
 EPOCH = """
 work() { awk 'BEGIN { for (i = 0; i < 300000; i++) x += i }'; }

@@ -1,4 +1,4 @@
-"""The main job on real trainings: the pipe of the README, for a minute, and back.
+"""The main job on real trainings, which all tests share: the pipe of the README, and back.
 
 The trainings learn as much in a CPU second on any machine (--epoch-cpu): in each of the first 60
 the loss of `fast` falls by 1.9 to 0.6 % of its start, that of `slow` by 1.3 to 0.8 %, that of
@@ -11,14 +11,15 @@ import json
 import os
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.containers import api, eventually
+from helpers.tools import environment
 
 from dltools.engine import cgroup
 from dltools.engine.containers import Engine
@@ -55,7 +56,7 @@ def kernel_files(engine: Engine, name: str) -> dict[str, str]:
     return files
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def jobs(engine: Engine) -> Iterator[dict[str, str]]:
     """Three trainings, started with no limit, with --cpus and with --cpu-quota."""
     built = subprocess.run([str(BUILD)], capture_output=True, text=True)
@@ -99,19 +100,19 @@ def shell(
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line],
         capture_output=True, text=True, timeout=300,
-        env={**os.environ, "XDG_STATE_HOME": str(state)},
+        env=environment(XDG_STATE_HOME=str(state)),
     )  # fmt: skip
     assert done.returncode in codes, done.stderr
     assert done.stderr.startswith(told) if told else not done.stderr, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_a_minute_of_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_path: Path) -> None:
+def test_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_path: Path) -> None:
     before = {job: kernel_files(engine, jobs[job]) for job in JOBS}
     plan = tmp_path / "plan.jsonl"
 
     results = shell(
-        f"dl-probe --label {jobs['label']} -i 2 --duration 60"
+        f"dl-probe --label {jobs['label']} -i 2 --duration 24"
         f" | dl-plan --policy flowcon --realize quota --set itval=4 --set alpha={ALPHA}"
         f" | tee {plan} | dl-apply",
         tmp_path,
@@ -140,8 +141,13 @@ def test_a_minute_of_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_
     assert shell("dl-apply --undo", tmp_path, told="dl-apply: nothing to undo on ") == []
 
 
-def test_the_one_shot_pipe_acts_at_the_first_try(jobs: dict[str, str], tmp_path: Path) -> None:
-    time.sleep(62)  # two default intervals of log
+def test_the_one_shot_pipe_acts_at_the_first_try(
+    engine: Engine, jobs: dict[str, str], tmp_path: Path
+) -> None:
+    begun = engine.inspect(jobs["flat"]).started
+    assert begun is not None
+    two_default_intervals = timedelta(seconds=62)
+    eventually(lambda: datetime.now(UTC) - begun > two_default_intervals)
     results = shell(
         f"dl-probe --label {jobs['label']}"
         f" | dl-plan --policy flowcon --realize quota --set alpha={ALPHA} | dl-apply",

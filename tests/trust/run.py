@@ -4,7 +4,7 @@
 
 Needs root and Docker. Runs the harness of tests/trust/undo.py with so many kills (500), the load of
 tests/trust/load.py for two minutes, every parser of tests/trust/parsers.py for a few seconds, and
-the tests that show the other promises. Fails if a promise is broken or could not be tried. The
+the tests that show the other promises, with all their repetitions. Fails if a promise is broken or could not be tried. The
 variables LOAD_SECONDS, LOAD_CONTAINERS and FUZZ_SECONDS (a parser) ask for more.
 """
 
@@ -60,7 +60,14 @@ SHOWN_BY = {
     "dl-probe needs cgroup files and GET requests": ["real_engine/test_read_only.py"],
     "full and read-only disks, rotated logs, stepped clocks lose nothing": [
         "cli/apply/test_full_disk.py", "real_engine/test_rotated_logs.py",
-        "real_engine/test_clock_steps.py",
+        "real_engine/test_clock_steps.py", "observations/recording/test_journal.py",
+        "observations/recording/test_directory.py",
+    ],
+    "a recorder that is killed loses nothing that it has written": [
+        "observations/recording/test_recorder.py",
+    ],
+    "many hosts take no longer than in proportion; slow ones hold up no other": [
+        "probe/test_hosts.py", "plan/test_many_hosts.py",
     ],
 }  # fmt: skip
 """Tests by the promise that they show."""
@@ -117,6 +124,7 @@ def tests_row(promise: str, files: list[str]) -> Row:
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         words = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report.name}"]
         done = subprocess.run([*words, *(f"tests/{file}" for file in files)], cwd=ROOT,
+                              env=os.environ | {"DLTOOLS_TESTS": "trust"},
                               stdout=subprocess.PIPE, text=True)  # fmt: skip
         suite = ET.parse(report.name).getroot().find("testsuite")
     assert suite is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from helpers.examples import repeated
 from helpers.recordings import NOON, node, point, recording, times
 
 from dltools.observations.recording.directory import RecordingDirectory
@@ -62,10 +63,10 @@ while True:
 
 
 @pytest.mark.slow
-def test_killed_fifty_times_nothing_that_was_written_is_lost(tmp_path: Path) -> None:
+def test_killed_often_nothing_that_was_written_is_lost(tmp_path: Path) -> None:
     randomness = random.Random(1)
-    told = 0
-    for _ in range(50):
+    told, kills = 0, repeated(5, 50)
+    for _ in range(kills):
         process = subprocess.Popen(
             [sys.executable, "-c", RECORDER, str(tmp_path), str(told)], stdout=subprocess.PIPE
         )
@@ -82,6 +83,6 @@ def test_killed_fifty_times_nothing_that_was_written_is_lost(tmp_path: Path) -> 
     counts = Counter(times(made.read()))
     assert set(counts.values()) == {3}  # whole samples, none twice
     lost = [n for n in range(told) if NOON + timedelta(seconds=n) not in counts]
-    assert len(lost) <= 50  # the numbers that were skipped
+    assert len(lost) <= kills  # the numbers that were skipped
     for file in made.files():
         assert pq.read_metadata(file).num_rows > 0
