@@ -49,10 +49,16 @@ def runs_in_parallel(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
 
 
+def needs_engine(item: pytest.Item) -> bool:
+    """Tell whether a test uses the fixture `engine` of this file, and not one of its folder's."""
+    info = getattr(item, "_fixtureinfo", None)
+    found = info.name2fixturedefs.get("engine") if info else None
+    return bool(found) and found[-1].func.__module__ == __name__
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        needs_engine = "engine" in getattr(item, "fixturenames", ())
-        if needs_engine or item.path.is_relative_to(ENGINE_TESTS):
+        if needs_engine(item) or item.path.is_relative_to(ENGINE_TESTS):
             item.add_marker(pytest.mark.engine)
     if runs_in_parallel(config):
         group(items)

@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -86,8 +87,32 @@ class Copy:
         return done.stdout
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Copy:
+Following = Callable[[str], Copy]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """A copy that is not changed."""
+    return copied(tmp_path_factory.mktemp("copy"))
+
+
+@pytest.fixture(scope="module")
+def following(tmp_path_factory: pytest.TempPathFactory) -> Following:
+    """Give the copy in which a recipe has been followed, the same for each test."""
+    return cache(lambda title: followed(title, tmp_path_factory.mktemp("followed")))
+
+
+def followed(title: str, folder: Path) -> Copy:
+    made = copied(folder)
+    for name in ("docs", "helpers"):
+        shutil.copytree(ROOT / "tests" / name, folder / "tests" / name)
+    shutil.copy(ROOT / "README.md", folder)
+    made.follow(recipes()[title])
+    made.run(f"PYTHONPATH=tests:. {shlex.quote(sys.executable)} -m docs.generate")
+    return made
+
+
+def copied(tmp_path: Path) -> Copy:
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "dltools", tmp_path / "dltools", ignore=ignored)
     shutil.copytree(ROOT / "man", tmp_path / "man")
@@ -111,9 +136,8 @@ def test_there_is_a_recipe_for_each_thing_that_is_added_often() -> None:
 
 
 @pytest.mark.parametrize("title", recipes())
-def test_a_recipe_followed_gives_what_it_shows(title: str, copy: Copy) -> None:
-    recipe = recipes()[title]
-    copy.follow(recipe)
+def test_a_recipe_followed_gives_what_it_shows(title: str, following: Following) -> None:
+    recipe, copy = recipes()[title], following(title)
     shown = [pair for block in blocks(recipe) if block.kind == "console"
              for pair in _SHOWN.findall(block.text)]  # fmt: skip
     assert shown
@@ -121,8 +145,8 @@ def test_a_recipe_followed_gives_what_it_shows(title: str, copy: Copy) -> None:
         assert copy.run(line) == output, line
 
 
-def test_a_new_column_is_in_parquet_and_in_prometheus(copy: Copy) -> None:
-    copy.follow(recipes()["Add a column"])
+def test_a_new_column_is_in_parquet_and_in_prometheus(following: Following) -> None:
+    copy = following("Add a column")
     line = "5045: 0.87, 0.99 avg loss, 0.0002 rate, 1.5 seconds, 242160 images"
     copy.run(f"echo '{line}' | dl-probe --from-log - -o log.parquet")
     column = pq.read_table(copy.root / "log.parquet").column("elapsed_seconds")
@@ -147,14 +171,9 @@ def test_a_new_column_is_in_parquet_and_in_prometheus(copy: Copy) -> None:
         ("Add an output format", "dltools/completions/dl-probe.bash", "ltsv"),
     ],
 )
-def test_make_docs_tells_of_it(title: str, document: str, said: str, copy: Copy) -> None:
-    for folder in ("tests/docs", "tests/helpers"):
-        shutil.copytree(ROOT / folder, copy.root / folder)
-    shutil.copy(ROOT / "README.md", copy.root)
-    assert said not in (copy.root / document).read_text()
-    copy.follow(recipes()[title])
-    copy.run(f"PYTHONPATH=tests:. {shlex.quote(sys.executable)} -m docs.generate")
-    assert said in (copy.root / document).read_text()
+def test_make_docs_tells_of_it(title: str, document: str, said: str, following: Following) -> None:
+    assert said not in (ROOT / document).read_text()
+    assert said in (following(title).root / document).read_text()
 
 
 @pytest.mark.slow

@@ -4,8 +4,9 @@
 
 Needs root and Docker. Runs the harness of tests/trust/undo.py with so many kills (500), the load of
 tests/trust/load.py for two minutes, every parser of tests/trust/parsers.py for a few seconds, and
-the tests that show the other promises, with all their repetitions. Fails if a promise is broken or could not be tried. The
-variables LOAD_SECONDS, LOAD_CONTAINERS and FUZZ_SECONDS (a parser) ask for more.
+the tests that show the other promises, with all their repetitions. Fails if a promise is broken or
+could not be tried. The variables LOAD_SECONDS, LOAD_CONTAINERS and FUZZ_SECONDS (a parser) ask for
+more.
 """
 
 from __future__ import annotations
