@@ -27,10 +27,10 @@ ENDED = ApplyRun(1 << 30, 1)
 
 
 @pytest.fixture
-def clone(fake_engine: FakeEngine, tmp_path: Path) -> Iterator[FakeEngine]:
+def clone(tmp_path: Path) -> Iterator[FakeEngine]:
     """An engine with the ID of the fake one on another host, which lacks its container."""
     with FakeEngine(tmp_path / "clone.sock", "clone") as made:
-        made.id, made.is_there = fake_engine.id, False
+        made.id, made.is_there = "FAKE", False
         yield made
 
 

@@ -6,7 +6,6 @@ import json
 import socketserver
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -61,8 +60,7 @@ class FakeEngine:
     """An engine of no real machine, with one container at first.
 
     `faults` maps "METHOD /path-ending" to the status to answer, 0 for hanging up; `after_update`
-    is called when an update has been made. Its ID is its own: engines of tests that run at the same
-    time are not taken for one.
+    is called when an update has been made.
     """
 
     state, pid, started, labels, host_config = _Of(), _Of(), _Of(), _Of(), _Of()
@@ -71,7 +69,7 @@ class FakeEngine:
     def __init__(self, socket: Path, host: str = HOST) -> None:
         self.socket = socket
         self.host = host
-        self.id = f"FAKE-{uuid.uuid4().hex}" if host == HOST else host
+        self.id = "FAKE" if host == HOST else host
         self.delay_s = 0.0
         self.url = f"unix://{socket}"
         self.faults: dict[str, int] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import uuid
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
 ALONE = {"DLTOOLS_BESIDE": ""}
+
+
+@pytest.fixture(autouse=True)
+def own_mark(fake_engine: FakeEngine) -> None:
+    """Mark no engine of a test that runs at the same time: a mark is named after the ID."""
+    fake_engine.id = uuid.uuid4().hex
 
 
 @pytest.fixture
