@@ -6,7 +6,8 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.apply.turn_order import Turn, TurnOrder, Use
@@ -225,7 +226,7 @@ def test_a_turn_ends_for_one_that_has_waited_too_long() -> None:
     assert max(world.longest.values()) <= bound.patience_s + 2 * bound.turn_s
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     seed=st.integers(0, 1 << 30), gap_s=st.floats(1, 20), turn_s=st.floats(0.5, 120),
     life_s=st.floats(2, 200), first=st.integers(2, 6),

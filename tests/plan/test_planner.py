@@ -7,7 +7,7 @@ import random
 from datetime import timedelta
 
 import pytest
-from helpers.examples import examples
+from helpers.examples import examples, repeated
 from helpers.observed_rows import BEGUN, at, container, job_id, node, point, reread
 from helpers.observed_rows import gpu as gpu_row
 from hypothesis import given
@@ -121,7 +121,7 @@ def essence(plan: Plan) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@examples(25)
+@examples(repeated(10, 25))
 @given(rows=recordings(), data=st.data())
 def test_two_halves_with_the_state_handed_on_give_the_plan_of_the_whole(
     name: str, rows: list[Row], data: st.DataObject
@@ -134,7 +134,7 @@ def test_two_halves_with_the_state_handed_on_give_the_plan_of_the_whole(
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@examples(25)
+@examples(repeated(10, 25))
 @given(rows=recordings(), chunk=st.integers(1, 20), mode=st.sampled_from(MODES))
 def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
     name: str, rows: list[Row], chunk: int, mode: Mode | None
@@ -148,14 +148,14 @@ def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@examples(12)
+@examples(repeated(6, 12))
 @given(rows=recordings())
 def test_same_input_gives_same_bytes(name: str, rows: list[Row]) -> None:
     assert dump_plan(final(name, rows)) == dump_plan(final(name, rows))
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@examples(12)
+@examples(repeated(6, 12))
 @given(rows=recordings(), chance=st.randoms(use_true_random=False))
 def test_order_of_containers_within_a_sample_changes_nothing(
     name: str, rows: list[Row], chance: random.Random
@@ -171,7 +171,7 @@ def test_order_of_containers_within_a_sample_changes_nothing(
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@examples(12)
+@examples(repeated(6, 12))
 @given(rows=recordings(), seconds=st.integers(-(10**9), 10**9))
 def test_a_shift_of_all_times_changes_no_action(name: str, rows: list[Row], seconds: int) -> None:
     by = timedelta(seconds=seconds, microseconds=seconds % 997)
@@ -184,7 +184,7 @@ def test_a_shift_of_all_times_changes_no_action(name: str, rows: list[Row], seco
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@examples(12)
+@examples(repeated(6, 12))
 @given(rows=recordings())
 def test_an_idle_container_without_progress_changes_nothing(name: str, rows: list[Row]) -> None:
     idle = [container((row["time"] - BEGUN).total_seconds(), "idle", 0.0, host=row["host"])
@@ -193,7 +193,7 @@ def test_an_idle_container_without_progress_changes_nothing(name: str, rows: lis
 
 
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"dqoes", "tradl"}))
-@examples(12)
+@examples(repeated(6, 12))
 @given(rows=recordings(), factor=st.sampled_from([2.0**-8, 0.5, 4.0, 2.0**10]))
 def test_scaling_every_metric_changes_nothing(name: str, rows: list[Row], factor: float) -> None:
     rows = [row | ({"labels": None} if "labels" in row else {}) for row in rows]
@@ -204,7 +204,7 @@ def test_scaling_every_metric_changes_nothing(name: str, rows: list[Row], factor
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@examples(25)
+@examples(repeated(10, 25))
 @given(rows=recordings(), mode=st.sampled_from([None, *Mode]))
 def test_settings_are_within_bounds_and_no_serving_container_is_paused(
     name: str, mode: Mode | None, rows: list[Row]
@@ -257,7 +257,7 @@ ANY_ROW = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@examples(40)
+@examples(repeated(15, 40))
 @given(rows=st.lists(ANY_ROW, max_size=30), mode=st.sampled_from([None, *Mode]))
 def test_no_table_makes_a_policy_raise(name: str, mode: Mode | None, rows: list[Row]) -> None:
     policy = registry.get(name, [])

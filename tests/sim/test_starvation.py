@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from _pytest.mark import ParameterSet
-from helpers.examples import examples
+from helpers.examples import examples, repeated
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,7 +76,7 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
     assert completion(policy, None, late, beside) <= completion("noop", None, late, beside)
 
 
-@examples(20)
+@examples(repeated(6, 20))
 @given(
     others=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     cpus=st.sampled_from([1.0, 2.0, 4.0]),

@@ -67,6 +67,15 @@ SHOWN_BY = {
     "a recorder that is killed loses nothing that it has written": [
         "observations/recording/test_recorder.py",
     ],
+    "no short job is worse off than under Docker alone, whatever runs beside it": [
+        "sim/test_starvation.py",
+    ],
+    "the same observations give the same plan, in whatever pieces they come": [
+        "plan/test_planner.py", "plan/test_foreign_settings.py", "plan/test_gpu_server.py",
+    ],
+    "the simulator gives what theory says, and the same digits each time": [
+        "sim/test_simulation.py", "cli/sim/test_sim.py",
+    ],
     "many hosts take no longer than in proportion; slow ones hold up no other": [
         "probe/test_hosts.py", "plan/test_many_hosts.py",
     ],

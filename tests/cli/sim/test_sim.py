@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers.examples import repeated
 from helpers.tools import Tools, complaint
 
 from dltools.observations.formats.reading import read_table
@@ -57,7 +58,8 @@ def test_a_row_per_job_in_csv(tool: Tools) -> None:
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_digits_on_one_core_and_on_all(tool: Tools) -> None:
-    arguments = ("--generate", "poisson:100", "--repeat", "2", "-p", "noop", "-p", "las",
+    jobs = f"poisson:{repeated(30, 100)}"
+    arguments = ("--generate", jobs, "--repeat", "2", "-p", "noop", "-p", "las",
                  "-p", "flowcon")  # fmt: skip
     once = tool("dl-sim", *arguments)
     assert once.returncode == 0, once.stderr
