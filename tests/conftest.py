@@ -56,6 +56,7 @@ def needs_engine(item: pytest.Item) -> bool:
     return bool(found) and found[-1].func.__module__ == __name__
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if needs_engine(item) or item.path.is_relative_to(ENGINE_TESTS):
