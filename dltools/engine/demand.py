@@ -62,14 +62,22 @@ class DemandWatch:
         self._cores: float | None = None
 
     def look(
-        self, group: Cgroup, used: float | None, *, may_be_frozen: bool = False
+        self,
+        group: Cgroup,
+        used: float | None,
+        *,
+        may_be_frozen: bool = False,
+        may_starve: bool = False,
     ) -> float | None:
         """Return the CPUs wanted since the last look, at the first over the threads' lives.
 
         `used`: the container's CPU seconds now; short-lived threads show there alone. Where it
         `may_be_frozen` for a part of the time (it takes turns), its busiest thread is taken to have
-        wanted a CPU for the rest. None where the kernel does not tell, and where threads that are
-        gone by now have used much of its CPU time: nobody knows how long they waited.
+        wanted a CPU for the rest. Where it `may_starve` (threads of this host wait for a CPU), a
+        thread that is ready to run and has not run since the last look has wanted one all the time:
+        the kernel counts a wait only when it ends. None where the kernel does not tell, and where
+        threads that are gone by now have used much of its CPU time: nobody knows how long they
+        waited.
         """
         now = time.monotonic()
         if self._last is not None and now - self._last.at < _LEAST_SPAN_S:
@@ -87,17 +95,32 @@ class DemandWatch:
             ran = sum(times.ran for times in threads.values())
             self._cores = None if _are_gone(used, ran) else sum(_over_life(threads))
         else:
-            self._cores = _between(before, look, may_be_frozen=may_be_frozen)
+            starving = _starving(before, look) if may_starve else 0
+            self._cores = _between(before, look, starving, may_be_frozen=may_be_frozen)
         return self._cores
 
 
-def _between(before: _Look, now: _Look, *, may_be_frozen: bool) -> float | None:
+def threads_wait(cpus: float) -> bool:
+    """Tell whether more threads of this host are ready to run than it has CPUs."""
+    running = read_text(f"{ROOT}proc/loadavg").split("/")[0].split()
+    return bool(running) and running[-1].isdigit() and int(running[-1]) > cpus
+
+
+def _starving(before: _Look, now: _Look) -> int:
+    """Count the threads that are ready to run and have not run since the look before."""
+    unchanged = (tid for tid, times in now.threads.items() if before.threads.get(tid) == times)
+    return sum(_state(tid) == "R" for tid in unchanged)
+
+
+def _between(before: _Look, now: _Look, starving: int, *, may_be_frozen: bool) -> float | None:
     span = now.at - before.at
     parts, ran = [], 0.0
     for tid, times in now.threads.items():
         old = before.threads.get(tid, _NONE)
         parts.append(min(1.0, max(0.0, times.wanted - old.wanted) / span))
         ran += max(0.0, times.ran - old.ran)
+    parts.sort()
+    parts[:starving] = [1.0] * starving
     total = sum(parts)
     if before.used is not None and now.used is not None:
         used = now.used - before.used
@@ -121,6 +144,10 @@ def _times(tid: int) -> _Times | None:
     if run.isdigit() and waited.isdigit():
         return _Times(int(run) / 1e9, int(waited) / 1e9)
     return None
+
+
+def _state(tid: int) -> str:
+    return read_text(f"{ROOT}proc/{tid}/stat").rpartition(")")[2].strip()[:1]
 
 
 def _over_life(threads: dict[int, _Times]) -> Iterable[float]:

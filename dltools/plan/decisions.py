@@ -11,7 +11,7 @@ from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import ActionKind, Allocation
 from dltools.plan.policy.container_history import ContainerHistory, Member
 from dltools.plan.realisation.base import Realisation
-from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.realisation.settings import SETTINGS, Settings, differs
 from dltools.plan.realisation.shares import LEAST_CPUS
 from dltools.plan.records import Action, Op
 
@@ -80,8 +80,9 @@ def _decision(
     allocation = host.allocations.get(container.id)
     setting = _part(container, found.settings.get(container.id))
     op = Op.ROTATE if setting is not None and "turn_s" in setting else Op.UPDATE
-    if setting is not None and op is Op.UPDATE and not differs(setting, present, host.cpus):
-        setting = None
+    if setting is not None:
+        limits, turn = _apart(setting)
+        setting = {**limits, **turn} if differs(limits, present, host.cpus) else turn or None
     note, role = found.notes.get(container.id, ""), container.judged.text
     if allocation is None:
         is_job = container.id in found.settings and note
@@ -141,31 +142,41 @@ def present_settings(
     return present
 
 
+def _apart(setting: Settings) -> tuple[Settings, Settings]:
+    """Return the limits of a setting, and its turn."""
+    limits = {name: value for name, value in setting.items() if name in SETTINGS}
+    return limits, {name: value for name, value in setting.items() if name not in SETTINGS}
+
+
+def _steps(one: JobDecision) -> Iterator[tuple[Op, Settings]]:
+    """Yield what an action brings about each: limits first, then a turn."""
+    limits, turn = _apart(one.setting or {})
+    if limits:
+        yield Op.UPDATE, limits
+    if turn:
+        yield Op.ROTATE, turn
+
+
 def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, ...]:
     """Return a plan's actions: settings that change, then what is done once."""
     hosts = list(hosts)
     found: list[Action] = []
     for one in decisions(hosts, realised):
-        if one.setting is None:
-            continue
-        expect = {
-            name: value
-            for name, value in one.present.items()
-            if name in one.setting and one.op is Op.UPDATE
-        }
-        found.append(
-            Action(
-                len(found) + 1,
-                one.op,
-                one.host,
-                one.container_id,
-                one.name,
-                one.setting,
-                expect,
-                one.reason,
-                job=one.job,
+        for op, setting in _steps(one):
+            expect = {name: one.present[name] for name in setting if name in one.present}
+            found.append(
+                Action(
+                    len(found) + 1,
+                    op,
+                    one.host,
+                    one.container_id,
+                    one.name,
+                    setting,
+                    expect if op is Op.UPDATE else {},
+                    one.reason,
+                    job=one.job,
+                )
             )
-        )
     for host in hosts:
         for action in host.actions:
             known = host.containers.get(action.job_id)

@@ -11,6 +11,7 @@ from typing import Any
 
 from dltools.engine import host
 from dltools.engine.containers import Engine, GoneError, RefusedError
+from dltools.engine.demand import threads_wait
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
@@ -40,6 +41,7 @@ class Counters:
         self._gpus = Gpus()
         self._owners = Owners(state_directories, engine.cpus)
         self._turns: Mapping[str, TurnNote] = {}
+        self._threads_wait = False
 
     def read(self, inventory: Inventory) -> list[Row]:
         """Return the rows of the host (the first), of the containers and of the GPUs, now."""
@@ -50,6 +52,7 @@ class Counters:
         self._turns = read_notes(self._state_directories, self._engine.id)
         self._owners.begin(inventory.running)
         host_row = self._row_of_host_elsewhere() if elsewhere else self._host_row(inventory)
+        self._threads_wait = not elsewhere and threads_wait(self._engine.cpus)
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
         stats = self._stats([one for one in by_name if one.cgroup is None])
         on_gpu = {row.get("container_id") for row in gpus}
@@ -122,7 +125,7 @@ class Counters:
         if turn is not None and turn.run.is_alive:
             row["turn_seconds"] = turn.seconds
             row["turn_queue"] = turn.queue or None
-        return row | _demand_columns(watched, row)
+        return row | _demand_columns(watched, row, may_starve=self._threads_wait)
 
     def _columns_of_processes(self, watched: Watched, row: Row, *, has_gpu: bool) -> Row:
         """Return what the container is, its OpenMP runtime and settings; a gap where there are
@@ -156,7 +159,7 @@ def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> N
     )
 
 
-def _demand_columns(watched: Watched, row: Row) -> Row:
+def _demand_columns(watched: Watched, row: Row, *, may_starve: bool) -> Row:
     """Return the CPUs that a container wants, and the cgroup in which its weight counts. Of one
     that is paused the demand is unknown."""
     if watched.cgroup is None:
@@ -164,7 +167,10 @@ def _demand_columns(watched: Watched, row: Row) -> Row:
     columns: Row = {"cgroup_parent": watched.cgroup_parent}
     if watched.container.state != "paused":
         columns["demand_cores"] = watched.demand.look(
-            watched.cgroup, row["cpu_seconds"], may_be_frozen=row.get("turn_seconds") is not None
+            watched.cgroup,
+            row["cpu_seconds"],
+            may_be_frozen=row.get("turn_seconds") is not None,
+            may_starve=may_starve,
         )
     return columns
 

@@ -21,7 +21,10 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     """Look at a container's threads at times; return the demand at each."""
 
     def look(
-        *states: tuple[float, Threads], used: float | list[float] = 1.0, **options: bool
+        *states: tuple[float, Threads],
+        used: float | list[float] = 1.0,
+        ready: frozenset[int] = frozenset(),
+        **options: bool,
     ) -> list[float | None]:
         watch, found = DemandWatch(), []
         seconds = used if isinstance(used, list) else [used] * len(states)
@@ -32,6 +35,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
             }
             born = " ".join(["0"] * 19 + [str(90 * demand._TICKS)])
             files |= {f"/proc/{tid}/stat": f"{tid} (a) b) {born}" for tid in threads}
+            files |= {f"/proc/{tid}/stat": f"{tid} (a) R {born}" for tid in ready & set(threads)}
             monkeypatch.setattr(demand, "read_text", lambda path, files=files: files.get(path, ""))
             monkeypatch.setattr("time.monotonic", lambda now=now: now)
             monkeypatch.setattr("time.clock_gettime", lambda _clock, now=now: 100.0 + now)
@@ -82,3 +86,21 @@ def test_a_little_of_threads_that_came_and_went_counts_as_used(looks: Looks) -> 
 
 def test_nothing_is_known_at_first_of_a_container_whose_threads_are_gone(looks: Looks) -> None:
     assert looks((0.0, {1: (0.1, 0.0), 2: (0.1, 0.1)}), used=[3.0]) == [None]
+
+
+def test_a_thread_that_is_ready_and_has_not_run_wants_a_cpu_all_the_time(looks: Looks) -> None:
+    """The kernel counts its wait when it ends, which may be seconds later."""
+    first = {1: (1.0, 0.5), 2: (1.0, 0.0), 3: (4.0, 0.0)}
+    then = first | {2: (1.1, 0.2)}
+    starving = frozenset({1})
+    found = looks((0.0, first), (1.0, then), ready=starving, may_starve=True)
+    assert found[1] == pytest.approx(1.3)
+    assert looks((0.0, first), (1.0, then), ready=starving)[1] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(("running", "wait"), [("3", True), ("2", False), ("x", False)])
+def test_threads_wait_where_more_are_ready_than_there_are_cpus(
+    running: str, wait: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demand, "read_text", lambda _: f"0.5 0.7 0.9 {running}/420 12345\n")
+    assert demand.threads_wait(2.0) is wait

@@ -343,8 +343,7 @@ class ContainerHistory:
             if known:
                 self.cores = (*self.cores, got)[-_LOOKS:]
             if not math.isnan(wanted):
-                self.demands = (*self.demands, wanted)[-_LOOKS:]
-                self.uses = (*self.uses, got)[-_LOOKS:]
+                self._note_look(wanted, got)
             elif "paused" not in (before, state):
                 self.demands = self.uses = ()
             if last is not None and 0 < time - last[0] < round(_LEAST_LOOK_S * MICRO):
@@ -362,6 +361,18 @@ class ContainerHistory:
             if not math.isnan(used):
                 last = time, used
             before = state
+
+    def _note_look(self, wanted: float, got: float) -> None:
+        """Keep the last looks. One that is held back seems to want less than it does, as its
+        threads sleep while they wait for the one that has no CPU: so the largest demand stays
+        until it gets what it wants."""
+        demands, uses = (*self.demands, wanted), (*self.uses, got)
+        if len(demands) > _LOOKS:
+            drop = 0
+            if got < _GETS_ALL * wanted and demands[0] == max(demands):
+                drop = 1
+            demands, uses = demands[:drop] + demands[drop + 1 :], uses[:drop] + uses[drop + 1 :]
+        self.demands, self.uses = demands, uses
 
     def may_wait_at(self, weight: float) -> bool:
         """Tell whether it may be idle at a weight because it waits."""

@@ -31,6 +31,14 @@ _LITTLE = 0.5
 """Share of the CPUs up to which feeders want little together."""
 
 
+_UNBOUND: Mapping[Mode, tuple[Settings, str]] = {
+    Mode.ROTATE: ({}, "never paused for CPUs"),
+    Mode.QUOTA: ({"cpus": None}, "no cap"),
+    Mode.CORES: ({"cpuset": None}, "all CPUs"),
+}
+"""What frees a feeder from the order of a mode."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feeders:
     """The jobs of a host that feed GPUs: what each is set to, what is said of it, and the CPUs that
@@ -69,13 +77,11 @@ def _turn_note(turn: Settings) -> str:
 
 
 def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Settings, str]:
-    if choice.mode is Mode.ROTATE:
-        return {}, "feeds a GPU: never paused for CPUs"
-    if choice.mode is Mode.QUOTA:
-        return {"cpus": None}, "feeds a GPU: no cap"
-    if choice.mode is Mode.CORES:
-        return {"cpuset": None}, "feeds a GPU: all CPUs"
+    """Return what feeders get, whatever else the mode orders: it holds none of them back, and where
+    CPUs are contested they go before the others."""
+    kept, note = _UNBOUND.get(choice.mode, ({}, "in no line for CPUs"))
     if choice.is_even or choice.is_mild or host.is_contested is False:
-        return {"cpu_weight": DEFAULT_CPU_WEIGHT}, "feeds a GPU: in no line for CPUs"
+        return {**kept, "cpu_weight": DEFAULT_CPU_WEIGHT}, f"feeds a GPU: {note}"
     weight = FIRST_WEIGHT if needs <= _LITTLE * host.cpus else NEAR_WEIGHT
-    return {"cpu_weight": weight}, "feeds a GPU: before jobs on CPUs"
+    note = f"{note}, before jobs on CPUs" if choice.mode in _UNBOUND else "before jobs on CPUs"
+    return {**kept, "cpu_weight": weight}, f"feeds a GPU: {note}"

@@ -11,7 +11,7 @@ from dltools.plan.policy.base import Allocation, HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.cores import cores
-from dltools.plan.realisation.feeders import feeders
+from dltools.plan.realisation.feeders import NEAR_WEIGHT, feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice, is_serving
 from dltools.plan.realisation.owner_bounds import respecting
 from dltools.plan.realisation.priority import priorities
@@ -38,17 +38,11 @@ _DEFAULTS: Mapping[Mode, Settings] = {
     Mode.QUOTA: {"cpus": None},
     Mode.WEIGHT: {"cpu_weight": DEFAULT_CPU_WEIGHT},
     Mode.PRIORITY: {"cpu_weight": DEFAULT_CPU_WEIGHT},
-    Mode.ROTATE: {},
+    Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT},
     Mode.CORES: {"cpuset": None},
 }
-"""What a new container has, of that which a mode sets."""
-
-_WHEN_LEAVING: Mapping[Mode, Settings] = {
-    **_DEFAULTS,
-    Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT},
-}
-"""The same for a container that turns out to be no job: beside turns it may have had a weight."""
-
+"""What a new container has, of that which a mode sets. Beside turns too jobs have weights: silent
+ones, feeders, and all that waited by weights before."""
 
 _LEAST_CPUS = 1.0
 """CPUs that are left for an order of jobs, however many those take that feed GPUs."""
@@ -109,7 +103,7 @@ def _shared(
         and job.id not in competing_ids
         and (job.managed or (has_shares and _was_waiting(job, defaults)))
     }
-    reset |= {job.id: _WHEN_LEAVING[choice.mode] for job in leaving}
+    reset |= {job.id: defaults for job in leaving}
     notes = dict.fromkeys(reset, "what containers begin with")
     if not has_shares and not competing:
         return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
@@ -143,11 +137,26 @@ def _shared(
         if job.id in exploring or job.id in competing_ids:
             why = _EXPLORES if job.id in exploring else _SILENT
             notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
+    raised = _no_longer_first(choice.mode, jobs)
+    settings = {key: {**one, **raised.get(key, {})} for key, one in found.settings.items()}
     note = "; ".join(filter(None, (found.note, first.note)))
     takes_turns = found.takes_turns or bool(first.note)
     return replace(
-        found, note=note, takes_turns=takes_turns, settings={**reset, **found.settings}, notes=notes
+        found, note=note, takes_turns=takes_turns, settings={**reset, **settings}, notes=notes
     )
+
+
+def _no_longer_first(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, Settings]:
+    """Return the weights of jobs that have fed a GPU and feed none any more, in modes that set no
+    weights else."""
+    if mode in (*_WEIGHTED, Mode.ROTATE):
+        return {}
+    raised = NEAR_WEIGHT / 2
+    return {
+        job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT}
+        for job in jobs
+        if job.managed and (job.weight or 0.0) > raised * max(1.0, job.owner.ratio)
+    }
 
 
 def _apart(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:

@@ -21,6 +21,10 @@ _SMALL = 0.25
 leave most of them idle (ours)."""
 
 
+_TURN_WEIGHT: Settings = {"cpu_weight": DEFAULT_CPU_WEIGHT}
+"""What a job has in its turn: it may have waited by weights before."""
+
+
 def rotation(case: Case) -> Realisation:
     """Return turns in proportion to shares, of groups whose threads fit the CPUs.
 
@@ -35,13 +39,16 @@ def rotation(case: Case) -> Realisation:
     trainings = [job for job in trainings if job.id not in spread]
     doubtful = [job for job in trainings if not job.may_be_paused]
     if case.choice.is_even:
-        even: dict[str, Settings] = {job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT} for job in doubtful}
+        even = {job.id: _TURN_WEIGHT for job in case.jobs}
         return case.realisation("no job waits", settings=even, notes=notes)
     trainings = [job for job in trainings if job.may_be_paused]
     groups = groups_that_fit(trainings, case.cpus, beside=_SMALL * case.cpus)
     beside = _queue_beside(case, doubtful, len(groups))
-    settings, queue = dict(beside.settings), beside.queue
-    notes |= {key: "; ".join(filter(None, (_DOUBTFUL, beside.notes.get(key)))) for key in settings}
+    settings = {**dict.fromkeys((job.id for job in trainings), _TURN_WEIGHT), **beside.settings}
+    queue = beside.queue
+    notes |= {
+        key: "; ".join(filter(None, (_DOUBTFUL, beside.notes.get(key)))) for key in beside.settings
+    }
     if len(groups) < 2:
         note = "no job is paused: the trainings fit the CPUs together"
         return case.realisation(note, settings=settings, notes=notes, queue=queue)
@@ -51,7 +58,7 @@ def rotation(case: Case) -> Realisation:
         turn_s = quantum_s * len(groups) * share / math.fsum(sums)
         turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, _exploring_s(case, group)), 3)
         for job in group:
-            settings[job.id] = {"group": number, "turn_s": turn_s}
+            settings[job.id] = {**_TURN_WEIGHT, "group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"
     note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
     return case.realisation(note, takes_turns=True, settings=settings, notes=notes, queue=queue)

@@ -208,6 +208,15 @@ def test_the_largest_of_the_last_demands_counts() -> None:
     assert history().demand is None
 
 
+def test_a_job_that_is_held_back_is_taken_to_want_what_it_wanted_before() -> None:
+    """Its threads sleep while they wait for the one that has no CPU."""
+    free = [(t, 2.0, 2.0 * t, "running") for t in range(3)]
+    held: list[Sample] = [(t, 1.05, 4.0 + 0.1 * (t - 2), "running") for t in range(3, 20)]
+    assert demanding(*free, *held).demand == 2.0
+    alone = [(t, 1.0, 5.7 + (t - 19), "running") for t in range(20, 24)]
+    assert demanding(*free, *held, *alone).demand == 1.0
+
+
 def test_a_job_that_wants_nothing_for_four_seconds_is_idle_until_it_wants_some() -> None:
     quiet: list[Sample] = [(t, 0.02, 5.0, "running") for t in (0, 2, 4)]
     assert demanding(*quiet).is_idle

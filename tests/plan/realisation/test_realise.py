@@ -34,7 +34,7 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
         (Mode.WEIGHT, {"cpu_weight": 1024}),
         (Mode.PRIORITY, {"cpu_weight": 1024}),
         (Mode.CORES, {"cpuset": None}),
-        (Mode.ROTATE, None),
+        (Mode.ROTATE, {"cpu_weight": 1024}),
     ],
 )
 def test_a_restarted_container_gets_the_defaults(
@@ -73,7 +73,7 @@ def test_an_idle_job_holds_no_place(mode: Mode) -> None:
     asleep = jobs[0]
     asleep.quiet_since, asleep.samples = 0, [(9_000_000, 1.0)]
     found = realise(ModeChoice(mode, ""), host(*jobs, cpus=2.0, shares=dict.fromkeys("abc", 1 / 3)))
-    assert found.settings.get("a") == (None if mode is Mode.ROTATE else {"cpu_weight": 1024})
+    assert found.settings.get("a") == {"cpu_weight": 1024}
     assert found.notes["a"] == "uses next to no CPU: holds no place"
     others = [found.settings[name] for name in ("b", "c")]
     assert others[0] != others[1]

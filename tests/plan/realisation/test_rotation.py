@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from helpers.shared_hosts import host, job, settings_of
 
 from dltools.labels import Role
@@ -9,6 +11,12 @@ from dltools.observations.roles import Judgement
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
+from dltools.plan.realisation.settings import Settings
+
+
+def turns(settings: Mapping[str, Settings]) -> dict[str, tuple[int, float]]:
+    """The group of each that takes turns, and the length of its turn."""
+    return {key: (one["group"], one["turn_s"]) for key, one in settings.items()}
 
 
 def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
@@ -17,10 +25,8 @@ def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
         ModeChoice(Mode.ROTATE, "", 2.0), host(*jobs, shares={"a": 0.75, "b": 0.2, "c": 0.05})
     )
     assert found.takes_turns
-    assert found.settings == {
-        "a": {"group": 0, "turn_s": 3.0}, "b": {"group": 1, "turn_s": 1.0},
-        "c": {"group": 1, "turn_s": 1.0},
-    }  # fmt: skip
+    assert turns(found.settings) == {"a": (0, 3.0), "b": (1, 1.0), "c": (1, 1.0)}
+    assert {one["cpu_weight"] for one in found.settings.values()} == {1024}
 
 
 def test_no_turn_is_shorter_than_a_tenth_of_the_quantum() -> None:
@@ -30,7 +36,8 @@ def test_no_turn_is_shorter_than_a_tenth_of_the_quantum() -> None:
 
 
 def test_no_job_takes_turns_where_all_fit() -> None:
-    assert settings_of(Mode.ROTATE, host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5})) == {}
+    found = settings_of(Mode.ROTATE, host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}))
+    assert found == {key: {"cpu_weight": 1024} for key in "ab"}
 
 
 def test_turns_are_in_proportion_to_the_shares_of_those_that_take_turns() -> None:
@@ -44,11 +51,9 @@ def test_a_new_job_comes_first_until_it_has_reported_twice() -> None:
     jobs = [job("a", 2), job("b", 2, arrived=1)]
     jobs[1].reports = 1
     found = host(*jobs, shares={"a": 0.5, "b": 0.5})
-    assert settings_of(Mode.ROTATE, found) == {
-        "b": {"group": 0, "turn_s": 10.0}, "a": {"group": 1, "turn_s": 8.0},
-    }  # fmt: skip
+    assert turns(settings_of(Mode.ROTATE, found)) == {"b": (0, 10.0), "a": (1, 8.0)}
     jobs[1].samples = [(0, 10.0)]  # it has had its CPU seconds
-    assert settings_of(Mode.ROTATE, found)["b"] == {"group": 1, "turn_s": 8.0}
+    assert turns(settings_of(Mode.ROTATE, found))["b"] == (1, 8.0)
 
 
 def silent(name: str, arrived: int = 0, had_s: float = 10.0) -> ContainerHistory:
@@ -78,7 +83,8 @@ def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
         found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three, queue=queue,
                         now=seconds * 1_000_000)  # fmt: skip
         queue = found.queue
-        first |= {key for key, one in found.settings.items() if one.get("cpu_weight") == 1024.0}
+        weights = {key: found.settings[key]["cpu_weight"] for key in "stu"}
+        first |= {key for key, weight in weights.items() if weight == 1024.0}
     assert first == {"s", "t", "u"}
 
 
@@ -86,3 +92,11 @@ def test_a_single_silent_training_gets_an_equal_part_beside_the_turns() -> None:
     known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
     found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=[silent("s")])
     assert found.settings["s"] == {"cpu_weight": 512.0}
+
+
+def test_a_job_that_waited_by_weights_gets_its_weight_back_for_its_turn() -> None:
+    jobs = [job("a", 2), job("b", 2)]
+    for one, weight in zip(jobs, (1024.0, 2.0), strict=True):
+        one.weight = weight
+    found = realise(ModeChoice(Mode.ROTATE, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
+    assert found.settings["b"] == {"cpu_weight": 1024, "group": 1, "turn_s": 8.0}
