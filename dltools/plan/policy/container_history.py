@@ -53,6 +53,12 @@ _GETS_ALL = 0.95
 """Part of the CPUs wanted from which on a job got all (ours). Of two threads that wait for each
 other, one spins while the other is held back: so half of what they lose shows."""
 
+_STARVES = 0.5
+"""Part of the CPUs wanted below which a job starves (ours)."""
+
+_A_THREAD = 0.75
+"""CPUs wanted from which on one thread always wants one (ours)."""
+
 _FEEDS_S = 300.0
 """For how long (s) a container that has used a GPU is taken to go on with it (ours)."""
 
@@ -363,13 +369,13 @@ class ContainerHistory:
             before = state
 
     def _note_look(self, wanted: float, got: float) -> None:
-        """Keep the last looks. One that is held back seems to want less than it does, as its
-        threads sleep while they wait for the one that has no CPU: so the largest demand stays
-        until it gets what it wants."""
+        """Keep the last looks. A job that starves seems to want less than it does: threads sleep
+        while they wait for the one that has no CPU. So while one thread always wants a CPU, the
+        largest demand stays until the job gets half of what it wants."""
         demands, uses = (*self.demands, wanted), (*self.uses, got)
         if len(demands) > _LOOKS:
             drop = 0
-            if got < _GETS_ALL * wanted and demands[0] == max(demands):
+            if got < _STARVES * wanted and wanted >= _A_THREAD and demands[0] == max(demands):
                 drop = 1
             demands, uses = demands[:drop] + demands[drop + 1 :], uses[:drop] + uses[drop + 1 :]
         self.demands, self.uses = demands, uses
