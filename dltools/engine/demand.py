@@ -109,7 +109,7 @@ def threads_wait(cpus: float) -> bool:
 def _starving(before: _Look, now: _Look) -> int:
     """Count the threads that are ready to run and have not run since the look before."""
     unchanged = (tid for tid, times in now.threads.items() if before.threads.get(tid) == times)
-    return sum(_state(tid) == "R" for tid in unchanged)
+    return sum(_letter(tid) == "R" for tid in unchanged)
 
 
 def _between(before: _Look, now: _Look, starving: int, *, may_be_frozen: bool) -> float | None:
@@ -146,7 +146,8 @@ def _times(tid: int) -> _Times | None:
     return None
 
 
-def _state(tid: int) -> str:
+def _letter(tid: int) -> str:
+    """Return the letter of a thread's state: R where it is ready to run."""
     return read_text(f"{ROOT}proc/{tid}/stat").rpartition(")")[2].strip()[:1]
 
 
