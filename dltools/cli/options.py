@@ -1,16 +1,18 @@
-"""Options that mean the same in every tool, and how their values are read."""
+"""Options that mean the same in several tools, and how their values are read."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dltools import __version__
+from dltools.engine.addresses import Address, context_address, default_address, host_address
 from dltools.notation.durations import parse_duration
 
 _LONGEST_S = 1e9
@@ -118,3 +120,59 @@ StateDir = Annotated[
         help="Directory where dl-apply keeps its journal and turns, if not the default one.",
     ),
 ]
+
+
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--host",
+        metavar="URL",
+        help="Engine to use, once for each: unix:///PATH, tcp://HOST:PORT or ssh://HOST.",
+    ),
+]
+Contexts = Annotated[
+    list[str] | None,
+    typer.Option("--context", metavar="NAME", help="Docker context of an engine. Repeatable."),
+]
+Swarm = Annotated[
+    bool, typer.Option("--swarm", help="Use every node of the Swarm that the engine manages.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The engines asked for, by address; none: the one that the docker command would use.
+
+    `is_swarm`: all nodes of the Swarm that the one engine manages.
+    """
+
+    hosts: Sequence[str] = ()
+    contexts: Sequence[str] = ()
+    is_swarm: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` for options that contradict each other."""
+        if self.is_swarm and len(self.hosts) + len(self.contexts) > 1:
+            raise typer.BadParameter("--swarm takes one --host or --context: its manager")
+
+    @property
+    def are_named(self) -> bool:
+        """Whether any option names an engine."""
+        return bool(self.hosts or self.contexts or self.is_swarm)
+
+    @property
+    def may_be_several(self) -> bool:
+        """Whether more than one engine may be used."""
+        return self.is_swarm or len(self.hosts) + len(self.contexts) > 1
+
+    def addresses(self) -> list[Address]:
+        """Return the addresses, each once. Raises `ConfigError` and `UnavailableError`."""
+        found = [host_address(text) for text in self.hosts]
+        found += [context_address(name) for name in self.contexts]
+        found = found or [default_address()]
+        if self.is_swarm:
+            from dltools.engine.connect import connect
+            from dltools.engine.swarm_nodes import node_addresses
+
+            found = node_addresses(connect(found[0]), found[0])
+        return list({one.url: one for one in reversed(found)}.values())[::-1]

@@ -14,7 +14,7 @@ import pytest
 from helpers.terminals import Stage
 from helpers.tools import Tools, command
 
-from dltools.cli.console import make_console
+from dltools.cli.destinations import make_console
 from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
 from dltools.plan.records import Action, Op, Plan

@@ -17,8 +17,7 @@ from helpers.tools import Tools, complaint
 
 from dltools.cli.destinations import check
 from dltools.cli.exits import Exit
-from dltools.cli.observation_formats import ObservationFormat
-from dltools.cli.probe.formats import choose_format
+from dltools.cli.formats import ObservationFormat, choose_observation_format
 from dltools.errors import OutputError
 
 WORKLOAD = b'[[job]]\nname = "a"\nwork = 20\nthreads = 2\n'
@@ -155,7 +154,7 @@ def test_the_root_directory_is_refused(name: str) -> None:
     with pytest.raises(OutputError, match=r"^cannot create .*: it is a directory$"):
         check(Path(name))
     with pytest.raises(OutputError, match="it is the root directory"):
-        choose_format(ObservationFormat.AUTO, name, is_stream=False)
+        choose_observation_format(ObservationFormat.AUTO, name, is_stream=False)
 
 
 @each_tool

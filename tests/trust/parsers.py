@@ -25,7 +25,7 @@ from dltools.apply.deliver.archive import DamagedError, unpack
 from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.journal import Journal
 from dltools.apply.migrate.record import MigrationFiles
-from dltools.cli.report.job_tables import read_job_table
+from dltools.cli.report.loading import read_job_table
 from dltools.engine.log_entries import EntrySplitter
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import read_note

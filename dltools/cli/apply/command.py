@@ -1,4 +1,4 @@
-"""The command line of dl-apply."""
+"""The command line of dl-apply: its options, and the exit codes that it can give."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
-from dltools.cli.engines import Contexts, Engines, Hosts, Swarm
-from dltools.cli.exits import guarded, run
+from dltools.cli.exits import Exit, exit_codes, guarded, run
 from dltools.cli.formats import RecordFormat, RecordFormatOption
-from dltools.cli.options import Input, Patience, StateDir, Verbose, Version
+from dltools.cli.options import (
+    Contexts,
+    Engines,
+    Hosts,
+    Input,
+    Patience,
+    StateDir,
+    Swarm,
+    Verbose,
+    Version,
+)
 
 
 @guarded
@@ -149,8 +158,10 @@ def apply(
     reads them back, and prints the result. Settings that are as wanted are left alone. Models that
     have met their targets are copied into --deliver-dir.
     """
-    from dltools.cli.apply.request import Bounds, Request, beside_process, choose_task, hook_command
+    from dltools.apply.rules import Rules
+    from dltools.cli.apply.context import Request, beside_process, choose_task, hook_command
     from dltools.cli.apply.run import run_request
+    from dltools.probe.progress.expressions import compiled
 
     request = Request(
         task=choose_task(is_undo=undo, is_status=status),
@@ -161,7 +172,6 @@ def apply(
         restores=restore,
         hold_s=hold,
         lease_s=lease,
-        forces=force,
         deliver_directory=deliver_dir,
         deliver_hook=hook_command(deliver_hook),
         hook_limit_s=hook_timeout,
@@ -169,7 +179,13 @@ def apply(
         state_directory=state_dir,
         format=format_,
         is_verbose=verbose,
-        bounds=Bounds(tuple(label or ()), tuple(name or ()), max_changes, max_age, force),
+        rules=Rules(
+            tuple(label or ()),
+            [compiled(one, "--name") for one in name or ()],
+            max_changes,
+            max_age,
+            is_forced=force,
+        ),
         beside=None if beside is None else beside_process(beside),
     )
     run_request(request, context)
@@ -181,3 +197,19 @@ app = options.app(apply)
 def main() -> None:
     """Run dl-apply."""
     run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.PARTIAL: "An action failed.",
+        Exit.USAGE: "Wrong usage, or standard input is a terminal.",
+        Exit.DATA: "The plan is empty, cut off or malformed, or the journal is damaged.",
+        Exit.UNAVAILABLE: "No engine answers.",
+        Exit.CANT_CREATE: "The journal or the lock cannot be created.",
+        Exit.RETRY: "Another dl-apply is running, or the last plan was stale: try again.",
+        Exit.PERMISSION: "Permission denied: be root, or join the group docker; or the state "
+        "belongs to another user.",
+        Exit.CONFIG: "A setting is wrong, such as a DOCKER_HOST that is no address.",
+        Exit.TERMINATED: "Ended by SIGTERM or SIGHUP.",
+    }
+)

@@ -1,15 +1,25 @@
-"""The engine and the state of a run of dl-apply, and what earlier runs have left there."""
+"""What a dl-apply command line asks for, and what its run works with: engines, state, and what
+earlier runs have left there.
+"""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from enum import Enum, auto
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
+from dltools.apply.rules import Rules
 from dltools.cli.exits import print_message
+from dltools.cli.formats import RecordFormat
+from dltools.cli.options import Engines
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 
 if TYPE_CHECKING:
@@ -20,17 +30,96 @@ if TYPE_CHECKING:
     from dltools.apply.locked_state import LockedState
     from dltools.apply.migrate.migrator import Migrator
     from dltools.apply.rotation import Rotation
-    from dltools.apply.rules import Rules
     from dltools.apply.writer_mark import WriterMarks
-    from dltools.cli.apply.holding import Holding
-    from dltools.cli.apply.request import Bounds, Request
     from dltools.engine.addresses import Address
     from dltools.engine.containers import Engine
     from dltools.engine.own_state import Claims
     from dltools.errors import UnavailableError
 
-
 _LONGEST_COPY_S = 86_400.0
+
+
+class Task(Enum):
+    """What dl-apply is to do."""
+
+    APPLY = auto()
+    UNDO = auto()
+    SHOW_STATUS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to do, and how.
+
+    `rules`: what may be changed; where they are forced, jobs without a checkpoint are moved, too.
+    `beside`: the process of another dl-apply that may write to the same engine, -1 for any, None
+    for none.
+    `hold_s` is how long the turns of a single plan go on (s), None for as long as containers wait;
+    `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
+    the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
+    model that is delivered into `deliver_directory`, in `hook_limit_s` at most.
+    """
+
+    task: Task
+    engines: Engines
+    input: str
+    is_dry_run: bool
+    is_offline: bool
+    restores: bool
+    hold_s: float | None
+    lease_s: float | None
+    patience_s: float
+    state_directory: Path | None
+    deliver_directory: Path | None
+    deliver_hook: tuple[str, ...]
+    hook_limit_s: float
+    format: RecordFormat
+    is_verbose: bool
+    rules: Rules
+    beside: int | None
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` for options that contradict each other."""
+        if self.is_offline and not self.is_dry_run:
+            raise typer.BadParameter("--offline needs --dry-run")
+        if self.deliver_hook and self.deliver_directory is None:
+            raise typer.BadParameter("--deliver-hook needs --deliver-dir")
+        if self.is_offline and self.engines.are_named:
+            raise typer.BadParameter("--offline asks no engine: leave --host, --context, --swarm")
+        if self.task is Task.UNDO and self.input != "-":
+            raise typer.BadParameter(f"{self.input}: --undo takes no plan")
+        if self.restores and self.task in (Task.UNDO, Task.SHOW_STATUS):
+            raise typer.BadParameter("give only one of --undo, --restore and --status")
+
+
+def hook_command(text: str | None) -> tuple[str, ...]:
+    """Read a command and its arguments, quoted as in a shell; None is none. Raises `BadParameter`
+    for a text that names no command."""
+    if text is None:
+        return ()
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise typer.BadParameter(f"--deliver-hook {text!r}: {error}") from error
+    if not words:
+        raise typer.BadParameter("--deliver-hook names no command")
+    return words
+
+
+def beside_process(text: str) -> int:
+    """Read the number of a process, "any" as -1. Raises `BadParameter`."""
+    if text == "any":
+        return -1
+    if not text.isascii() or not text.isdigit():
+        raise typer.BadParameter(f"{text!r} is neither the number of a process nor any")
+    return int(text)
+
+
+def choose_task(*, is_undo: bool, is_status: bool) -> Task:
+    """Return what the options ask for. Raises `BadParameter` if they contradict each other."""
+    if is_undo and is_status:
+        raise typer.BadParameter("give only one of --undo, --restore and --status")
+    return Task.UNDO if is_undo else Task.SHOW_STATUS if is_status else Task.APPLY
 
 
 class ApplyContext:
@@ -44,7 +133,8 @@ class ApplyContext:
         self._rotation: Rotation | None = None
         self._by_host: dict[str, Engine] = {}
         self._state: LockedState | None = None
-        self._guard: Guard | None = None
+        self.guard: Guard | None = None
+        """What outlives the run, and undoes what it holds under lease; made with the actuator."""
         self._run = UNKNOWN_RUN
         self._ends_leases = True
         self._marks: WriterMarks | None = None
@@ -119,7 +209,7 @@ class ApplyContext:
             addresses = self.addresses()
             self._ends_leases = not is_undo
             self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
-            self._guard = self._made_guard(home, addresses)
+            self.guard = self._made_guard(home, addresses)
             if len(addresses) == 1:
                 made = self._actuator(addresses[0], home, dry_run=dry_run)
                 self._rotation = made.rotation
@@ -183,7 +273,7 @@ class ApplyContext:
             engine,
             Journal(home / "journal"),
             rotation,
-            _rules(self._request.bounds),
+            self._request.rules,
             deliverer=self._deliverer(engine, home / "deliveries"),
             migrator=self._migrator(home, dry_run=dry_run),
             dry_run=dry_run,
@@ -196,7 +286,7 @@ class ApplyContext:
         from dltools.apply.migrate.record import MigrationFiles
 
         mover = Mover(self._by_host, MigrationFiles(home / "migrations"))
-        return Migrator(mover, force=self._request.forces, dry_run=dry_run)
+        return Migrator(mover, force=self._request.rules.is_forced, dry_run=dry_run)
 
     def _made_guard(self, home: Path, addresses: Sequence[Address]) -> Guard:
         """Return the guard of this run, which may be silent while it waits for the engine, and for
@@ -218,17 +308,8 @@ class ApplyContext:
         hook = Hook(asked.deliver_hook, asked.hook_limit_s) if asked.deliver_hook else None
         return Deliverer(engine, DeliveryFiles(records), asked.deliver_directory, hook)
 
-    def holding(self, actuator: Actuator | Actuators) -> Holding:
-        """Return what holds the changes of an actuator under lease; a dry run has none."""
-        from dltools.apply.lease import Lease
-        from dltools.cli.apply.holding import Holding
-
-        assert self._guard is not None
-        asked_s = 0.0 if self._request.is_dry_run else self._request.lease_s
-        return Holding(actuator, Lease(asked_s), self._guard)
-
     def _report_left_paused(self, engine: Engine) -> None:
-        from dltools.cli.apply.status import left_paused_message
+        from dltools.cli.apply.printing import left_paused_message
 
         if message := left_paused_message(engine, self.state_directories()):
             print_message(message)
@@ -241,17 +322,6 @@ class ApplyContext:
             failure = f"the engine refuses to unpause it: {one.refusal}"
             became = failure if one.refusal else "it is unpaused now"
             print_message(f"{one.name}: an earlier dl-apply had left it paused; {became}")
-
-
-def _rules(bounds: Bounds) -> Rules:
-    """Return what may be changed. Raises `ConfigError` for a name that is no expression."""
-    from dltools.apply.rules import Rules
-    from dltools.probe.progress.expressions import compiled
-
-    names = [compiled(name, "--name") for name in bounds.names]
-    return Rules(
-        bounds.labels, names, bounds.max_changes, bounds.max_age_s, is_forced=bounds.is_forced
-    )
 
 
 def _end_dead_leases(engine: Engine, home: Path, own: ApplyRun) -> None:

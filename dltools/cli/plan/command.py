@@ -1,4 +1,4 @@
-"""The command line of dl-plan."""
+"""The command line of dl-plan: its options, and the exit codes that it can give."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
-from dltools.cli.exits import guarded, run
+from dltools.cli.exits import Exit, exit_codes, guarded, run
 from dltools.cli.formats import RecordFormat, RecordFormatOption
 from dltools.cli.options import Inputs, Quantum, Realize, Roles, Verbose, Version, quantum_seconds
 
@@ -94,12 +94,11 @@ def plan(
     always give the same plan.
     """
     if policies:
-        from dltools.cli.plan.policy_list import print_policies
+        from dltools.cli.policies import print_policies
 
         print_policies()
         return
-    from dltools.cli.plan.request import Request, choose_format
-    from dltools.cli.plan.run import run_request
+    from dltools.cli.plan.run import Request, choose_format, run_request
 
     request = Request(
         inputs=tuple(inputs or ["-"]),
@@ -127,3 +126,17 @@ app = options.app(plan)
 def main() -> None:
     """Run dl-plan."""
     run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.OK: "Success, also when the plan is empty.",
+        Exit.PARTIAL: "Of several inputs one could not be read to its end; the plans lack it.",
+        Exit.USAGE: "Wrong usage, or standard input is a terminal.",
+        Exit.DATA: "The input or the state is empty, cut off, malformed or of another version; "
+        "or the file of --state holds no state.",
+        Exit.CANT_CREATE: "The file of --save-state cannot be created.",
+        Exit.CONFIG: "A policy, parameter or mode is unknown, a value is out of range, or the "
+        "targets file is wrong.",
+    }
+)

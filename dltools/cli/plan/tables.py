@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from dltools.cli.tables import FittedTable
+from dltools.cli.fitted_table import FittedTable
 from dltools.cli.words import settings_in_words
 from dltools.plan.policy.base import Tone
 

@@ -1,4 +1,4 @@
-"""The command line of dl-probe."""
+"""The command line of dl-probe: its options, and the exit codes that it can give."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
-from dltools.cli.engines import Contexts, Engines, Hosts, Swarm
-from dltools.cli.exits import guarded, run
-from dltools.cli.formats import format_option
-from dltools.cli.observation_formats import ObservationFormat
-from dltools.cli.options import Patience, Roles, StateDir, Verbose, Version, duration
+from dltools.cli.exits import Exit, exit_codes, guarded, run
+from dltools.cli.formats import ObservationFormat, format_option
+from dltools.cli.options import (
+    Contexts,
+    Engines,
+    Hosts,
+    Patience,
+    Roles,
+    StateDir,
+    Swarm,
+    Verbose,
+    Version,
+    duration,
+)
 
 
 @guarded
@@ -177,11 +186,11 @@ def probe(
     """
     _leave_numpy_out()
     if compact is not None:
-        from dltools.cli.probe.compaction import compact_directory
+        from dltools.cli.probe.run import compact_directory
 
         compact_directory(compact)
         return
-    from dltools.cli.probe.formats import choose_format, option_before_environment
+    from dltools.cli.formats import choose_observation_format, option_before_environment
     from dltools.cli.probe.request import Request, Selection, parse_start
     from dltools.cli.probe.run import run_request
 
@@ -211,7 +220,7 @@ def probe(
         patience_s=patience,
         state_directory=state_dir,
         is_verbose=verbose,
-        format=choose_format(wanted, output, is_stream=interval is not None),
+        format=choose_observation_format(wanted, output, is_stream=interval is not None),
     )
     run_request(request)
 
@@ -228,3 +237,17 @@ app = options.app(probe)
 def main() -> None:
     """Run dl-probe."""
     run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.OK: "Success, also when no container runs.",
+        Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it.",
+        Exit.DATA: "A log or a recording is malformed.",
+        Exit.UNAVAILABLE: "No engine answers.",
+        Exit.RETRY: "Another --compact works on the same directory: try again.",
+        Exit.PERMISSION: "Permission denied: join the group docker, or be root.",
+        Exit.CONFIG: "A setting is wrong, such as a pattern that is no regular expression or a "
+        "DOCKER_HOST that is no address.",
+    }
+)

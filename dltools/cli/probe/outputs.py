@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from dltools.cli import destinations
-from dltools.cli.console import make_console
+from dltools.cli.destinations import make_console, printable_file
 from dltools.cli.exits import print_message
-from dltools.cli.observation_formats import ObservationFormat
-from dltools.cli.printable_output import printable_file
-from dltools.cli.probe.formats import is_directory
+from dltools.cli.formats import ObservationFormat, is_directory
 from dltools.observations.formats.parquet import FEWEST_ROWS
 from dltools.observations.formats.registry import get_format
 

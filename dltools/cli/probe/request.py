@@ -1,4 +1,4 @@
-"""What a dl-probe command line asks for, validated."""
+"""What a dl-probe command line asks for, validated. Sampling, logs and outputs go by it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from dltools.cli.engines import Engines
-from dltools.cli.observation_formats import ObservationFormat
+from dltools.cli.formats import ObservationFormat
+from dltools.cli.options import Engines
 from dltools.notation.times import parse_time
 
 

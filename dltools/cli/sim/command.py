@@ -1,4 +1,4 @@
-"""The command line of dl-sim."""
+"""The command line of dl-sim: its options, and the exit codes that it can give."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
-from dltools.cli.exits import guarded, run
+from dltools.cli.exits import Exit, exit_codes, guarded, run
 from dltools.cli.formats import RowFormat, RowFormatOption
 from dltools.cli.options import Input, Quantum, Realize, Version, duration, quantum_seconds
 
@@ -141,8 +141,8 @@ def sim(
     Reads a workload file and prints one row per policy: makespan, completion times, times to
     target, satisfied models. The same workload and seed always give the same result.
     """
-    from dltools.cli.sim.request import Request, Source
-    from dltools.cli.sim.run import run_request
+    from dltools.cli.sim.run import Request, run_request
+    from dltools.cli.sim.workloads import Source
 
     source = Source(
         file=input_,
@@ -180,3 +180,12 @@ app = options.app(sim)
 def main() -> None:
     """Run dl-sim."""
     run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.USAGE: "Wrong usage, or standard input is a terminal.",
+        Exit.DATA: "The workload, recording or trace is malformed.",
+        Exit.CONFIG: "A policy, parameter or mode is unknown, or a value is out of range.",
+    }
+)

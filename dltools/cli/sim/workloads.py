@@ -1,12 +1,14 @@
-"""The workloads of a simulation: from a workload file, a recording, a trace, or generated."""
+"""The workloads that dl-sim runs: from a workload file, a recording, a trace, or generated."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from dltools import inputs
 from dltools.cli.exits import print_message
@@ -15,10 +17,57 @@ from dltools.contents import refusal
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    import typer
-
-    from dltools.cli.sim.request import Source
     from dltools.sim.workload import HostSpec, Job, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the jobs and hosts of a simulation come from.
+
+    One of `recording`, `trace` ("KIND:FILE") and `generate` ("KIND:N"), else the workload `file`;
+    "" is none. Hosts: `host_list`, else `nodes` hosts of `cpus` each. `spin` is None where the
+    jobs say it.
+    """
+
+    file: str
+    recording: str
+    trace: str
+    throughputs: Path | None
+    generate: str
+    mean_gap_s: float
+    host_list: Path | None
+    cpus: float
+    nodes: int
+    seed: int
+    repeat: int
+    spin: float | None
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` or `ConfigError` for options that contradict each other."""
+        others = [one for one in (self.recording, self.generate, self.trace) if one]
+        if len(others) > 1:
+            raise typer.BadParameter("--from, --generate and --trace exclude each other")
+        if self.file != "-" and others:
+            raise typer.BadParameter(
+                f"{self.file}: --from, --generate and --trace replace FILE: give only one of them"
+            )
+        if not 1 <= self.repeat <= 100_000:
+            raise ConfigError("--repeat must be between 1 and 100000")
+        if self.host_list and not (self.generate or self.trace):
+            raise typer.BadParameter("--hosts needs --generate or --trace")
+        if self.throughputs and not self.trace.startswith("gavel:"):
+            raise typer.BadParameter("--throughputs needs --trace gavel:FILE")
+        if self.repeat > 1 and (self.recording or self.trace):
+            raise typer.BadParameter(
+                "--repeat does not go with --from or --trace: each repeat would be the same"
+            )
+        if self.spin is not None and not 0 <= self.spin <= 1:
+            raise ConfigError("--spin must be between 0 and 1")
+
+    @property
+    def seeds(self) -> range:
+        """The seeds, one for each repeat."""
+        return range(self.seed, self.seed + self.repeat)
 
 
 def load_workloads(source: Source, context: typer.Context) -> list[Workload]:
@@ -54,7 +103,7 @@ def _from_file(source: Source, context: typer.Context) -> list[Workload]:
 
 
 def _recorded(name: str, context: typer.Context) -> Workload:
-    from dltools.cli.recordings import open_recording
+    from dltools.cli.input_streams import open_recording
     from dltools.observations.table import concat
     from dltools.sim.from_recording import recorded_workload
 

@@ -10,9 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from dltools.cli.probe.live_view import live_view
-from dltools.cli.probe.observed import ObservedHosts
-from dltools.cli.probe.sparklines import sparkline
+from dltools.cli.probe.live import live_view, sparkline
+from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
 

@@ -9,7 +9,8 @@ import pytest
 import typer
 
 from dltools.cli.formats import RowFormat
-from dltools.cli.sim.request import Request, Source
+from dltools.cli.sim.run import Request
+from dltools.cli.sim.workloads import Source
 from dltools.errors import ConfigError
 
 

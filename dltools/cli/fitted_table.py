@@ -1,10 +1,11 @@
-"""Tables that fit the screen: names are shortened, numbers never."""
+"""Tables that fit the screen: names are shortened, numbers never. All tools print them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len
@@ -165,3 +166,21 @@ def _lines(pieces: Sequence[str], width: int) -> str:
         else:
             lines.append(piece)
     return "\n".join(lines)
+
+
+_LOOKS = {"REALIZE": "left", "SET": "wrap", "ACTIONS": "left", "LIMITS": "left"}
+
+
+def runs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """Return a row per policy, run or job: seconds, and beside them ratios to the baseline."""
+    from dltools.report.cells import cells
+
+    found = cells(list(rows))
+    looks = [
+        "right" if right else _LOOKS.get(header, "name")
+        for header, right in zip(found.headers, found.right, strict=True)
+    ]
+    table = FittedTable(*zip(found.headers, looks, strict=True))
+    for row in found.rows:
+        table.add_row(*row)
+    return table

@@ -11,11 +11,9 @@ import pytest
 from rich.table import Table
 
 from dltools.cli.apply.tables import results_table
-from dltools.cli.console import make_console
-from dltools.cli.probe.metrics import Metrics
-from dltools.cli.probe.tables import containers_table
-from dltools.cli.runs_table import runs_table
-from dltools.cli.tables import FittedTable
+from dltools.cli.destinations import make_console
+from dltools.cli.fitted_table import FittedTable, runs_table
+from dltools.cli.probe.tables import Metrics, containers_table
 from dltools.plan.records import Result, Status
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

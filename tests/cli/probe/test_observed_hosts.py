@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dltools.cli.probe.observed import ObservedHosts
+from dltools.cli.probe.observed_hosts import ObservedHosts
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

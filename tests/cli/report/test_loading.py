@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dltools.cli.report.job_tables import read_job_table
+from dltools.cli.report.loading import read_job_table
 from dltools.errors import DataError
 
 CSV = b"policy,seed,name,arrival,finish\nnoop,0,a,0,10\nnoop,1,a,0,12\nsrtf,0,a,0,9\n"

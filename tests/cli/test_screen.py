@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dltools.cli.terminal import Event, Terminal
+from dltools.cli.screen import Event, Terminal
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""Observations of several inputs, merged by time: recordings, pipes, a FIFO for each host."""
+"""The samples that dl-plan reads: of one recording or stream, or of several, merged by time."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import queue
@@ -11,12 +12,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.exits import print_message
-from dltools.cli.recordings import Hashed, open_recording
-from dltools.errors import DltoolsError
+from dltools.cli.input_streams import Hashed, open_recording
+from dltools.errors import DataError, DltoolsError
 from dltools.notation.times import MICRO
 
 if TYPE_CHECKING:
@@ -25,15 +27,122 @@ if TYPE_CHECKING:
 
     from dltools.observations.formats.reading import Recording
 
+
 WAIT_S = 1.0
 """How long a sample of one input waits for those of the others (ours)."""
-
 NOTED_SKEW_S = 2.0
 """The difference between two clocks from which it is noted: samples may take as long (ours)."""
-
-
-_SAMPLES = 3
+_JUDGED_SAMPLES = 3
 """Newest samples of a host by which its clock is judged."""
+
+
+class Account:
+    """What has been read so far: rows, the span of their times, and the hash of the bytes."""
+
+    def __init__(self, sha256: str, source: Hashed | Merged | None = None) -> None:
+        """Begin with the hash of what has been read before the first table; `source` knows the
+        clocks of hosts."""
+        self._sha256 = sha256
+        self._source = source
+        self._from = self._to = ""
+        self.rows = 0
+
+    def add(self, table: pa.Table, sha256: str) -> None:
+        """Count a table in; `sha256` is the hash of all bytes up to its end."""
+        from dltools.notation.times import format_time, from_micros
+
+        self._sha256 = sha256
+        if table.num_rows == 0:
+            return
+        self.rows += table.num_rows
+        # As integers: for datetimes Arrow imports pandas where it is installed.
+        times = table.column("time").cast("int64")
+        first, last = (format_time(from_micros(times[i].as_py())) for i in (0, -1))
+        self._from = min(self._from or first, first)
+        self._to = max(self._to, last)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan's `input` says."""
+        found = {"rows": self.rows, "from": self._from, "to": self._to, "sha256": self._sha256}
+        skews = dict(self._source.skews) if self._source is not None else {}
+        return found | ({"skew_s": skews} if skews else {})
+
+
+def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
+    """Return a recording that warns, while it is read, of what is probably a mistake in it and
+    in the targets."""
+    from dltools.observations.input_warnings import InputWarnings
+
+    warnings = InputWarnings(patterns)
+
+    def tables() -> Iterator[pa.Table]:
+        for table in recording.tables:
+            found = warnings.of_labels(table) + warnings.of_sizes(table)
+            if recording.streaming:
+                found += warnings.of_targets(" so far")
+            for warning in found:
+                print_message(warning)
+            yield table
+        for warning in warnings.of_targets():
+            print_message(warning)
+
+    return dataclasses.replace(recording, tables=tables())
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A table of observations, and the hash of all bytes up to its end."""
+
+    table: pa.Table
+    sha256: str
+    is_last: bool
+    """Whether it is known to be the last one of a stream."""
+
+
+class Samples:
+    """The tables of a recording or stream.
+
+    `is_stream`: each table is a sample of its own. `is_live`: it also comes as it is taken; then
+    nothing is read ahead, and no sample is known to be the last.
+    """
+
+    def __init__(self, recording: Recording, source: Hashed | Merged) -> None:
+        """`source` is where the recording is read from."""
+        self.is_stream = recording.streaming
+        self.is_live = recording.streaming and not source.is_file
+        self.source = source
+        self._tables = recording.tables
+
+    @property
+    def are_closed(self) -> bool:
+        """Whether a live stream, read to its end, was closed: its writer has not died."""
+        from dltools.observations.formats.arrow import END_MARK
+
+        return self.source.tail == END_MARK
+
+    def __iter__(self) -> Iterator[Sample]:
+        """Yield the samples. Raises `DataError`."""
+        if self.is_live or not self.is_stream:
+            for table in self._tables:
+                yield Sample(table, self.source.sha256, is_last=False)
+        else:
+            yield from self._read_ahead()
+
+    def _read_ahead(self) -> Iterator[Sample]:
+        """Yield each sample once it is known whether another one follows."""
+        waiting: Sample | None = None
+        cut: DataError | None = None
+        try:
+            for table in self._tables:
+                if waiting is not None:
+                    yield waiting
+                waiting = Sample(table, self.source.sha256, is_last=False)
+        except DataError as error:
+            cut = error
+        if waiting is not None:
+            yield dataclasses.replace(waiting, is_last=True)
+        if cut is not None:
+            raise cut
 
 
 class Merged:
@@ -151,7 +260,7 @@ class Clocks:
         nodes = table.filter(is_one_of(table.column("kind"), (Kind.NODE,)))
         newest = dict(zip(texts(nodes, "host"), integers(nodes, "time"), strict=True))
         for host, micros in newest.items():
-            delays = self._delays.setdefault(host, deque(maxlen=_SAMPLES))
+            delays = self._delays.setdefault(host, deque(maxlen=_JUDGED_SAMPLES))
             delays.append(now - micros / MICRO)
         for host, skew in self.skews().items():
             if host not in self._told:
@@ -167,7 +276,7 @@ class Clocks:
         delays = {
             host: min(found)
             for host, found in self._delays.items()
-            if len(found) == _SAMPLES and max(found) - min(found) <= NOTED_SKEW_S
+            if len(found) == _JUDGED_SAMPLES and max(found) - min(found) <= NOTED_SKEW_S
         }
         if len(delays) < 2:
             return {}

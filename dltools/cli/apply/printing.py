@@ -1,21 +1,53 @@
-"""Printing the containers that dl-apply has changed and not yet restored."""
+"""What dl-apply prints: results as they come, and what it has changed and not yet restored."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools.cli.console import make_console
+from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.exits import print_message
+from dltools.cli.formats import RecordFormat
 from dltools.cli.words import settings_in_words
 
 if TYPE_CHECKING:
+    from dltools.apply.actuator import OnResult
     from dltools.apply.migrate.record import Migration
     from dltools.apply.status import ChangedContainer
     from dltools.engine.containers import Engine
+    from dltools.plan.records import Result
+
+
+class ResultsPrinter:
+    """Prints each result as a JSON line, or all results of a plan as a table."""
+
+    def __init__(self, format_: RecordFormat) -> None:
+        """`format_` is table or jsonl."""
+        self._is_table = format_ is RecordFormat.TABLE
+
+    def show(self, work: Callable[[OnResult], object]) -> list[Result]:
+        """Do work that reports results, print these, and return them."""
+        shown: list[Result] = []
+
+        def on_result(result: Result) -> None:
+            from dltools.plan.writing import dump_result
+
+            shown.append(result)
+            if not self._is_table:
+                sys.stdout.write(printable_on_terminal(dump_result(result)))
+                sys.stdout.flush()
+
+        try:
+            work(on_result)
+        finally:
+            if shown and self._is_table:
+                from dltools.cli.apply.tables import results_table
+
+                make_console().print(results_table(shown))
+        return shown
 
 
 def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dltools.cli.plan.samples import Account, Samples
-from dltools.cli.recordings import Hashed
+from dltools.cli.input_streams import Hashed
+from dltools.cli.plan.sample_stream import Account, Samples
 from dltools.errors import DataError
 from dltools.observations.formats.reading import Recording
 from dltools.observations.table import to_table
