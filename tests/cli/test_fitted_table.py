@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from helpers.observed_rows import observed_hosts
 from rich.table import Table
 
 from dltools.cli.apply.tables import results_table
@@ -98,12 +99,12 @@ def test_a_long_metric_leaves_its_value_whole(monkeypatch: pytest.MonkeyPatch) -
     row = {"kind": "container", "container_id": "i", "container_name": LONG, "state": "running",
            "host": "h", "cpu_limit_cores": None, "thread_count": 128,
            "memory_working_set_bytes": 1 << 33, "cpu_seconds": 1.0, "time": NOON,
-           "started_at": NOON}  # fmt: skip
+           "started_at": NOON, "labels": None}  # fmt: skip
     point = {"kind": "progress", "container_id": "i", "metric": metric, "value": 0.123456,
              "container_name": LONG, "source": "keras"}  # fmt: skip
     metrics = Metrics()
     metrics.add(point)
-    for table in (containers_table([row, point], {}), metrics.table(wide=False)):
+    for table in (containers_table(observed_hosts([row, point])), metrics.table(wide=False)):
         lines = shown(table, 60, monkeypatch)
         assert "0.1235" in "\n".join(lines)
         assert max(map(len, lines)) <= 60

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.observations.table import Row, to_table
 from dltools.plan.decisions import JobDecision
 from dltools.plan.planner import Planner
@@ -56,6 +57,13 @@ def gpu(
         "time": at(seconds), "host": "node", "kind": "gpu", "container_id": job_id(name),
         "container_name": name, "gpu_uuid": f"GPU-{number}", "gpu_utilization_ratio": ratio,
     } | more  # fmt: skip
+
+
+def observed_hosts(rows: Iterable[Row]) -> ObservedHosts:
+    """Return hosts of which one sample has been taken in."""
+    hosts = ObservedHosts()
+    hosts.take(rows)
+    return hosts
 
 
 def planner_of(

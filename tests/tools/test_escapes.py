@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from helpers.observed_rows import observed_hosts
 from helpers.terminals import Stage
 from helpers.tools import Tools, command
 
@@ -91,7 +92,7 @@ def test_the_table_of_dl_probe(monkeypatch: pytest.MonkeyPatch) -> None:
         {**row, "kind": "progress", "metric": NAME, "value": 0.5},
     ]
     out = io.StringIO()
-    make_console(out).print(containers_table(to_table(rows).to_pylist(), {}))
+    make_console(out).print(containers_table(observed_hosts(to_table(rows).to_pylist())))
     assert_harmless(out.getvalue())
 
 

@@ -93,7 +93,7 @@ def live_view(hosts: ObservedHosts, console: Console) -> RenderableType:
     """Return a header, a row per container, and how many do not fit."""
     width, height = console.size
     room = max(1, height - 4)
-    containers = hosts.containers
+    containers = hosts.by_name
     shown = containers if len(containers) <= room else containers[: room - 1]
     is_plain = not console.encoding.startswith("utf")
     parts: list[RenderableType] = [_header(hosts, width), _table(hosts, shown, width, is_plain)]

@@ -1,4 +1,4 @@
-"""What the samples of a live view have shown: hosts, their containers and their metrics."""
+"""What samples have shown of hosts, containers and metrics, for the printed and the live table."""
 
 from __future__ import annotations
 
@@ -64,12 +64,13 @@ class ObservedHosts:
         self.nodes: dict[str, ObservedNode] = {}
         """By name."""
         self.containers: list[ObservedContainer] = []
-        """The containers of the newest sample, by host and name."""
+        """The containers of the newest sample, in its order."""
         self.is_sampled = False
         self._by_id: dict[str, ObservedContainer] = {}
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Take in a sample; containers that are not in it are forgotten."""
+        """Take in a sample, or an earlier one of the counters and it; containers that are in none
+        are forgotten."""
         present: dict[str, ObservedContainer] = {}
         gpus: dict[str, list[Row]] = {}
         for row in rows:
@@ -87,10 +88,15 @@ class ObservedHosts:
         for key, container in present.items():
             container.gpus = gpus.get(key, [])
         self._by_id = present
-        self.containers = sorted(
-            present.values(), key=lambda one: (str(one.row["host"]), str(one.row["container_name"]))
-        )
+        self.containers = list(present.values())
         self.is_sampled = True
+
+    @property
+    def by_name(self) -> list[ObservedContainer]:
+        """The containers of the newest sample, by host and name."""
+        return sorted(
+            self.containers, key=lambda one: (str(one.row["host"]), str(one.row["container_name"]))
+        )
 
     def cpus_of(self, container: ObservedContainer) -> float | None:
         """Return the number of CPUs of a container's host, None where it is unknown."""
@@ -100,8 +106,7 @@ class ObservedHosts:
     def _take_container(self, row: Row, present: dict[str, ObservedContainer]) -> None:
         key = row["container_id"]
         container = self._by_id.setdefault(key, ObservedContainer())
-        if key not in present:
-            container.before = container.row or None
+        container.before = container.row or None
         container.row = row
         container.labels = parse_labels(row["labels"])
         present[key] = container

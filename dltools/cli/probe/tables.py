@@ -11,31 +11,25 @@ from rich.table import Table
 
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
+from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, size
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.metric_names import Seen
 
 Row = Mapping[str, Any]
+Dropped = Mapping[str, Mapping[str, int]]
+"""Points that were taken for no series: their number by metric, by container."""
+
+_MOST_NAMED = 8
 
 
-@dataclass(slots=True)
-class _Sample:
-    """The newest rows of containers and hosts, and the newest values of metrics."""
-
-    containers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    values: dict[str, dict[str, float]] = field(default_factory=dict)
-    hosts: dict[str, Row] = field(default_factory=dict)
-
-
-def containers_table(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) -> Table:
+def containers_table(hosts: ObservedHosts) -> Table:
     """Return a row per container, with its host where there are several.
 
-    CPU is the mean since the sample before, which `earlier` keeps between calls, or since the
-    container's start where there is none.
+    CPU is the mean since the sample before, or since the container's start where there is none.
     """
-    sample = _sample(rows, earlier)
-    several = len(sample.hosts) > 1
+    several = len(hosts.nodes) > 1
     table = FittedTable(
         *([("HOST", "left")] if several else []),
         ("CONTAINER", "left"),
@@ -47,50 +41,27 @@ def containers_table(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) ->
         ("PROGRESS", "wrap"),
         ("ROLE", "wrap"),
     )
-    listed = listed_cpus(sample.containers.values())
-    for key, row in sample.containers.items():
-        before = earlier.get(key)
-        values = {**(before or {}).get("progress", {}), **sample.values.get(key, {})}
+    listed = listed_cpus(one.row for one in hosts.containers)
+    for one in hosts.containers:
+        row = one.row
+        values = [f"{clip(name, 18)}={points[-1]:.4g}" for name, points in one.points.items()]
         table.add_row(
             *([row["host"]] if several else []),
             row["container_name"],
             row["state"],
-            cpu_use(row, before),
-            limits(row, sample.hosts.get(row["host"], {}).get("cpu_count"), listed),
+            cpu_use(row, one.before),
+            limits(row, hosts.cpus_of(one), listed),
             size(row["memory_working_set_bytes"]),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
-            " ".join(f"{clip(name, 18)}={value:.4g}" for name, value in values.items()) or "-",
+            " ".join(values) or "-",
             _role(row),
         )
-        earlier[key] = {**row, "progress": values}
     return table
 
 
 def _role(row: Row) -> str:
     """Return what a container is, and what shows it: server: publishes port 5432."""
     return ": ".join(filter(None, (row.get("role"), row.get("role_reason")))) or "-"
-
-
-def _sample(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) -> _Sample:
-    """Return the newest rows; the row before a container's newest one goes to `earlier`."""
-    sample = _Sample()
-    for row in rows:
-        if row["kind"] == "container":
-            key = row["container_id"]
-            if key in sample.containers:
-                earlier[key] = sample.containers[key]
-            sample.containers[key] = dict(row)
-        elif row["kind"] == "progress":
-            sample.values.setdefault(row["container_id"], {})[row["metric"]] = row["value"]
-        elif row["kind"] == "node":
-            sample.hosts[row["host"]] = row
-    return sample
-
-
-Dropped = Mapping[str, Mapping[str, int]]
-"""Points that were taken for no series: their number by metric, by container."""
-
-_MOST_NAMED = 8
 
 
 def print_metrics(rows: Iterable[Row], dropped: Dropped | None = None) -> None:

@@ -29,8 +29,19 @@ def test_containers_are_in_order_and_have_their_row_before() -> None:
     host = ObservedHosts()
     host.take([container(0, "b")])
     host.take([container(1, "b"), container(1, "a")])
-    assert [one.row["container_name"] for one in host.containers] == ["a", "b"]
-    assert [one.before and one.before["time"] for one in host.containers] == [None, NOON]
+    assert [one.row["container_name"] for one in host.containers] == ["b", "a"]
+    assert [one.row["container_name"] for one in host.by_name] == ["a", "b"]
+    assert [one.before and one.before["time"] for one in host.by_name] == [None, NOON]
+
+
+def test_an_earlier_sample_of_the_counters_is_the_row_before() -> None:
+    host = ObservedHosts()
+    host.take([container(0, "a"), container(2, "a")])
+    (one,) = host.containers
+    assert (one.before and one.before["time"], one.row["time"]) == (
+        NOON,
+        NOON + timedelta(seconds=2),
+    )
 
 
 def test_points_add_up_and_go_with_their_container() -> None:
