@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from dltools import __version__
 from dltools.engine.addresses import Address, context_address, default_address, host_address
@@ -20,6 +21,10 @@ _LONGEST_S = 1e9
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
+EXPERT = "Expert options"
+"""The group of the options that few need."""
+
+
 def app(command: Callable[..., None]) -> typer.Typer:
     """Return a tool made of one command."""
     tool = typer.Typer(
@@ -28,8 +33,23 @@ def app(command: Callable[..., None]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings=CONTEXT,
     )
-    tool.command()(command)
+    tool.command(cls=_GroupedHelp)(command)
     return tool
+
+
+class _GroupedHelp(TyperCommand):
+    """A command whose help shows options by group, without rich, which takes long to import."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):
+            if record := one.get_help_record(ctx):
+                usual = "Arguments" if one.param_type_name == "argument" else "Options"
+                group = getattr(one, "rich_help_panel", None) or usual
+                groups.setdefault(group, []).append(record)
+        for group in sorted(groups, key=EXPERT.__eq__):
+            with formatter.section(group):
+                formatter.write_dl(groups[group])
 
 
 def _version(value: bool) -> None:
@@ -76,6 +96,7 @@ Patience = Annotated[
         metavar="TIME",
         envvar="DLTOOLS_PATIENCE",
         help="Wait this long for an engine that restarts.",
+        rich_help_panel=EXPERT,
     ),
 ]
 Realize = Annotated[
@@ -92,6 +113,7 @@ Quantum = Annotated[
         metavar="TIME",
         help="Mean length of a turn, with --realize rotate. auto: so long that changing over "
         "costs 2 %.",
+        rich_help_panel=EXPERT,
     ),
 ]
 
@@ -109,6 +131,7 @@ Roles = Annotated[
         help="Say what containers are, whatever else tells it: training, server, interactive or "
         "other. PATTERN is that of their names, or label:KEY[=VALUE]. Repeatable: the last one "
         "that fits counts.",
+        rich_help_panel=EXPERT,
     ),
 ]
 
@@ -118,6 +141,7 @@ StateDir = Annotated[
         metavar="DIR",
         envvar="DLTOOLS_STATE_DIR",
         help="Directory where dl-apply keeps its journal and turns, if not the default one.",
+        rich_help_panel=EXPERT,
     ),
 ]
 

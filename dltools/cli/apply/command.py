@@ -36,6 +36,7 @@ def apply(
             "--offline",
             help="With --dry-run: ask no engine, and assume that each container is as the plan "
             "says.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = False,
     undo: Annotated[
@@ -74,7 +75,10 @@ def apply(
     max_changes: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="N", help="Change at most N containers of a host in each plan."
+            min=0,
+            metavar="N",
+            help="Change at most N containers of a host in each plan.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     max_age: Annotated[
@@ -83,6 +87,7 @@ def apply(
             parser=options.duration,
             metavar="TIME",
             help="Refuse plans whose newest observation is older than this.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     hold: Annotated[
@@ -92,6 +97,7 @@ def apply(
             metavar="TIME",
             help="Let the containers of a single plan take turns this long; by default until none "
             "waits for its turn. The turns of a stream end with it.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     host: Hosts = None,
@@ -111,6 +117,7 @@ def apply(
             metavar="PID",
             envvar="DLTOOLS_BESIDE",
             help="Write although the dl-apply of this process, or any, writes to the same engine.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     deliver_dir: Annotated[
@@ -120,6 +127,7 @@ def apply(
             envvar="DLTOOLS_DELIVER_DIR",
             help="Directory that models are delivered into, a folder for each; without it none is "
             "delivered.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     deliver_hook: Annotated[
@@ -128,12 +136,16 @@ def apply(
             metavar="COMMAND",
             help="Run this command, without a shell, for each model delivered, with its folder as "
             "the last argument.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     hook_timeout: Annotated[
         float,
         typer.Option(
-            parser=options.duration, metavar="TIME", help="Kill a hook that takes longer than this."
+            parser=options.duration,
+            metavar="TIME",
+            help="Kill a hook that takes longer than this.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = "60",  # type: ignore[assignment]
     lease: Annotated[
@@ -144,6 +156,7 @@ def apply(
             help="Undo what this run has set when no plan has come for this long, 0 for never; by "
             "default three intervals between the plans of a stream or the runs of dl-plan --state, "
             "at least 10 s.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     patience: Patience = "60",  # type: ignore[assignment]

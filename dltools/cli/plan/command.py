@@ -34,7 +34,9 @@ def plan(
     params: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Read policy parameters from a TOML file; --set overrides it."
+            metavar="FILE",
+            help="Read policy parameters from a TOML file; --set overrides it.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     realize: Realize = "auto",
@@ -54,6 +56,7 @@ def plan(
             envvar="DLTOOLS_ONLY_LABELLED",
             help="Touch no container that its owner has not labelled: with dltools.role=training "
             "or server, or with a target.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = False,
     state: Annotated[
@@ -71,7 +74,12 @@ def plan(
         bool, typer.Option("--every", help="Print a plan for every sample of a recording.")
     ] = False,
     no_state: Annotated[
-        bool, typer.Option("--no-state", help="Leave the state out of the printed plans.")
+        bool,
+        typer.Option(
+            "--no-state",
+            help="Leave the state out of the printed plans.",
+            rich_help_panel=options.EXPERT,
+        ),
     ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print a table with the reasons instead of the plan.")

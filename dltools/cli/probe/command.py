@@ -57,6 +57,7 @@ def probe(
             metavar="TIME",
             envvar="DLTOOLS_SINCE",
             help="Length of the log history that is read at first.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = "10m",  # type: ignore[assignment]
     window: Annotated[
@@ -67,6 +68,7 @@ def probe(
             envvar="DLTOOLS_WINDOW",
             help="Take two samples of the counters, TIME apart, so that rates are current ones and "
             "not means of the container's whole life. 0: one sample.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = "0",  # type: ignore[assignment]
     label: Annotated[
@@ -88,6 +90,7 @@ def probe(
             envvar="DLTOOLS_PATTERN",
             help="Find progress in logs by the named groups of REGEX, such as "
             "'val=(?P<val_loss>[0-9.]+)'. The label dltools.pattern overrides it.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     role: Roles = None,
@@ -109,6 +112,7 @@ def probe(
             metavar="WHEN",
             help="Time at which the saved logs began, such as 2026-01-31T12:00Z; for logs that "
             "print only elapsed time or no year.  [default: 1970-01-01T00:00Z]",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     list_metrics: Annotated[
@@ -127,6 +131,7 @@ def probe(
             metavar="NUMBER",
             help="Say how this line of the saved log was read: what was found in it, what not and "
             "why, and which label helps.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     output: Annotated[
@@ -146,12 +151,15 @@ def probe(
             metavar="TIME",
             envvar="DLTOOLS_ROTATE",
             help="Begin a new file in DIR after this time, in a stream.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = "1h",  # type: ignore[assignment]
     compact: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Merge the small files of a directory of recordings, and exit."
+            metavar="DIR",
+            help="Merge the small files of a directory of recordings, and exit.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     host: Hosts = None,
@@ -164,6 +172,7 @@ def probe(
             metavar="TIME",
             envvar="DLTOOLS_DEADLINE",
             help="With several hosts: take a sample without those that have not answered by then.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = "10",  # type: ignore[assignment]
     patience: Patience = "60",  # type: ignore[assignment]

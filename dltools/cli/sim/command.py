@@ -40,7 +40,9 @@ def sim(
     clairvoyant: Annotated[
         bool,
         typer.Option(
-            "--clairvoyant", help="Tell the policies how many epochs each job will train."
+            "--clairvoyant",
+            help="Tell the policies how many epochs each job will train.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = False,
     from_: Annotated[
@@ -61,7 +63,11 @@ def sim(
     ] = "",
     throughputs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Table of throughputs for --trace gavel, in JSON."),
+        typer.Option(
+            metavar="FILE",
+            help="Table of throughputs for --trace gavel, in JSON.",
+            rich_help_panel=options.EXPERT,
+        ),
     ] = None,
     hosts: Annotated[
         Path | None,
@@ -99,6 +105,7 @@ def sim(
             metavar="FRACTION",
             help="Loss to contention: 0 (waiting threads sleep) to 1 (they spin). By default each "
             "job's own.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     best: Annotated[
@@ -128,6 +135,7 @@ def sim(
             metavar="TIME",
             help="Time between two samples: how soon policies see what jobs report. --output has "
             "the same.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = "2s",  # type: ignore[assignment]
     jobs: Annotated[
