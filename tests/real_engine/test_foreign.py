@@ -117,8 +117,8 @@ def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
     last = (tmp_path / "plans").read_bytes().rpartition(b'{"kind":"plan"')[2]
     assert job.id.encode() not in last.partition(b'{"kind":"end"')[0]
     seen = tool("dl-probe", *run.only).stdout
-    shown = tool("dl-plan", *plan.split()[1:], "--save-state", tmp_path / "known", "--explain",
-                 input=seen, env={"COLUMNS": "300"}).stdout.decode()  # fmt: skip
+    plan += f" --save-state {tmp_path / 'known'} --format table"
+    shown = tool(*plan.split(), input=seen, env={"COLUMNS": "300"}).stdout.decode()
     (line,) = (line for line in shown.splitlines() if job.name in line)
     assert "by somebody else: left alone" in line
 

@@ -182,7 +182,7 @@ def test_observations_plans_and_reports_show_weights_lists_pauses_and_turns(
         assert rows[free.name].get("turn_seconds") is None
         wide = {"COLUMNS": "250"}
         (tmp_path / "sample").write_bytes(sample)
-        plan = ("dl-plan", "--policy", "fair", "--explain", "--realize", "quota")
+        plan = ("dl-plan", "--policy", "fair", "--format", "table", "--realize", "quota")
         for text in (
             tool("dl-probe", *run.only, "--format", "table", env=wide).stdout.decode(),
             tool(*plan, tmp_path / "sample", env=wide).stdout.decode(),

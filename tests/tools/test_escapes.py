@@ -73,7 +73,7 @@ def test_dl_plan(tool: Tools) -> None:
          "state": "running", "cpu_seconds": 1.0},
     ]  # fmt: skip
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    done = tool("dl-plan", "--explain", input=lines)
+    done = tool("dl-plan", "--format", "table", input=lines)
     assert done.returncode == 0, done.stderr
     assert_harmless(done.stdout.decode())
 

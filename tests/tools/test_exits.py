@@ -278,7 +278,7 @@ def a_reader_of_a_table_that_has_gone(world: World) -> Done:
 @case(Exit.PIPE)
 def a_reader_of_verdicts_that_has_gone(world: World) -> Done:
     sample = world.tool("dl-probe", env=world.here).stdout
-    return into_nothing(world, "dl-plan", "--explain", input=sample)
+    return into_nothing(world, "dl-plan", "--format", "table", input=sample)
 
 
 @case(Exit.PIPE)

@@ -9,7 +9,7 @@ import typer
 
 from dltools.cli import options
 from dltools.cli.exits import Exit, exit_codes, guarded, run
-from dltools.cli.formats import RecordFormat, RecordFormatOption
+from dltools.cli.formats import RecordFormat, format_for_stdout, format_option
 from dltools.cli.options import Inputs, Quantum, Realize, Roles, Verbose, Version, quantum_seconds
 
 
@@ -81,10 +81,9 @@ def plan(
             rich_help_panel=options.EXPERT,
         ),
     ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Print a table with the reasons instead of the plan.")
-    ] = False,
-    format_: RecordFormatOption = RecordFormat.AUTO,
+    format_: Annotated[
+        RecordFormat, format_option("a table with the reasons on a terminal, else JSON Lines")
+    ] = RecordFormat.AUTO,
     policies: Annotated[
         bool,
         typer.Option(
@@ -106,7 +105,7 @@ def plan(
 
         print_policies()
         return
-    from dltools.cli.plan.run import Request, choose_format, run_request
+    from dltools.cli.plan.run import Request, run_request
 
     request = Request(
         inputs=tuple(inputs or ["-"]),
@@ -122,7 +121,7 @@ def plan(
         saved_state_file=save_state,
         plans_every_sample=every,
         prints_state=not no_state,
-        format=choose_format(format_, explain=explain),
+        format=format_for_stdout(format_),
         is_verbose=verbose,
     )
     run_request(request, context)

@@ -19,7 +19,7 @@ from dltools import inputs
 from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.exits import Exit, print_message
-from dltools.cli.formats import RecordFormat, format_for_stdout
+from dltools.cli.formats import RecordFormat
 from dltools.cli.input_streams import Hashed, open_recording
 from dltools.cli.plan.sample_stream import Account, Merged, Samples, with_warnings
 from dltools.cli.policies import (
@@ -88,15 +88,6 @@ class Request:
                 raise typer.BadParameter(f"{name} is named twice")
         if self.saved_state_file is not None:
             destinations.check(self.saved_state_file)
-
-
-def choose_format(wanted: RecordFormat, *, explain: bool) -> RecordFormat:
-    """Return the format to print in. Raises `BadParameter` for an explanation in JSON Lines."""
-    if not explain:
-        return format_for_stdout(wanted)
-    if wanted is RecordFormat.JSONL:
-        raise typer.BadParameter("--explain and --format jsonl exclude each other")
-    return RecordFormat.TABLE
 
 
 def run_request(request: Request, context: typer.Context) -> None:

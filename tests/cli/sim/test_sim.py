@@ -78,7 +78,7 @@ def test_what_is_written_reads_like_a_recording(tool: Tools, tmp_path: Path) -> 
     file = tmp_path / "seen.parquet"
     done = tool("dl-sim", "-p", "noop", "--jobs", "-o", file, "-i", "1s", input=WORKLOAD)
     assert done.returncode == 0, done.stderr
-    planned = tool("dl-plan", "--policy", "tradl", "--explain", file)
+    planned = tool("dl-plan", "--policy", "tradl", "--format", "table", file)
     assert planned.returncode == 0, planned.stderr
     again = tool("dl-sim", "--from", file, "-p", "noop", "--jobs")
     assert again.returncode == 0, again.stderr
