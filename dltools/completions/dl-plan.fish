@@ -51,7 +51,7 @@ complete -c dl-plan -l save-state -r -d 'Write the state to FILE at the end, and
 complete -c dl-plan -l every -d 'Print a plan for every sample of a recording'
 complete -c dl-plan -l no-state -d 'Leave the state out of the printed plans'
 complete -c dl-plan -l format -x -a 'auto table jsonl' -d 'Output format'
-complete -c dl-plan -l policies -d 'List the policies with their parameters and classes, and exit'
+complete -c dl-plan -l list-policies -d 'List the policies with their parameters and classes, and exit'
 complete -c dl-plan -s v -l verbose -d 'Print progress messages on standard error'
 complete -c dl-plan -l version -d 'Print the version and exit'
 complete -c dl-plan -s h -l help -d 'Show this message and exit'

@@ -54,7 +54,7 @@ def case(code: Exit) -> Callable[[Case], Case]:
 
 @case(Exit.OK)
 def a_list_of_policies(world: World) -> Done:
-    return world.tool("dl-plan", "--policies")
+    return world.tool("dl-plan", "--list-policies")
 
 
 @case(Exit.OK)
@@ -183,7 +183,7 @@ def a_plan_that_is_not_there(world: World) -> Done:
 
 @case(Exit.IO)
 def a_full_disk_for_a_list(world: World) -> Done:
-    return on_a_full_disk(world, "dl-plan", "--policies")
+    return on_a_full_disk(world, "dl-plan", "--list-policies")
 
 
 @case(Exit.IO)
@@ -257,7 +257,7 @@ def a_termination(world: World) -> Done:
 
 @case(Exit.PIPE)
 def a_reader_of_a_list_that_has_gone(world: World) -> Done:
-    return into_nothing(world, "dl-plan", "--policies")
+    return into_nothing(world, "dl-plan", "--list-policies")
 
 
 @case(Exit.PIPE)
@@ -339,7 +339,7 @@ def test_help_on_a_full_disk(tool: Tools, name: str, option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "closed"), [(["--policies"], "1>&-"), ([], "0<&-")], ids=["output", "input"]
+    ("arguments", "closed"), [(["--list-policies"], "1>&-"), ([], "0<&-")], ids=["output", "input"]
 )
 def test_a_closed_stream_is_no_bug(
     tool: Tools, tmp_path: Path, arguments: list[str], closed: str

@@ -24,7 +24,7 @@ def plan(
             "--policy",
             metavar="NAME",
             envvar="DLTOOLS_POLICY",
-            help="Scheduling policy; --policies lists them.",
+            help="Scheduling policy; --list-policies lists them.",
         ),
     ] = "flowcon",
     set_: Annotated[
@@ -84,10 +84,10 @@ def plan(
     format_: Annotated[
         RecordFormat, format_option("a table with the reasons on a terminal, else JSON Lines")
     ] = RecordFormat.AUTO,
-    policies: Annotated[
+    list_policies: Annotated[
         bool,
         typer.Option(
-            "--policies", help="List the policies with their parameters and classes, and exit."
+            "--list-policies", help="List the policies with their parameters and classes, and exit."
         ),
     ] = False,
     verbose: Verbose = False,
@@ -100,7 +100,7 @@ def plan(
     plan per sample as it arrives. Several inputs are merged by time. The same input and parameters
     always give the same plan.
     """
-    if policies:
+    if list_policies:
         from dltools.cli.policies import print_policies
 
         print_policies()
