@@ -7,7 +7,7 @@ _dl_probe() {
     _dltools_split
     # generated: options
     case $before in
-        -i|--interval|-n|--count|--duration|--since|--window|--label|--name|--pattern|--role|--metric|--start|--explain-line|--rotate|--host|--context|--deadline|--patience) COMPREPLY=() ;;
+        -i|--interval|-c|--count|--duration|--since|--window|--label|--name|--pattern|--role|--metric|--start|--explain-line|--rotate|--host|--context|--deadline|--patience) COMPREPLY=() ;;
         --from-log|-o|--output) _dltools_files -f ;;
         --compact|--state-dir) _dltools_files -d ;;
         --format) _dltools_reply auto table parquet arrow jsonl csv prom ;;

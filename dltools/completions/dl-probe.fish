@@ -2,7 +2,7 @@
 
 # generated: options
 complete -c dl-probe -s i -l interval -x -d 'Take a sample every TIME'
-complete -c dl-probe -s n -l count -x -d 'Stop after COUNT samples'
+complete -c dl-probe -s c -l count -x -d 'Stop after COUNT samples'
 complete -c dl-probe -l duration -x -d 'Stop after TIME'
 complete -c dl-probe -l since -x -d 'Length of the log history that is read at first'
 complete -c dl-probe -l window -x -d 'Take two samples of the counters, TIME apart, so that rates are current ones and not means of the container\'s whole life'

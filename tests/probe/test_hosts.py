@@ -182,7 +182,7 @@ def test_dl_probe_says_which_host_is_not_in_a_sample(
     engines["b"].delay_s = 5.0
     named = [word for fake in engines.values() for word in ("--host", fake.url)]
     begun = time.monotonic()
-    stream = ["-i", "0.5", "-n", "2", "--format", "jsonl"]
+    stream = ["-i", "0.5", "-c", "2", "--format", "jsonl"]
     done = tool("dl-probe", *named, "--host", "tcp://127.0.0.1:1", *stream)
     assert time.monotonic() - begun < 5.0
     assert done.returncode == 1

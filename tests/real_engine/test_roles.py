@@ -84,7 +84,7 @@ def test_each_is_what_it_is_and_no_more_are_touched_than_train(
     touched: set[str] = set()
     for policy in ("flowcon --set itval=1", "fair", "srtf --set itval=1"):
         for mode in ("auto", "rotate", "quota", "weight"):
-            line = (f"dl-probe -i 0.5 -n 5 {' '.join(run.only)} | dl-plan -p {policy} "
+            line = (f"dl-probe -i 0.5 -c 5 {' '.join(run.only)} | dl-plan -p {policy} "
                     f"--realize {mode} | dl-apply --restore")  # fmt: skip
             done = tool.shell(line, tmp_path / "bin")
             found = [json.loads(text) for text in done.stdout.splitlines()]

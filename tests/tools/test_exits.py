@@ -155,7 +155,7 @@ def a_sample_into_a_missing_directory(world: World) -> Done:
 @case(Exit.CANT_CREATE)
 def a_stream_into_a_missing_directory(world: World) -> Done:
     target = world.directory / "missing" / "x"
-    return world.tool("dl-probe", "-i", "1", "-n", "1", "-o", target, env=world.here)
+    return world.tool("dl-probe", "-i", "1", "-c", "1", "-o", target, env=world.here)
 
 
 @case(Exit.CANT_CREATE)
@@ -193,7 +193,7 @@ def a_full_disk_for_a_sample(world: World) -> Done:
 
 @case(Exit.IO)
 def a_full_disk_for_a_stream(world: World) -> Done:
-    return on_a_full_disk(world, "dl-probe", "-i", "0.1", "-n", "2")
+    return on_a_full_disk(world, "dl-probe", "-i", "0.1", "-c", "2")
 
 
 @case(Exit.IO)

@@ -49,10 +49,10 @@ WRITERS: dict[str, tuple[str, tuple[str, ...], str, bytes | None]] = {
     "sample jsonl": ("dl-probe", ("--format", "jsonl"), "-o", b""),
     "sample table": ("dl-probe", ("--format", "table"), "-o", b""),
     "sample prom": ("dl-probe", ("--format", "prom"), "-o", b""),
-    "stream arrow": ("dl-probe", ("-i", "0.1", "-n", "2"), "-o", b""),
-    "stream jsonl": ("dl-probe", ("-i", "0.1", "-n", "2", "--format", "jsonl"), "-o", b""),
-    "stream parquet": ("dl-probe", ("-i", "0.1", "-n", "2", "--format", "parquet"), "-o", b""),
-    "stream prom": ("dl-probe", ("-i", "0.1", "-n", "2", "--format", "prom"), "-o", b""),
+    "stream arrow": ("dl-probe", ("-i", "0.1", "-c", "2"), "-o", b""),
+    "stream jsonl": ("dl-probe", ("-i", "0.1", "-c", "2", "--format", "jsonl"), "-o", b""),
+    "stream parquet": ("dl-probe", ("-i", "0.1", "-c", "2", "--format", "parquet"), "-o", b""),
+    "stream prom": ("dl-probe", ("-i", "0.1", "-c", "2", "--format", "prom"), "-o", b""),
     "plan state": ("dl-plan", (), "--save-state", None),
     "simulation": ("dl-sim", ("-p", "noop"), "-o", WORKLOAD),
 }
@@ -201,7 +201,7 @@ def looks(path: Path) -> str:
     return next((name for start, name in known.items() if data.startswith(start)), "?")
 
 
-@pytest.mark.parametrize("stream", [(), ("-i", "0.1", "-n", "2")], ids=["sample", "stream"])
+@pytest.mark.parametrize("stream", [(), ("-i", "0.1", "-c", "2")], ids=["sample", "stream"])
 @pytest.mark.parametrize(
     ("suffix", "format_"),
     [(".csv", "csv"), (".jsonl", "jsonl"), (".parquet", "parquet"), (".arrow", "arrow"),

@@ -41,7 +41,7 @@ def probe(
     count: Annotated[
         int | None,
         typer.Option(
-            "-n", "--count", min=1, metavar="COUNT", help="Stop after COUNT samples; needs -i."
+            "-c", "--count", min=1, metavar="COUNT", help="Stop after COUNT samples; needs -i."
         ),
     ] = None,
     duration_: Annotated[
