@@ -70,7 +70,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (f"dl-sim {ZERO}", DATA, f"{ZERO}: more than 64 MiB: is it the right input?"),
         (f"dl-sim --trace philly:{ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
         (f"dl-sim --from {ZERO}", DATA, f"{ZERO}: not dltools observations"),
-        (f"dl-sim --generate fixed:2 --hosts {ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
+        (f"dl-sim --generate fixed:2 --nodes {ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
         (f"dl-plan {ZERO}", DATA, f"{ZERO}: not dltools observations"),
         (f"dl-plan rec --targets {ZERO}", CONFIG, f"{ZERO}: more than 64 MiB"),
         (f"dl-plan rec --params {ZERO}", CONFIG, f"{ZERO}: more than 64 MiB"),

@@ -69,12 +69,6 @@ def sim(
             rich_help_panel=options.EXPERT,
         ),
     ] = None,
-    hosts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Hosts for --trace or --generate, as an Alibaba node list."
-        ),
-    ] = None,
     generate: Annotated[
         str,
         typer.Option(
@@ -95,8 +89,12 @@ def sim(
         float, typer.Option(metavar="N", help="CPUs of each host, for --generate and --trace.")
     ] = 2.0,
     nodes: Annotated[
-        int, typer.Option(metavar="N", help="Number of hosts, for --generate and --trace.")
-    ] = 1,
+        str,
+        typer.Option(
+            metavar="N|FILE",
+            help="Hosts for --generate and --trace: their number, or an Alibaba node list.",
+        ),
+    ] = "1",
     seed: Annotated[int, typer.Option(metavar="N", help="First random seed.")] = 0,
     repeat: Annotated[int, typer.Option(metavar="N", help="Number of seeds to average over.")] = 1,
     spin: Annotated[
@@ -150,7 +148,7 @@ def sim(
     target, satisfied models. The same workload and seed always give the same result.
     """
     from dltools.cli.sim.run import Request, run_request
-    from dltools.cli.sim.workloads import Source
+    from dltools.cli.sim.workloads import Source, nodes_of
 
     source = Source(
         file=input_,
@@ -159,9 +157,8 @@ def sim(
         throughputs=throughputs,
         generate=generate,
         mean_gap_s=gap,
-        host_list=hosts,
         cpus=cpus,
-        nodes=nodes,
+        nodes=nodes_of(nodes),
         seed=seed,
         repeat=repeat,
         spin=spin,

@@ -25,8 +25,8 @@ class Source:
     """Where the jobs and hosts of a simulation come from.
 
     One of `recording`, `trace` ("KIND:FILE") and `generate` ("KIND:N"), else the workload `file`;
-    "" is none. Hosts: `host_list`, else `nodes` hosts of `cpus` each. `spin` is None where the
-    jobs say it.
+    "" is none. Hosts: those that a file lists, or so many `nodes` of `cpus` each. `spin` is
+    None where the jobs say it.
     """
 
     file: str
@@ -35,9 +35,8 @@ class Source:
     throughputs: Path | None
     generate: str
     mean_gap_s: float
-    host_list: Path | None
     cpus: float
-    nodes: int
+    nodes: int | Path
     seed: int
     repeat: int
     spin: float | None
@@ -53,8 +52,8 @@ class Source:
             )
         if not 1 <= self.repeat <= 100_000:
             raise ConfigError("--repeat must be between 1 and 100000")
-        if self.host_list and not (self.generate or self.trace):
-            raise typer.BadParameter("--hosts needs --generate or --trace")
+        if isinstance(self.nodes, Path) and not (self.generate or self.trace):
+            raise typer.BadParameter(f"--nodes {self.nodes} needs --generate or --trace")
         if self.throughputs and not self.trace.startswith("gavel:"):
             raise typer.BadParameter("--throughputs needs --trace gavel:FILE")
         if self.repeat > 1 and (self.recording or self.trace):
@@ -68,6 +67,14 @@ class Source:
     def seeds(self) -> range:
         """The seeds, one for each repeat."""
         return range(self.seed, self.seed + self.repeat)
+
+
+def nodes_of(text: str) -> int | Path:
+    """Return what --nodes says: a number of hosts, or the file that lists them."""
+    try:
+        return int(text)
+    except ValueError:
+        return Path(text)
 
 
 def load_workloads(source: Source, context: typer.Context) -> list[Workload]:
@@ -176,15 +183,15 @@ def _hosts(source: Source) -> list[HostSpec]:
     from dltools.sim.traces.alibaba import alibaba_hosts
     from dltools.sim.workload import HostSpec
 
-    if source.host_list is None:
+    if isinstance(source.nodes, int):
         if not 0 < source.cpus < 1e6:
             raise ConfigError("--cpus must be more than 0 and less than 1000000")
         if not 1 <= source.nodes <= 100_000:
             raise ConfigError("--nodes must be between 1 and 100000")
         return [HostSpec(f"node-{k + 1}", source.cpus) for k in range(source.nodes)]
-    found = alibaba_hosts(inputs.read_text(source.host_list, DataError), str(source.host_list))
+    found = alibaba_hosts(inputs.read_text(source.nodes, DataError), str(source.nodes))
     if not found:
-        raise DataError(f"{source.host_list}: no hosts")
+        raise DataError(f"{source.nodes}: no hosts")
     return found
 
 

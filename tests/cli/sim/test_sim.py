@@ -158,6 +158,7 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
         (("--generate", "odd:3"), b"", 78, "KIND:N"),
         (("--generate", "burst:0"), b"", 78, "KIND:N"),
         (("--generate", "burst:3", "--nodes", "0"), b"", 78, "--nodes must be between 1 and"),
+        (("--generate", "burst:3", "--nodes", "none"), b"", 65, "none: No such file"),
     ],
 )
 def test_faults_are_told_in_a_line(
@@ -171,7 +172,7 @@ def test_faults_are_told_in_a_line(
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (("--hosts", "x"), "--hosts needs --generate or --trace"),
+        (("--nodes", "x"), "--nodes x needs --generate or --trace"),
         (("--throughputs", "x"), "--throughputs needs --trace gavel"),
         (("--repeat", "2", "--from", "x"), "each repeat would be the same"),
         (("--from", "x", "--generate", "burst:2"), "exclude each other"),

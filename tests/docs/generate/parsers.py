@@ -84,7 +84,7 @@ _WORDS: dict[str, Callable[[], tuple[str, ...]]] = {
 }
 """What options take that are text to the parser."""
 
-_FILES = ("FILE", "FILE|DIR/", "RECORDING")
+_FILES = ("FILE", "FILE|DIR/", "N|FILE", "RECORDING")
 
 
 def tools() -> list[Tool]:
