@@ -42,7 +42,7 @@ def open_log(name: str) -> Iterator[BinaryIO]:
     if name == "-":
         yield _stdin()
         return
-    with _opened(name) as stream:
+    with _opened(name, "; --name selects containers") as stream:
         yield stream
 
 
@@ -52,13 +52,13 @@ def _stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def _opened(name: str) -> BinaryIO:
+def _opened(name: str, advice: str = "") -> BinaryIO:
     try:
         return Path(name).open("rb")
     except IsADirectoryError as error:
         raise InputOutputError(f"{name}: is a directory") from error
     except FileNotFoundError as error:
-        raise InputOutputError(f"{name}: no such file") from error
+        raise InputOutputError(f"{name}: no such file{advice}") from error
 
 
 def _refuse_terminal(context: typer.Context) -> None:

@@ -11,7 +11,6 @@ complete -c dl-probe -l name -x -d 'Select containers whose name matches, as doc
 complete -c dl-probe -l pattern -x -d 'Find progress in logs by the named groups of REGEX, such as \'val=(?P<val_loss>[0-9.]+)\''
 complete -c dl-probe -l role -x -d 'Say what containers are, whatever else tells it: training, server, interactive or other'
 complete -c dl-probe -l metric -x -d 'Keep progress of this metric only'
-complete -c dl-probe -l from-log -r -d 'Read progress from a saved log instead of containers'
 complete -c dl-probe -l start -x -d 'Time at which the saved logs began, such as 2026-01-31T12:00Z'
 complete -c dl-probe -l list-metrics -d 'List the metrics that are found, with their log family and number of points, say which one judges a job and why, and what was dropped as noise'
 complete -c dl-probe -l explain-line -x -d 'Say how this line of the saved log was read: what was found in it, what not and why, and which label helps'

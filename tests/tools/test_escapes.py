@@ -99,7 +99,7 @@ def test_the_table_of_dl_probe(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_metrics_of_dl_probe(tool: Tools, tmp_path: Path) -> None:
     log = tmp_path / f"{NAME.replace('/', '')}.log"
     log.write_text("Epoch 1 loss: 0.5\nEpoch 2 loss: 0.4\n")
-    done = tool("dl-probe", "--from-log", log, "--list-metrics")
+    done = tool("dl-probe", log, "--list-metrics")
     assert done.returncode == 0, done.stderr
     assert_harmless(done.stdout.decode())
 
@@ -141,7 +141,7 @@ def test_data_on_a_terminal_are_made_printable(
     log = tmp_path / f"{NAME.replace('/', '')}.log"
     log.write_text("Epoch 1 loss: 0.5\n")
     arguments = {
-        "dl-probe": ("--from-log", log),
+        "dl-probe": (log),
         "dl-sim": ("-p", "noop", "--jobs", tmp_path / "w.toml"),
         "dl-report": (recording,),
         "dl-apply": ("--dry-run", "--offline", tmp_path / "plan"),

@@ -28,6 +28,13 @@ from dltools.cli.options import (
 @guarded
 def probe(
     context: typer.Context,
+    logs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[LOG]...",
+            help="Saved logs to read progress from, instead of containers; - is standard input.",
+        ),
+    ] = None,
     interval: Annotated[
         float | None,
         typer.Option(
@@ -97,14 +104,6 @@ def probe(
     metric: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Keep progress of this metric only. Repeatable."),
-    ] = None,
-    from_log: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Read progress from a saved log instead of containers; - is standard input. "
-            "Repeatable.",
-        ),
     ] = None,
     start: Annotated[
         str | None,
@@ -191,7 +190,8 @@ def probe(
     """Measure the running containers of Docker hosts: CPU, memory, GPU, limits, progress.
 
     Prints observations, which dl-plan reads: Parquet with one row per host, container, progress
-    point and event; with -i an Arrow stream with one batch per sample.
+    point and event; with -i an Arrow stream with one batch per sample. Given LOG, it reads the
+    progress in saved logs instead.
     """
     _leave_numpy_out()
     if compact is not None:
@@ -220,7 +220,7 @@ def probe(
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
         deadline_s=deadline,
         window_s=window,
-        logs=tuple(from_log or ()),
+        logs=tuple(logs or ()),
         logs_start=parse_start(start),
         lists_metrics=list_metrics,
         explained_line=explain_line,

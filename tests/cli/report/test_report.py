@@ -262,7 +262,7 @@ def test_what_was_cut_off_is_reported_as_far_as_it_goes(
 def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
     log = tmp_path / "gru.log"
     log.write_text("".join(f"Epoch {n} loss: {1 / n}\n" for n in range(1, 9)))
-    recorded = tool("dl-probe", "--from-log", log, "-o", tmp_path / "log.parquet")
+    recorded = tool("dl-probe", log, "-o", tmp_path / "log.parquet")
     assert recorded.returncode == 0, recorded.stderr
     done = tool("dl-report", tmp_path / "log.parquet")
     assert done.returncode == 0, done.stderr

@@ -29,7 +29,7 @@ def real_curves() -> Iterator[tuple[str, list[float]]]:
     from helpers.tools import Tools
 
     for log in sorted(data.glob("train/*/*")):
-        done = Tools()("dl-probe", "--from-log", log, "--format", "parquet")
+        done = Tools()("dl-probe", log, "--format", "parquet")
         if done.returncode == 0:
             rows = read_table(io.BytesIO(done.stdout), log.name).to_pylist()
             yield from _by_metric(rows, log.name)
