@@ -81,9 +81,7 @@ def duration(text: str) -> float:
     try:
         found = parse_duration(text)
     except ValueError as error:
-        raise typer.BadParameter(
-            f"{text!r} is not a duration such as 30, 1.5s, 10m or 2h"
-        ) from error
+        raise typer.BadParameter(f"{text!r} is not a duration such as 1.5s, 10m or 2h") from error
     if found > _LONGEST_S:
         raise typer.BadParameter(f"{text!r} is longer than thirty years")
     return found

@@ -17,7 +17,7 @@ def test_durations_have_units(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "-1", "1w", "1m30", "nan"])
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match=r"is not a duration such as 30, 1.5s, 10m or 2h"):
+    with pytest.raises(typer.BadParameter, match=r"is not a duration such as 1.5s, 10m or 2h"):
         duration(text)
 
 

@@ -147,19 +147,19 @@ def apply(
             help="Kill a hook that takes longer than this.",
             rich_help_panel=options.EXPERT,
         ),
-    ] = "60",  # type: ignore[assignment]
+    ] = "60s",  # type: ignore[assignment]
     lease: Annotated[
         float | None,
         typer.Option(
             parser=options.duration,
             metavar="TIME",
-            help="Undo what this run has set when no plan has come for this long, 0 for never; by "
+            help="Undo what this run has set when no plan has come for this long, 0s for never; by "
             "default three intervals between the plans of a stream or the runs of dl-plan --state, "
             "at least 10 s.",
             rich_help_panel=options.EXPERT,
         ),
     ] = None,
-    patience: Patience = "60",  # type: ignore[assignment]
+    patience: Patience = "60s",  # type: ignore[assignment]
     state_dir: StateDir = None,
     format_: RecordFormatOption = RecordFormat.AUTO,
     verbose: Verbose = False,

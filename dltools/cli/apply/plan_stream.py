@@ -86,7 +86,7 @@ class PlanStream:
             )
         elif self._sets_for_good:
             print_message(
-                "what is set stays until dl-apply --undo; a stream (dl-probe -i 5 | "
+                "what is set stays until dl-apply --undo; a stream (dl-probe -i 5s | "
                 "dl-plan | dl-apply) would follow the jobs, and end it"
             )
 

@@ -74,10 +74,10 @@ def probe(
             metavar="TIME",
             envvar="DLTOOLS_WINDOW",
             help="Take two samples of the counters, TIME apart, so that rates are current ones and "
-            "not means of the container's whole life. 0: one sample.",
+            "not means of the container's whole life. 0s: one sample.",
             rich_help_panel=options.EXPERT,
         ),
-    ] = "0",  # type: ignore[assignment]
+    ] = "0s",  # type: ignore[assignment]
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY[=VALUE]", help="Select containers with this label. Repeatable."),
@@ -173,8 +173,8 @@ def probe(
             help="With several hosts: take a sample without those that have not answered by then.",
             rich_help_panel=options.EXPERT,
         ),
-    ] = "10",  # type: ignore[assignment]
-    patience: Patience = "60",  # type: ignore[assignment]
+    ] = "10s",  # type: ignore[assignment]
+    patience: Patience = "60s",  # type: ignore[assignment]
     state_dir: StateDir = None,
     format_: Annotated[
         ObservationFormat,
