@@ -126,9 +126,9 @@ Roles = Annotated[
     typer.Option(
         "--role",
         metavar="PATTERN=ROLE",
-        help="Say what containers are, whatever else tells it: training, server, interactive or "
-        "other. PATTERN is that of their names, or label:KEY[=VALUE]. Repeatable: the last one "
-        "that fits counts.",
+        help="Set the role of containers, whatever else shows it: training, server, interactive or "
+        "other. PATTERN matches their names, or is label:KEY[=VALUE]. Repeatable: the last match "
+        "counts.",
         rich_help_panel=EXPERT,
     ),
 ]
@@ -149,7 +149,7 @@ Hosts = Annotated[
     typer.Option(
         "--host",
         metavar="URL",
-        help="Engine to use, once for each: unix:///PATH, tcp://HOST:PORT or ssh://HOST.",
+        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST. Repeatable.",
     ),
 ]
 Contexts = Annotated[

@@ -47,8 +47,8 @@ def apply(
         bool,
         typer.Option(
             "--status",
-            help="Print every container that dl-apply has changed: its settings before and now, "
-            "since when, and by which run; and every job that is being moved; and exit.",
+            help="Print every container that dl-apply has changed (settings before and now, since "
+            "when, by which run) and every job that is being moved, and exit.",
         ),
     ] = False,
     restore: Annotated[
@@ -116,7 +116,7 @@ def apply(
         typer.Option(
             metavar="PID",
             envvar="DLTOOLS_BESIDE",
-            help="Write although the dl-apply of this process, or any, writes to the same engine.",
+            help="Write although another dl-apply writes to the same engine: process PID, or any.",
             rich_help_panel=options.EXPERT,
         ),
     ] = None,
@@ -125,8 +125,7 @@ def apply(
         typer.Option(
             metavar="DIR",
             envvar="DLTOOLS_DELIVER_DIR",
-            help="Directory that models are delivered into, a folder for each; without it none is "
-            "delivered.",
+            help="Deliver models into DIR, a folder for each; by default none is delivered.",
             rich_help_panel=options.EXPERT,
         ),
     ] = None,

@@ -54,8 +54,8 @@ def plan(
         typer.Option(
             "--only-labelled",
             envvar="DLTOOLS_ONLY_LABELLED",
-            help="Touch no container that its owner has not labelled: with dltools.role=training "
-            "or server, or with a target.",
+            help="Leave alone each container whose owner has not labelled it with "
+            "dltools.role=training or server, or with a target.",
             rich_help_panel=options.EXPERT,
         ),
     ] = False,

@@ -177,7 +177,7 @@ class _Session:
         """Forget what is known where it lies in a future that is no more."""
         if hosts := hosts_set_back(self._planner.sampled_at, table):
             names = ", ".join(hosts)
-            print_message(f"{names}: the clock was set back: all that is known begins anew")
+            print_message(f"{names}: the clock was set back: dl-plan forgets what it knew")
             self._planner = self._watching(self._make_new())
 
     def _watching(self, planner: Planner) -> Planner:

@@ -268,7 +268,7 @@ class Clocks:
                 side = "ahead of" if skew > 0 else "behind"
                 print_message(
                     f"{host}: its clock is {abs(skew):.1f} s {side} the others; set it: "
-                    "a policy for several hosts takes times as they are"
+                    "a policy for several hosts compares their times"
                 )
 
     def skews(self) -> dict[str, float]:

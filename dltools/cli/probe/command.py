@@ -63,7 +63,7 @@ def probe(
             parser=duration,
             metavar="TIME",
             envvar="DLTOOLS_SINCE",
-            help="Length of the log history that is read at first.",
+            help="Read the newest part of each log at first, as long as this.",
             rich_help_panel=options.EXPERT,
         ),
     ] = "10m",  # type: ignore[assignment]
@@ -118,8 +118,8 @@ def probe(
         bool,
         typer.Option(
             "--list-metrics",
-            help="List the metrics that are found, with their log family and number of points, say "
-            "which one judges a job and why, and what was dropped as noise.",
+            help="List the metrics found, with their log family and number of points; say which "
+            "one judges each job and why, and what was dropped as noise.",
         ),
     ] = False,
     explain_line: Annotated[
@@ -149,7 +149,7 @@ def probe(
             parser=duration,
             metavar="TIME",
             envvar="DLTOOLS_ROTATE",
-            help="Begin a new file in DIR after this time, in a stream.",
+            help="Begin a new file in DIR every TIME, in a stream.",
             rich_help_panel=options.EXPERT,
         ),
     ] = "1h",  # type: ignore[assignment]
@@ -170,7 +170,7 @@ def probe(
             parser=duration,
             metavar="TIME",
             envvar="DLTOOLS_DEADLINE",
-            help="With several hosts: take a sample without those that have not answered by then.",
+            help="Wait this long for each of several hosts; a sample lacks those that are slower.",
             rich_help_panel=options.EXPERT,
         ),
     ] = "10s",  # type: ignore[assignment]

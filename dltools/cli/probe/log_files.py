@@ -153,9 +153,9 @@ def _lines(drawing: Drawing) -> Iterator[tuple[str, str]]:
     for point in drawing.kept:
         yield "point", f"{_shown(point)}, found by {point.source}"
     for point in drawing.repeated:
-        yield "repeated", f"{_shown(point)}: a line before, or a rank that is followed, has it"
+        yield "repeated", f"{_shown(point)}: an earlier line, or another rank, has it"
     for point in drawing.noise:
-        yield "held", f"{_shown(point)}: a doubtful line, and none like it came again"
+        yield "doubtful", f"{_shown(point)}: no line like this one came again"
     for one in drawing.left_out:
         yield "left out", f"{one.name} {one.number}: {one.why}"
     if not (drawing.points or drawing.repeated or drawing.left_out):

@@ -165,7 +165,7 @@ class Metrics:
         why, aim = metric_names.why_first(best), metric_names.objective(best)
         aims = {"min": "better when smaller", "max": "better when larger"}
         if best in metric_names.fluctuating(order):
-            more = f"; flat, it says nothing{more}"
+            more = f"; while it is flat it says nothing{more}"
         return f"judged by {best}: {why}, {aims[aim]}{more}"
 
     def _seen(self) -> dict[str, dict[str, Seen]]:
@@ -187,6 +187,6 @@ def _noise(dropped: Dropped) -> list[str]:
             listed = ", ".join(f"{metric} ({counts[metric]})" for metric in most)
             more = f" and {len(counts) - len(most)} more" if len(counts) > len(most) else ""
             said.append(
-                f"{name}: dropped as noise, as lines like theirs did not come again: {listed}{more}"
+                f"{name}: dropped as noise, because no lines like theirs came again: {listed}{more}"
             )
     return said

@@ -82,7 +82,7 @@ def sim(
         typer.Option(
             parser=duration,
             metavar="TIME",
-            help="Mean time between two arrivals, for --generate and for run times of philly.",
+            help="Mean time between two arrivals, for --generate and a philly trace of run times.",
         ),
     ] = "30s",  # type: ignore[assignment]
     cpus: Annotated[
@@ -131,8 +131,8 @@ def sim(
             "--interval",
             parser=duration,
             metavar="TIME",
-            help="Time between two samples: how soon policies see what jobs report. --output has "
-            "the same.",
+            help="Time between two samples, also those of --output: how soon policies see what "
+            "jobs report.",
             rich_help_panel=options.EXPERT,
         ),
     ] = "2s",  # type: ignore[assignment]

@@ -151,7 +151,7 @@ def test_when_the_clock_is_set_back_all_begins_anew(
     file = tmp_path / "recording.arrows"
     file.write_bytes(data)
     done = decide("--no-state", file) if is_file else decide("--no-state", input=data)
-    assert complaint(done.stderr).endswith("the clock was set back: all that is known begins anew")
+    assert complaint(done.stderr).endswith("the clock was set back: dl-plan forgets what it knew")
     alone = records(decide("--no-state", input=recorded(ARROW, back)).stdout)
     found = records(done.stdout)
     kinds = ("plan", "action", "end")
