@@ -4,9 +4,7 @@ rows as text. The commands declare their --format by it.
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -198,11 +196,15 @@ Rows = Sequence[Mapping[str, Any]]
 
 def to_jsonl(rows: Rows) -> str:
     """Return rows as JSON Lines."""
+    import json  # --help needs none
+
     return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
 
 
 def to_csv(rows: Rows) -> str:
     """Return rows as CSV, with the columns of all of them."""
+    import csv
+
     out = io.StringIO()
     columns = list(dict.fromkeys(key for row in rows for key in row))
     table = csv.DictWriter(out, columns, lineterminator="\n")

@@ -7,19 +7,20 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from dltools import __version__
-from dltools.engine.addresses import Address, context_address, default_address, host_address
 from dltools.notation.durations import parse_duration
+
+if TYPE_CHECKING:
+    from dltools.engine.addresses import Address
 
 _LONGEST_S = 1e9
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
-
 
 EXPERT = "Expert options"
 """The group of the options that few need."""
@@ -189,6 +190,8 @@ class Engines:
 
     def addresses(self) -> list[Address]:
         """Return the addresses, each once. Raises `ConfigError` and `UnavailableError`."""
+        from dltools.engine.addresses import context_address, default_address, host_address
+
         found = [host_address(text) for text in self.hosts]
         found += [context_address(name) for name in self.contexts]
         found = found or [default_address()]
