@@ -14,6 +14,8 @@ from rich.table import Table
 
 from dltools.text import printable
 
+WIDE_GAP = 3
+"""Blanks between two columns where there is room."""
 _NAME, _SHORT_NAME = 12, 6
 """Columns to which names shrink: before values go onto two lines, and after."""
 _TEXT = 24
@@ -49,8 +51,8 @@ class _Column:
 
 
 _STEPS = (
-    (3, "wrap", _TEXT),
-    (3, "name", _NAME),
+    (WIDE_GAP, "wrap", _TEXT),
+    (WIDE_GAP, "name", _NAME),
     (2, "", 0),
     (2, "right", 0),
     (2, "left", 0),
@@ -70,7 +72,7 @@ class FittedTable(Table):
 
     def __init__(self, *columns: tuple[str, str]) -> None:
         """Make a table without rows."""
-        super().__init__(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+        super().__init__()
         self._looks = ["name" if n == 0 else look for n, (_, look) in enumerate(columns)]
         for header, _ in columns:
             self.add_column(header)
@@ -87,13 +89,7 @@ class FittedTable(Table):
             if number:
                 yield ""
             widths, gap = _widths(part, options.max_width)
-            table = Table(
-                box=box.SIMPLE_HEAD,
-                pad_edge=False,
-                show_edge=False,
-                header_style="bold",
-                padding=(0, 1, 0, gap - 2),
-            )
+            table = bare_table(gap)
             for column, width in zip(part, widths, strict=True):
                 table.add_column(
                     column.header,
@@ -106,6 +102,17 @@ class FittedTable(Table):
             for *cells, style in zip(*texts, styles, strict=True):
                 table.add_row(*cells, style=style)
             yield table
+
+
+def bare_table(gap: int = WIDE_GAP) -> Table:
+    """Return a table with a line below its headers alone, and so many blanks between columns."""
+    return Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+        padding=(0, 1, 0, gap - 2),
+    )
 
 
 def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from dltools.cli.destinations import make_console
+from dltools.cli.fitted_table import WIDE_GAP, bare_table
 from dltools.cli.probe.observed_hosts import ObservedContainer, ObservedHosts, ObservedNode
 from dltools.cli.screen import Screen
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, size
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _WIDE = 120
 """Columns from which a screen shows more numbers and metrics."""
-_GAP = 3
-"""Blanks between two columns."""
 _SHORT_NAME = 8
 """Columns to which names shrink where numbers need them."""
 _LONGEST_HOST = 32
@@ -147,9 +145,9 @@ def _table(
     names = [_name(one) for one in shown]
     hosts = [clip(str(one.row["host"]), _SHORT_HOST) for one in shown]
     host_width = max(map(cell_len, [*hosts, "HOST"])) if len(observed.nodes) > 1 else 0
-    room = width - host_width - _GAP if host_width else width
+    room = width - host_width - WIDE_GAP if host_width else width
     name_width, progress_width = _fit(shown, names, numbers, room)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table = bare_table()
     if host_width:
         table.add_column("HOST", width=host_width, no_wrap=True)
     table.add_column("CONTAINER", width=name_width, no_wrap=True, overflow="ellipsis")
@@ -180,7 +178,7 @@ def _fit(
     needed = max(map(_narrowest, shown), default=1)
 
     def room() -> int:
-        return width - name_width - _GAP - sum(column.width + _GAP for column in numbers)
+        return width - name_width - WIDE_GAP - sum(column.width + WIDE_GAP for column in numbers)
 
     name_width = max(min(name_width, _SHORT_NAME), name_width + min(0, room() - needed))
     while numbers and room() < (needed if numbers[1:] else needed - _SHORT_NAME + 2):

@@ -129,6 +129,17 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
     assert str(found[0]["command"]).startswith(f"dl-plan --policy {found[0]['policy']} --realize")
 
 
+def test_hosts_are_so_many_or_those_of_a_node_list(tool: Tools, tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text(
+        "sn,cpu_milli,memory_mib,gpu,model\na,8000,0,0,\nb,1000,0,0,\n"
+    )
+    shown = {}
+    for nodes in ("2", str(tmp_path / "nodes.csv")):
+        arguments = ("--generate", "burst:8", "--nodes", nodes, "-p", "noop", "--jobs")
+        shown[nodes] = {row["node"] for row in rows(tool("dl-sim", *arguments).stdout)}
+    assert list(shown.values()) == [{"node-1", "node-2"}, {"a", "b"}]
+
+
 @pytest.mark.parametrize(
     ("arguments", "input_", "code", "fault"),
     [
