@@ -150,7 +150,7 @@ Hosts = Annotated[
     typer.Option(
         "--host",
         metavar="URL",
-        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST. Repeatable.",
+        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; repeatable.",
     ),
 ]
 Contexts = Annotated[
