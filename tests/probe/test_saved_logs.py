@@ -189,8 +189,8 @@ def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
     [
         ("loss: 0.{n} val_acc: nan", "judged by loss: the training loss, better when smaller"),
         ("loss: nan", "judged by nothing: no metric has been a finite number"),
-        ("Loss_D: 0.{n} Loss_G: 1.{n}", "judged by loss_d: a loss, better when smaller; flat, it "
-         "says nothing; the label dltools.metric chooses another"),
+        ("Loss_D: 0.{n} Loss_G: 1.{n}", "judged by loss_d: a loss, better when smaller; while "
+         "it is flat it says nothing; the label dltools.metric chooses another"),
     ],
 )  # fmt: skip
 def test_metrics_that_say_nothing_are_listed_as_such(tool: Tools, line: str, choice: str) -> None:

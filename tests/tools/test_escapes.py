@@ -141,7 +141,7 @@ def test_data_on_a_terminal_are_made_printable(
     log = tmp_path / f"{NAME.replace('/', '')}.log"
     log.write_text("Epoch 1 loss: 0.5\n")
     arguments = {
-        "dl-probe": (log),
+        "dl-probe": (log,),
         "dl-sim": ("-p", "noop", "--jobs", tmp_path / "w.toml"),
         "dl-report": (recording,),
         "dl-apply": ("--dry-run", "--offline", tmp_path / "plan"),
