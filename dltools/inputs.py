@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dltools.contents import ARROW_FILE_MARK, ARROW_MARK, PARQUET_MARK
 from dltools.errors import ConfigError, DataError, DltoolsError
-from dltools.notation.byte_sizes import format_bytes
+from dltools.notation.resources import format_bytes
 
 SMALL = 64 << 20
 """Most bytes of a file that people write: targets, parameters, workloads, lists."""

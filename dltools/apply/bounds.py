@@ -12,7 +12,7 @@ from typing import Any
 from dltools.apply import threads
 from dltools.apply.engine_fields import LEAST_CPUS, LEAST_SHARES, MOST_SHARES
 from dltools.apply.located import LocatedContainer
-from dltools.notation.cpu_lists import parse_cpus
+from dltools.notation.resources import parse_cpus
 from dltools.plan.realisation.settings import Settings
 
 

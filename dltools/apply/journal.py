@@ -17,7 +17,7 @@ from dltools.engine.journal_files import VERSION, entry_name
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DataError
-from dltools.notation.json_text import parse_json
+from dltools.notation.json_values import parse_json
 from dltools.plan.realisation.settings import Settings
 
 _LONGEST_S = 1e9

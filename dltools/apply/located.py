@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup, Directory
 from dltools.engine.containers import Container, Engine
-from dltools.notation.cpu_lists import format_cpus
+from dltools.notation.resources import format_cpus
 
 
 @dataclass(frozen=True, slots=True)

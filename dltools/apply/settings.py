@@ -14,7 +14,7 @@ from dltools.apply.located import LocatedContainer
 from dltools.engine.containers import Engine
 from dltools.engine.quota import configured_quota
 from dltools.engine.weight import configured_weight, weight_from_v2, weight_to_v2
-from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.realisation.settings import Settings
 
 

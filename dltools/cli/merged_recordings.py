@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import typer
 
-    from dltools.observations.formats.reading import Recording
+    from dltools.observations.formats.registry import Recording
 
 WAIT_S = 1.0
 """How long a sample of one input waits for those of the others (ours)."""
@@ -70,7 +70,7 @@ class Merged:
     def recording(self) -> Recording:
         """Return the rows of all inputs: of files as one recording, else as a stream of samples.
         Raises the errors of `open_recording`."""
-        from dltools.observations.formats.reading import Recording
+        from dltools.observations.formats.registry import Recording
         from dltools.observations.table import concat
 
         if not self.is_file:
@@ -144,9 +144,8 @@ class Clocks:
 
     def note(self, table: pa.Table, now: float) -> None:
         """Take note of samples that arrive at a time (seconds since the epoch)."""
-        from dltools.observations.column_lists import integers, texts
         from dltools.observations.schema import Kind
-        from dltools.observations.table import is_one_of
+        from dltools.observations.table import integers, is_one_of, texts
 
         nodes = table.filter(is_one_of(table.column("kind"), (Kind.NODE,)))
         newest = dict(zip(texts(nodes, "host"), integers(nodes, "time"), strict=True))

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dltools import __version__
-from dltools.notation.durations import parse_duration
+from dltools.notation.times import parse_duration
 
 _LONGEST_S = 1e9
 

@@ -16,7 +16,7 @@ from dltools.errors import DataError
 if TYPE_CHECKING:
     import typer
 
-    from dltools.observations.formats.reading import Recording
+    from dltools.observations.formats.registry import Recording
 
 
 _TAIL = 8
@@ -64,7 +64,7 @@ class Hashed:
 
 def open_recording(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
     """Open observations: a file, standard input, or a directory of recordings."""
-    from dltools.observations.formats.reading import Recording, read
+    from dltools.observations.formats.registry import Recording, read
     from dltools.observations.samples_by_host import SAMPLE_COLUMNS
 
     if name == "-" or not Path(name).is_dir():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dltools.engine.cgroup import Cgroup, Directory, Mount
 from dltools.engine.kernel_files import ROOT, pressure_seconds, read_text
-from dltools.notation.cpu_lists import parse_cpus
+from dltools.notation.resources import parse_cpus
 from dltools.observations.table import Row
 
 _TICKS_PER_SECOND = 100.0

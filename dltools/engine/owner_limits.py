@@ -13,7 +13,7 @@ from dltools.engine.journal_files import FOLDER, VERSION, entry_name
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.weight import asked_weight
 from dltools.errors import AccessError, DataError
-from dltools.notation.json_text import parse_json
+from dltools.notation.json_values import parse_json
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 
 

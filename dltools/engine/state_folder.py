@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dltools.errors import AccessError, DataError, OutputError
 from dltools.files import STAGED, named
-from dltools.notation.byte_sizes import format_bytes
+from dltools.notation.resources import format_bytes
 
 _LONGEST = 16 << 20
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

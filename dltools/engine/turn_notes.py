@@ -15,7 +15,7 @@ from typing import Any
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import AccessError, DataError
-from dltools.notation.json_text import parse_json
+from dltools.notation.json_values import parse_json
 
 _NAMED = 5
 """How many containers a message names."""

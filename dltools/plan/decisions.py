@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dltools.notation.cpu_lists import parse_cpus
+from dltools.notation.resources import parse_cpus
 from dltools.plan.foreign_settings import in_force, says
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import ActionKind, Allocation

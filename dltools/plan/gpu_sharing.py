@@ -14,8 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dltools.notation.byte_sizes import format_bytes
-from dltools.notation.gpu_names import short_gpu
+from dltools.notation.resources import format_bytes, short_gpu
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.by_resource import sharing_gpus
 from dltools.plan.policy.container_history import ContainerHistory

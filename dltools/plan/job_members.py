@@ -15,10 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.labels import PROTECT, Role, is_true, parse_labels
-from dltools.notation.cpu_lists import format_cpus, parse_cpus, union_of_cpus
-from dltools.observations.gpu_use import GpuUse, GpuUses
-from dltools.observations.points import PointsByMetric
-from dltools.observations.samples import HostSamples
+from dltools.notation.resources import format_cpus, parse_cpus, union_of_cpus
+from dltools.observations.host_samples import GpuUse, GpuUses, HostSamples, PointsByMetric
 from dltools.plan.policy.container_history import Member
 
 PREFIX = "job:"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dltools.notation.cpu_lists import parse_cpus
+from dltools.notation.resources import parse_cpus
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.owner import Owner
 from dltools.plan.realisation.settings import Settings, differs

@@ -13,7 +13,7 @@ from typing import Any
 
 from dltools.contents import Content, content_of, refusal
 from dltools.errors import DataError
-from dltools.notation.json_text import parse_json
+from dltools.notation.json_values import parse_json
 from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.settings import SETTINGS, Settings
 from dltools.plan.records import VERSION, Action, Op, Plan

@@ -14,11 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from dltools.notation.cpu_lists import union_of_cpus
+from dltools.notation.resources import union_of_cpus
 from dltools.observations import roles
-from dltools.observations.points import Points, points_after
+from dltools.observations.host_samples import (
+    HostSamples,
+    Layout,
+    Points,
+    Remainder,
+    pending_sample,
+    points_after,
+)
 from dltools.observations.roles import from_row
-from dltools.observations.samples import HostSamples, Layout, Remainder, pending_sample
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
 from dltools.plan.owner_wishes import first_seen, limits_of, told

@@ -13,12 +13,11 @@ from typing import Any
 
 from dltools.errors import DataError
 from dltools.labels import Role
-from dltools.notation.json_numbers import from_json_number, to_json_number
-from dltools.observations.gpu_use import GpuUse, GpuUses
+from dltools.notation.json_values import from_json_number, to_json_number
+from dltools.observations.host_samples import ROW_COLUMNS, GpuUse, GpuUses, Layout, Point, Remainder
 from dltools.observations.metric_names import OFTEN
-from dltools.observations.points import Point
 from dltools.observations.roles import from_row
-from dltools.observations.samples import REALS, ROW_COLUMNS, Layout, Remainder
+from dltools.observations.samples_by_host import REALS
 from dltools.plan.busy_cpus import BusyCpus
 from dltools.plan.field_values import field_values
 from dltools.plan.foreign_settings import Watched

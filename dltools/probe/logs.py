@@ -10,7 +10,7 @@ from dltools.engine.containers import Container, Engine, GoneError, RefusedError
 from dltools.engine.transport import LARGEST
 from dltools.errors import ConfigError, DltoolsError
 from dltools.labels import PATTERN
-from dltools.notation.byte_sizes import format_bytes
+from dltools.notation.resources import format_bytes
 from dltools.probe.log_reader import MOST_BYTES, LogReader, moment
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointReader
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint

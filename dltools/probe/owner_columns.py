@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dltools.engine.owner_limits import JournaledLimits, OwnerLimits
 from dltools.engine.weight import asked_weight
-from dltools.notation.cpu_lists import parse_cpus
+from dltools.notation.resources import parse_cpus
 from dltools.observations.table import Row
 from dltools.probe.inventory import Watched
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from dltools.errors import DataError
 from dltools.inputs import LONGEST_LINE
-from dltools.notation.byte_sizes import format_bytes
+from dltools.notation.resources import format_bytes
 from dltools.observations.table import Row
 from dltools.probe.drawn_rows import DrawnRows
 from dltools.probe.point_times import PointTime, PointTimes

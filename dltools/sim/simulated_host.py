@@ -1,17 +1,28 @@
-"""A host in virtual time: its jobs, how it shares its CPUs, and what the policy knows of them."""
+"""A host in virtual time: its jobs, how it shares its CPUs, and what the policy knows of them; and
+which of several hosts a job goes to.
+"""
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections.abc import Iterable
 
-from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.base import Requirements
 from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.settings import Settings
-from dltools.sim.contention import change_over_loss, speed
-from dltools.sim.cpu_sharing import Limits, allocate, cores_without_quota, parts_of_gpu_turns, turns
-from dltools.sim.gpu_pairs import kept
+from dltools.sim.sharing import (
+    Limits,
+    allocate,
+    change_over_loss,
+    cores_without_quota,
+    kept_on_gpu,
+    parts_of_gpu_turns,
+    speed,
+    turns,
+)
 from dltools.sim.simulated_job import Report, SimulatedJob
 from dltools.sim.workload import HostSpec, Job
 
@@ -27,8 +38,8 @@ class SimulatedHost:
     name. `cpu_seconds`: handed out so far. `version` counts its changes: an event of an older
     version is out of date. `look_at`: when a round may be due. `changed_at`: when settings follow
     the first start or exit since the last look. `looks`: when to look again, since what jobs get,
-    or want, has changed. `reports`: where
-    an observer finds what the jobs have reported, None where there is no observer.
+    or want, has changed. `reports`: where an observer finds what the jobs have reported, None where
+    there is no observer.
     """
 
     def __init__(self, spec: HostSpec, *, is_observed: bool = False) -> None:
@@ -206,7 +217,7 @@ class SimulatedHost:
             and one.job.device > 0
             and set(one.gpus) & set(job.gpus)
         ]
-        return kept(
+        return kept_on_gpu(
             job.job.name,
             [one.job.name for one in beside if not _take_turns(one.limits, job.limits)],
         )
@@ -249,3 +260,35 @@ def _limit(limits: Limits, setting: Settings, *, takes_turns: bool) -> None:
     if "cpuset" in setting:
         cpus = setting["cpuset"]
         limits.listed = None if cpus is None else len(parse_cpus(cpus))
+
+
+class Placement:
+    """Finds the host for a job. Among equals the first host is chosen."""
+
+    def __init__(self, hosts: Iterable[SimulatedHost]) -> None:
+        """All hosts are empty."""
+        self._hosts = list(hosts)
+        self._numbers = {host.spec.name: number for number, host in enumerate(self._hosts)}
+        self._emptiest = [(0, number) for number in range(len(self._hosts))]  # some out of date
+
+    def note_change(self, host: SimulatedHost) -> None:
+        """Note that a host has more or fewer jobs than before."""
+        heapq.heappush(self._emptiest, (len(host.jobs), self._numbers[host.spec.name]))
+
+    def host_for(self, job: Job) -> SimulatedHost | None:
+        """Return the host, None where no host has room."""
+        if job.node:
+            own = self._hosts[self._numbers[job.node]]
+            return own if own.has_room_for(job) else None
+        if job.memory == 0 and job.gpus == 0:
+            return self._emptiest_host()
+        room = (host for host in self._hosts if host.has_room_for(job))
+        return min(room, key=lambda host: len(host.jobs), default=None)
+
+    def _emptiest_host(self) -> SimulatedHost:
+        while True:
+            count, number = self._emptiest[0]
+            host = self._hosts[number]
+            if count == len(host.jobs):
+                return host
+            heapq.heapreplace(self._emptiest, (len(host.jobs), number))

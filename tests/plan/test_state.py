@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dltools.errors import DataError
-from dltools.observations.formats.reading import read_table
+from dltools.observations.formats.registry import read_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build

@@ -12,7 +12,7 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim.from_recording import recorded_workload
-from dltools.sim.recorder import Recorder
+from dltools.sim.simulated_recording import Recorder
 from dltools.sim.simulation import Observer, Simulation
 from dltools.sim.workload import HostSpec, Job, workload_of
 

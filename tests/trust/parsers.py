@@ -32,10 +32,9 @@ from dltools.engine.turn_notes import read_note
 from dltools.errors import DltoolsError
 from dltools.inputs import read_lines, read_whole
 from dltools.labels import parse_labels, unknown_labels
-from dltools.notation.cpu_lists import parse_cpus
-from dltools.notation.durations import parse_duration
-from dltools.notation.times import parse_time
-from dltools.observations.formats.reading import read
+from dltools.notation.resources import parse_cpus
+from dltools.notation.times import parse_duration, parse_time
+from dltools.observations.formats.registry import read
 from dltools.observations.samples_by_host import samples_by_host
 from dltools.plan import targets_file
 from dltools.plan.planner import Planner
@@ -52,11 +51,8 @@ from dltools.probe.endpoints.window import window
 from dltools.probe.files import event_file
 from dltools.probe.files.readers import reader_of, reader_of_named
 from dltools.probe.progress import Automatic, Pattern, PointReader
-from dltools.sim.traces.alibaba import alibaba_hosts, alibaba_jobs
-from dltools.sim.traces.gavel import gavel_jobs
-from dltools.sim.traces.philly import philly_jobs
-from dltools.sim.traces.pollux import pollux_jobs
-from dltools.sim.workload_file.reading import read_workload
+from dltools.sim.traces import alibaba_hosts, alibaba_jobs, gavel_jobs, philly_jobs, pollux_jobs
+from dltools.sim.workload_file import read_workload
 
 LONGEST_S = 2.0
 """CPU time that one input of at most 64 KiB may take."""

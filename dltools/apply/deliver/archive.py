@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
-from dltools.notation.byte_sizes import format_bytes
+from dltools.notation.resources import format_bytes
 from dltools.notation.times import MICRO, format_time, from_micros
 
 if TYPE_CHECKING:

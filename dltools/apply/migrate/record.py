@@ -15,7 +15,7 @@ from typing import Any
 
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DataError
-from dltools.notation.json_text import parse_json
+from dltools.notation.json_values import parse_json
 
 VERSION = 1
 

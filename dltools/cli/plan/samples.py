@@ -15,7 +15,7 @@ from dltools.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dltools.observations.formats.reading import Recording
+    from dltools.observations.formats.registry import Recording
 
 
 class Account:

@@ -14,7 +14,7 @@ from dltools.cli.input_streams import open_input
 from dltools.cli.report.job_tables import read_job_table, read_rows
 from dltools.contents import Content, content_of
 from dltools.errors import DataError
-from dltools.report.run import Run
+from dltools.report.runs import Run
 from dltools.text import writable
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _read(label: str, file: str, context: typer.Context) -> _Input | None:
 
 def _recorded(given: _Input | None, label: str, file: str) -> _Recording:
     """Return a recording, a directory of them where there is no other input."""
-    from dltools.observations.formats.reading import read
+    from dltools.observations.formats.registry import read
     from dltools.observations.recording.directory import RecordingDirectory
     from dltools.observations.table import concat
 
@@ -141,7 +141,7 @@ def _runs_of_jobs(given: _Input, content: Content) -> list[Run]:
 
 
 def _observed(table: pa.Table, shown: str, label: str) -> Run:
-    from dltools.report.observed import observed_run
+    from dltools.report.observed_run import observed_run
 
     run = observed_run(table, label, shown)
     if not run.is_sampled:
@@ -165,7 +165,7 @@ def _add(addition: _Addition, runs: Sequence[Run]) -> None:
     given = addition.input
     named = [run for run in runs if run.label == given.label]
     run = named[0] if named else addition.before or runs[0]
-    from dltools.report.decided import add_plans, add_results
+    from dltools.report.runs import add_plans, add_results
 
     if addition.content is Content.RESULTS:
         add_results(run, read_rows(given.data, given.shown))

@@ -16,7 +16,7 @@ from dltools.text import writable
 
 if TYPE_CHECKING:
     from dltools.cli.report.request import Request
-    from dltools.report.run import Run
+    from dltools.report.runs import Run
 
 _MOST_JOBS = 200
 """How many jobs a page lists."""
@@ -25,7 +25,7 @@ _MOST_JOBS = 200
 def picture(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     """Return an SVG or PNG. Raises `ConfigError` where the runs have no data for it."""
     from dltools.report.plots import figure
-    from dltools.report.plots.kinds import panels
+    from dltools.report.plots.figure import panels
 
     chosen = panels(runs, request.pictures, baseline)
     if not chosen:
@@ -54,7 +54,7 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
 def _pictures(runs: Sequence[Run], baseline: str, kinds: Sequence[str]) -> Iterator[Picture]:
     """Yield headings and SVGs; those over time are one picture, so that their axes are in line."""
     from dltools.report.plots import figure
-    from dltools.report.plots.kinds import OVER_TIME, panels
+    from dltools.report.plots.figure import OVER_TIME, panels
 
     for _, group in groupby(kinds, lambda kind: "" if kind in OVER_TIME else kind):
         if chosen := panels(runs, list(group), baseline):

@@ -38,7 +38,7 @@ class Request:
 
 def choose_pictures(asked: Sequence[str]) -> tuple[str, ...]:
     """Return the kinds of pictures that --plot names, by default all. Raises `ConfigError`."""
-    from dltools.report.plots.kinds import KINDS
+    from dltools.report.plots.figure import KINDS
 
     for kind in asked:
         if kind not in KINDS:

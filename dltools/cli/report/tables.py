@@ -11,7 +11,7 @@ from dltools.cli.row_formats import to_csv, to_jsonl
 if TYPE_CHECKING:
     from dltools.cli.report.request import Request
     from dltools.plan.realisation.settings import Settings
-    from dltools.report.run import Run
+    from dltools.report.runs import Run
 
 Rows = list[dict[str, Any]]
 
@@ -46,7 +46,7 @@ def jsonl(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
 
 def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
     """Return a row per run, with its ratios to the baseline and how its actions ended."""
-    from dltools.report.comparison import by_policy
+    from dltools.report.ranking import by_policy
 
     repeats = {one.label: one.repeats for one in runs}
     actions = {
@@ -62,7 +62,7 @@ def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
 def rows_by_job(runs: Sequence[Run]) -> Rows:
     """Return a row per job of each run, with how long it was paused or held back, and the limits
     that it had last, where any job was or had some."""
-    from dltools.report.comparison import by_job
+    from dltools.report.ranking import by_job
 
     longest = max(len(one.repeats) for one in runs)
     rows = by_job({one.label: one.repeats for one in runs}, range(longest), "run")

@@ -37,7 +37,7 @@ def run_request(request: Request, context: typer.Context) -> None:
 
 
 def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
-    from dltools.report import comparison
+    from dltools.report import ranking
 
     check_settings(request.policies, request.assignments, request.mode, request.quantum_s)
     given = (request.assignments, request.mode, request.is_clairvoyant)
@@ -52,14 +52,14 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
     results = iter(found)
     runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
     if request.is_by_job:
-        return comparison.by_job(runs, request.source.seeds)
-    return comparison.by_policy(runs)
+        return ranking.by_job(runs, request.source.seeds)
+    return ranking.by_policy(runs)
 
 
 def _record(file: Path, task: Task) -> list[JobResult]:
     """Simulate, and write the observations."""
     from dltools.observations.formats.registry import get_format
-    from dltools.sim.recorder import Recorder
+    from dltools.sim.simulated_recording import Recorder
     from dltools.sim.simulation import Observer
 
     destinations.check(file)
@@ -76,7 +76,7 @@ def _record(file: Path, task: Task) -> list[JobResult]:
 
 def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
     from dltools.report.ranking import CRITERIA, Trial, ranked
-    from dltools.sim.candidates import candidates
+    from dltools.sim.search import candidates
 
     criterion = request.criterion
     if criterion not in CRITERIA:

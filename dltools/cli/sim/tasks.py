@@ -44,7 +44,7 @@ class Task:
 
     def simulation(self, observer: Observer | None = None) -> Simulation:
         """Return the simulation."""
-        from dltools.sim.reaction import DELAY_S, Reaction
+        from dltools.sim.agenda import DELAY_S, Reaction
         from dltools.sim.simulation import Simulation
 
         policy = registry.get(self.policy, allowed_plugins())

@@ -35,7 +35,7 @@ def load_workloads(source: Source, context: typer.Context) -> list[Workload]:
 
 
 def _from_file(source: Source, context: typer.Context) -> list[Workload]:
-    from dltools.sim.workload_file.reading import read_workload
+    from dltools.sim.workload_file import read_workload
 
     stream, shown = open_input(source.file, context)
     data = inputs.read_small(stream, shown)
@@ -94,10 +94,7 @@ def _traced(source: Source) -> Workload:
 
 
 def _trace_jobs(kind: str, name: str, source: Source) -> list[Job]:
-    from dltools.sim.traces.alibaba import alibaba_jobs
-    from dltools.sim.traces.gavel import gavel_jobs
-    from dltools.sim.traces.philly import philly_jobs
-    from dltools.sim.traces.pollux import pollux_jobs
+    from dltools.sim.traces import alibaba_jobs, gavel_jobs, philly_jobs, pollux_jobs
 
     if kind == "gavel":
         throughputs = _throughputs(source.throughputs)
@@ -124,7 +121,7 @@ def _throughputs(file: Path | None) -> Mapping[str, Any]:
 
 def _hosts(source: Source) -> list[HostSpec]:
     """Return the hosts of a trace or of generated jobs."""
-    from dltools.sim.traces.alibaba import alibaba_hosts
+    from dltools.sim.traces import alibaba_hosts
     from dltools.sim.workload import HostSpec
 
     if source.host_list is None:

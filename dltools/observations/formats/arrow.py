@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dltools.contents import ARROW_FILE_MARK, ARROW_MARK
-from dltools.observations.conforming import conform
-from dltools.observations.formats.base import Format, Reader, decoding
-from dltools.observations.formats.prefixed_stream import PrefixedStream
+from dltools.observations.formats.base import Format, PrefixedStream, Reader, decoding
 from dltools.observations.schema import arrow_schema
+from dltools.observations.table import conform
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, BinaryIO
 from dltools.contents import CSV_MARKS
 from dltools.errors import DataError
 from dltools.inputs import read_whole
-from dltools.observations.conforming import conform
-from dltools.observations.formats.base import EncodingWriter, Format, Reader, decoding
-from dltools.observations.formats.prefixed_stream import PrefixedStream
+from dltools.observations.formats.base import (
+    EncodingWriter,
+    Format,
+    PrefixedStream,
+    Reader,
+    decoding,
+)
 from dltools.observations.schema import COLUMNS, NAMES, Type, arrow_schema
+from dltools.observations.table import conform
 
 if TYPE_CHECKING:
     import pyarrow as pa

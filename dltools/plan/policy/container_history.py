@@ -17,7 +17,7 @@ from operator import le
 from dltools.labels import PROTECT, Role, is_true
 from dltools.notation.times import MICRO
 from dltools.observations import roles
-from dltools.observations.gpu_use import GpuUse
+from dltools.observations.host_samples import GpuUse
 from dltools.observations.roles import Judgement
 from dltools.plan.policy.epoch_cost import EpochCost
 from dltools.plan.policy.gpu_pace import GpuPace

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dltools.notation.cpu_lists import parse_cpus
+from dltools.notation.resources import parse_cpus
 
 
 @dataclass(frozen=True, slots=True)

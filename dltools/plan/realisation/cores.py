@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.realisation.base import Case, Realisation
 from dltools.plan.realisation.mode import busy_threads

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dltools.notation.gpu_names import short_gpu
+from dltools.notation.resources import short_gpu
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory

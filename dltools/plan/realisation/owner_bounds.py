@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.owner import Owner
 from dltools.plan.realisation.base import Realisation

@@ -15,7 +15,7 @@ from pathlib import Path
 from dltools.engine.addresses import host_address
 from dltools.engine.connect import connect
 from dltools.engine.containers import Engine, engine_time
-from dltools.observations.formats.reading import read_table
+from dltools.observations.formats.registry import read_table
 from dltools.sim.workload import Job, Workload
 from live_cluster.arms import Arm
 from live_cluster.pipe import Pipe

@@ -13,7 +13,7 @@ import pytest
 from dltools.cli.plan.samples import Account, Samples
 from dltools.cli.recordings import Hashed
 from dltools.errors import DataError
-from dltools.observations.formats.reading import Recording
+from dltools.observations.formats.registry import Recording
 from dltools.observations.table import to_table
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -16,7 +16,7 @@ import pytest
 from helpers.tools import Tools, complaint
 
 from dltools.observations.formats.parquet import FORMAT as PARQUET
-from dltools.observations.formats.reading import read_table
+from dltools.observations.formats.registry import read_table
 
 WORKLOAD = b"""
 [[job]]
@@ -176,10 +176,9 @@ def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
 
 
 def test_a_diverged_loss_is_named() -> None:
-    from dltools.observations.formats.reading import read_table
-    from dltools.report.observed import observed_run
-    from dltools.report.plots.figure import picture
-    from dltools.report.plots.kinds import panels
+    from dltools.observations.formats.registry import read_table
+    from dltools.report.observed_run import observed_run
+    from dltools.report.plots.figure import panels, picture
 
     recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
     with recording.open("rb") as file:
@@ -237,7 +236,7 @@ def test_what_was_cut_off_is_reported_as_far_as_it_goes(
     tool: Tools, made: Path, tmp_path: Path
 ) -> None:
     from dltools.observations.formats.arrow import FORMAT as ARROW
-    from dltools.observations.formats.reading import read_table
+    from dltools.observations.formats.registry import read_table
 
     with (made / "noop.parquet").open("rb") as file:
         table = read_table(file, "noop")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.tools import Tools, complaint
 
-from dltools.observations.formats.reading import read_table
+from dltools.observations.formats.registry import read_table
 
 WORKLOAD = b"""
 [[job]]

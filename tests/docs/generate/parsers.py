@@ -13,7 +13,7 @@ import typer
 
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode
-from dltools.report.plots.kinds import KINDS as PICTURES
+from dltools.report.plots.figure import KINDS as PICTURES
 from dltools.report.ranking import CRITERIA
 from dltools.sim.generate import ARRIVALS
 from dltools.sim.traces import KINDS as TRACES

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.observations.gpu_use import GpuUse
+from dltools.observations.host_samples import GpuUse
 from dltools.observations.table import Row
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import Allocation, Cluster, HostState, IntervalChange

@@ -8,7 +8,7 @@ import pytest
 from helpers.histories import history
 
 from dltools.notation.times import MICRO
-from dltools.observations.gpu_use import GpuUse
+from dltools.observations.host_samples import GpuUse
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.gpu_seconds import GpuSeconds
 from dltools.plan.policy.prediction import remaining

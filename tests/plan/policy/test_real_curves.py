@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 def real_curves() -> Iterator[tuple[str, list[float]]]:
     """The learning curves of the shipped recording, and of real logs where they are at hand."""
-    from dltools.observations.formats.reading import read_table
+    from dltools.observations.formats.registry import read_table
 
     with (ROOT / "samples" / "digits" / "recording.parquet").open("rb") as file:
         yield from _by_metric(read_table(file, "recording").to_pylist(), "digits")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dltools.notation.times import MICRO
-from dltools.observations.gpu_use import GpuUse
+from dltools.observations.host_samples import GpuUse
 from dltools.plan.policy.base import ActionKind, Cluster, HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.flowcon import FLOWCON

@@ -7,7 +7,7 @@ from helpers.shared_hosts import host, job, settings_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.notation.cpu_lists import parse_cpus
+from dltools.notation.resources import parse_cpus
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
 

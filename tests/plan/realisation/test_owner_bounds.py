@@ -10,7 +10,7 @@ from helpers.shared_hosts import host, job, settings_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.base import HostState
 from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.owner import Owner

@@ -1,0 +1,119 @@
+"""A run as a report sees it: its jobs, what was measured of them, what was planned and done.
+
+`dltools.report.observed_run` makes a run of a recording. Plans and the results of actions are added
+to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC
+from typing import Any, NamedTuple
+
+from dltools.notation.times import parse_time
+from dltools.observations.container_records import Series
+from dltools.observations.outcomes import JobResult
+from dltools.plan.policy.base import JobClass, Policy, classes_of
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.records import Plan
+
+
+@dataclass(slots=True)
+class Run:
+    """Jobs that shared hosts.
+
+    `repeats`: the jobs' results, a list for each time that the run was repeated; times are in
+    seconds since it began. `begun`: when that was (Unix seconds; None for virtual time).
+    `timelines`: by job name. `satisfied`: how many serving jobs kept their response-time targets,
+    over time. `results`: how many actions had each status. `is_sampled`: a container was observed,
+    and not progress alone.
+    """
+
+    label: str
+    repeats: list[list[JobResult]] = field(default_factory=list)
+    begun: float | None = None
+    timelines: dict[str, Timeline] = field(default_factory=dict)
+    satisfied: Series = field(default_factory=list)
+    results: dict[str, int] = field(default_factory=dict)
+    is_sampled: bool = True
+
+    @property
+    def jobs(self) -> Sequence[JobResult]:
+        """The jobs of the first repeat."""
+        return self.repeats[0] if self.repeats else ()
+
+    @property
+    def end(self) -> float:
+        """When the last job ended, or was last seen (s)."""
+        lines = self.timelines.values()
+        ends = [*(job.finish for job in self.jobs), *(line.ended for line in lines)]
+        series = [one for line in lines for one in (line.use, line.progress)]
+        known = [end for end in ends if end is not None]
+        return max([*known, *(points[-1].time for points in series if points)], default=0.0)
+
+
+@dataclass(slots=True)
+class Timeline:
+    """What was measured of one job, in seconds since the run began.
+
+    `limit`: the cores that its settings allow. `use`: the cores that it used. `classes`: those that
+    a policy put it into. `metric`: the one to judge it by, and `progress` its finite values.
+    `has_diverged`: its last value was no number. `migrated`: when it came to another host. `ended`:
+    when it exited, or else was last seen; None for a job that was there at the end. `paused`: the
+    seconds in which it was paused, `held_back`: in which its weight or quota let it do next to
+    nothing. `settings`: its limits when it was last seen, defaults left out.
+    """
+
+    limit: Series = field(default_factory=list)
+    use: Series = field(default_factory=list)
+    classes: list[ClassChange] = field(default_factory=list)
+    metric: str = ""
+    progress: Series = field(default_factory=list)
+    has_diverged: bool = False
+    migrated: list[float] = field(default_factory=list)
+    ended: float | None = None
+    paused: float = 0.0
+    held_back: float = 0.0
+    settings: Settings = field(default_factory=dict)
+
+
+class ClassChange(NamedTuple):
+    """When a policy put a job into a class."""
+
+    time: float
+    job_class: JobClass
+
+
+def add_plans(run: Run, plans: Iterable[Plan], policies: Mapping[str, Policy]) -> None:
+    """Add the class of each job whenever a plan changes it.
+
+    Jobs are known by their names. The policies by name say what their classes mean.
+    """
+    for plan in plans:
+        if not plan.at:
+            continue
+        time = parse_time(plan.at, UTC).timestamp() - (run.begun or 0.0)
+        for name, job_class in _classes(plan, policies.get(plan.policy)):
+            timeline = run.timelines.get(name)
+            if timeline is None:
+                continue
+            if not timeline.classes or timeline.classes[-1].job_class != job_class:
+                timeline.classes.append(ClassChange(time, job_class))
+
+
+def _classes(plan: Plan, policy: Policy | None) -> Iterable[tuple[str, JobClass]]:
+    """Yield the names and classes of a plan's jobs. A class that the policy does not name has no
+    word."""
+    known = {one.name: one for one in (classes_of(policy) if policy is not None else ())}
+    for jobs in plan.classes.values():
+        for name, job_class in jobs.items():
+            yield name, known.get(job_class) or JobClass(job_class, "", "")
+
+
+def add_results(run: Run, records: Iterable[Mapping[str, Any]]) -> None:
+    """Count the actions of each status."""
+    counts = Counter(str(record.get("status")) for record in records)
+    for status, count in counts.items():
+        run.results[status] = run.results.get(status, 0) + count
