@@ -28,7 +28,7 @@ from dltools.observations.outcomes import JobResult, satisfies
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.targets import Targets, parse
 from dltools.plan.realisation.settings import Settings
-from dltools.report.runs import Run, Timeline
+from dltools.report.timelines import Run, Timeline
 
 if TYPE_CHECKING:
     import pyarrow as pa

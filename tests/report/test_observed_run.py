@@ -22,7 +22,7 @@ from dltools.report.observed_run import (
     timeline,
     weight_sums,
 )
-from dltools.report.runs import Run, Timeline
+from dltools.report.timelines import Run, Timeline
 
 
 def observed(rows: list[Row]) -> Run:

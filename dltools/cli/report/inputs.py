@@ -14,7 +14,7 @@ from dltools.cli.input_streams import open_input
 from dltools.cli.report.job_tables import read_job_table, read_rows
 from dltools.contents import Content, content_of
 from dltools.errors import DataError
-from dltools.report.runs import Run
+from dltools.report.timelines import Run
 from dltools.text import writable
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _add(addition: _Addition, runs: Sequence[Run]) -> None:
     given = addition.input
     named = [run for run in runs if run.label == given.label]
     run = named[0] if named else addition.before or runs[0]
-    from dltools.report.runs import add_plans, add_results
+    from dltools.report.timelines import add_plans, add_results
 
     if addition.content is Content.RESULTS:
         add_results(run, read_rows(given.data, given.shown))

@@ -11,7 +11,7 @@ from typing import Any
 
 from dltools.errors import DataError
 from dltools.observations.outcomes import JobResult
-from dltools.report.runs import Run
+from dltools.report.timelines import Run
 from dltools.text import writable
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(JobResult))

@@ -16,7 +16,7 @@ from dltools.text import writable
 
 if TYPE_CHECKING:
     from dltools.cli.report.request import Request
-    from dltools.report.runs import Run
+    from dltools.report.timelines import Run
 
 _MOST_JOBS = 200
 """How many jobs a page lists."""

@@ -14,7 +14,7 @@ from dltools.cli.report import pages, tables
 from dltools.cli.report.formats import ReportFormat
 from dltools.cli.report.inputs import load_runs
 from dltools.errors import ConfigError
-from dltools.report.runs import Run
+from dltools.report.timelines import Run
 
 if TYPE_CHECKING:
     import typer

@@ -11,7 +11,7 @@ from dltools.cli.row_formats import to_csv, to_jsonl
 if TYPE_CHECKING:
     from dltools.cli.report.request import Request
     from dltools.plan.realisation.settings import Settings
-    from dltools.report.runs import Run
+    from dltools.report.timelines import Run
 
 Rows = list[dict[str, Any]]
 

@@ -76,7 +76,7 @@ def _record(file: Path, task: Task) -> list[JobResult]:
 
 def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
     from dltools.report.ranking import CRITERIA, Trial, ranked
-    from dltools.sim.search import candidates
+    from dltools.sim.policy_search import candidates
 
     criterion = request.criterion
     if criterion not in CRITERIA:

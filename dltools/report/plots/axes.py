@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dltools.observations.container_records import Series, SeriesPoint
-from dltools.report.runs import Run
+from dltools.report.timelines import Run
 from dltools.text import printable
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.report.plots.axes import Panel, clock, legend, line_style, safe
 from dltools.report.ranking import by_policy
-from dltools.report.runs import Run
+from dltools.report.timelines import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ from dltools.report.plots.axes import Panel, TimeFrame, safe
 from dltools.report.plots.compare import completions_panel, ratios_panel, satisfied_panel
 from dltools.report.plots.gantt import gantt_panel
 from dltools.report.plots.over_time import limits_panel, progress_panel
-from dltools.report.runs import Run
+from dltools.report.timelines import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

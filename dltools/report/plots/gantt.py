@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy.base import JobClass, Tone
 from dltools.report.plots.axes import Panel, TimeFrame, clock, legend, name_rows
-from dltools.report.runs import ClassChange, Run, Timeline
+from dltools.report.timelines import ClassChange, Run, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

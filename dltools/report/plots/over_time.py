@@ -19,7 +19,7 @@ from dltools.report.plots.axes import (
     short,
     thinned,
 )
-from dltools.report.runs import Timeline
+from dltools.report.timelines import Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

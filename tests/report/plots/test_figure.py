@@ -10,7 +10,7 @@ from dltools.observations.container_records import SeriesPoint
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy.base import JobClass, Tone
 from dltools.report.plots.figure import KINDS, command_to_add, panels, picture
-from dltools.report.runs import ClassChange, Run, Timeline
+from dltools.report.timelines import ClassChange, Run, Timeline
 
 pytest.importorskip("matplotlib")
 

@@ -7,7 +7,7 @@ import pytest
 from dltools.plan.policy import registry
 from dltools.plan.policy.base import JobClass, Tone, classes_of
 from dltools.report.plots.gantt import NO_CLASS, ClassLooks, Stretch, stretches
-from dltools.report.runs import ClassChange
+from dltools.report.timelines import ClassChange
 
 NL, CL = JobClass("NL", "growing", "", Tone.GROWING), JobClass("CL", "completing", "", Tone.DONE)
 

@@ -8,7 +8,7 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.base import JobClass, Tone
 from dltools.plan.policy.noop import Noop
 from dltools.plan.records import Plan
-from dltools.report.runs import Run, Timeline, add_plans, add_results
+from dltools.report.timelines import Run, Timeline, add_plans, add_results
 
 SLEEPING = JobClass("Z", "sleeping", "it does nothing", Tone.WATCHED)
 

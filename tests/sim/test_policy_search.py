@@ -6,7 +6,7 @@ from collections import Counter
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.sim.search import candidates
+from dltools.sim.policy_search import candidates
 
 
 def test_every_policy_is_tried_and_the_first_changes_nothing() -> None:
