@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,17 @@ from dltools.plan.policy.base import JobClass, Tone
 from dltools.report.plots.figure import KINDS, command_to_add, panels, picture
 from dltools.report.timelines import ClassChange, Run, Timeline
 
-pytest.importorskip("matplotlib")
+
+def axes_of(runs: list[Run], kind: str) -> list[Any]:
+    """The axes of the panels of runs."""
+    pytest.importorskip("matplotlib")
+    return list(picture(panels(runs, [kind], runs[0].label)).axes)
 
 
 def drawn(run: Run, kind: str) -> list[tuple[list[float], list[float]]]:
     """The lines of a panel, as x and y."""
-    figure = picture(panels([run], [kind], run.label))
-    return [(list(line.get_xdata()), list(line.get_ydata())) for line in figure.axes[0].lines]
+    (axes,) = axes_of([run], kind)
+    return [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
 
 
 def test_a_cdf_reaches_only_the_share_that_finished() -> None:
@@ -33,22 +38,21 @@ def test_a_cdf_reaches_only_the_share_that_finished() -> None:
 
 def test_a_failed_job_says_so_in_the_chart() -> None:
     jobs = [JobResult("a", "h", 0.0, 0.0, 9.0), JobResult("b", "h", 0.0, 0.0, exit_code=3)]
-    figure = picture(panels([Run("r", [jobs])], ["gantt"], "r"))
-    assert "failed (3)" in [text.get_text() for text in figure.axes[0].texts]
+    (axes,) = axes_of([Run("r", [jobs])], "gantt")
+    assert "failed (3)" in [text.get_text() for text in axes.texts]
 
 
 def test_the_word_for_a_late_failure_stays_off_the_legend() -> None:
     jobs = [JobResult("a", "h", 0.0, 0.0, 9.0), JobResult("b", "h", 0.0, 0.0, exit_code=3)]
     early, late = Run("r", [jobs]), Run("r", [jobs])
     early.timelines["b"], late.timelines["b"] = Timeline(ended=2.0), Timeline(ended=8.9)
-    places = [picture(panels([run], ["gantt"], "r")).axes[0].texts[0].get_ha()
-              for run in (early, late)]  # fmt: skip
+    places = [axes_of([run], "gantt")[0].texts[0].get_ha() for run in (early, late)]
     assert places == ["left", "right"]
 
 
 def test_a_chart_explains_grey_and_hollow_bars() -> None:
     run = Run("r", [[JobResult("a", "h", 0.0, 4.0, 9.0)]])
-    (axes,) = picture(panels([run], ["gantt"], "r")).axes
+    (axes,) = axes_of([run], "gantt")
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["running", "waiting"]
 
 
@@ -56,7 +60,7 @@ def test_a_chart_explains_the_classes_of_any_policy() -> None:
     own = JobClass("Z", "sleeping", "", Tone.WATCHED)
     run = Run("r", [[JobResult("a", "h", 0.0, 0.0, 9.0)]])
     run.timelines["a"] = Timeline(classes=[ClassChange(3.0, own)])
-    (axes,) = picture(panels([run], ["gantt"], "r")).axes
+    (axes,) = axes_of([run], "gantt")
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["Z sleeping", "no class yet"]
     assert [round(bar.get_width()) for bar in axes.patches] == [3, 6]
@@ -74,7 +78,7 @@ def test_panels_of_several_runs_name_them_and_share_their_time_axis() -> None:
     ]
     found = panels(runs, ["limits"], "one")
     assert [panel.title.rpartition(": ")[2] for panel in found] == ["one", "two"]
-    assert len({axes.get_xlim() for axes in picture(found).axes}) == 1
+    assert len({axes.get_xlim() for axes in axes_of(runs, "limits")}) == 1
 
 
 def made_by(folder: Path, mark: str = "") -> Path:
