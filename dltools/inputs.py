@@ -36,7 +36,7 @@ class LineSplitter:
     def __init__(self) -> None:
         self._begun: list[bytes] = []
         self.begun_bytes = 0
-        """How long the line is of which the end has not come yet."""
+        """Bytes of the line that has begun and not ended."""
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the lines that are now whole."""

@@ -50,7 +50,6 @@ class Agenda:
     """The events to come; those of one time in the order in which they were added."""
 
     def __init__(self) -> None:
-        """Nothing is going to happen."""
         self._events: list[tuple[float, int, Event]] = []
         self._added = 0
 

@@ -286,8 +286,8 @@ def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> It
         part = math.fsum(others) / max(1, len(others)) / jobs[0].host_cpus
         if part > _MOST_OTHERS:
             yield (
-                f"what is no container used {part:.0%} of the CPUs of {host}, which a replay "
-                "leaves out: record without it to compare"
+                f"processes outside containers used {part:.0%} of the CPUs of {host}; a replay "
+                "leaves them out: record without them to compare"
             )
         if guessed := [one.record.name for one in jobs if one.is_guessed(used[host])]:
             yield (
@@ -304,8 +304,8 @@ def was_paused(use: CpuUse) -> bool:
 
 
 def _use_by_host(recorded: Sequence[_Recorded], table: pa.Table) -> dict[str, dict[float, float]]:
-    """Return what was used of each host, by its own counter: also by what is no container. Where it
-    has none, what all containers used."""
+    """Return what was used of each host, by its own counter: also by processes outside containers.
+    Where it has none, what all containers used."""
     found: dict[str, dict[float, float]] = {}
     for one in recorded:
         sums = found.setdefault(one.record.host, {})

@@ -140,7 +140,7 @@ class SimulatedHost:
         """Set the limits that a round has decided on."""
         for key, job in self.jobs.items():
             setting = realisation.settings.get(key, {})
-            _limit(job.limits, setting, takes_turns=realisation.takes_turns)
+            _set_limits(job.limits, setting, takes_turns=realisation.takes_turns)
 
     def share_cpus(self) -> bool:
         """Share the CPUs among the jobs anew; tell whether a job gets or wants other than before.
@@ -148,12 +148,12 @@ class SimulatedHost:
         A job that waits for its GPU, or sleeps, leaves its CPUs to the others meanwhile.
         """
         jobs = list(self.jobs.values())
-        before = [_lot(job) for job in jobs]
+        before = [_portion(job) for job in jobs]
         for job in jobs:
             job.wanted = job.wanted_cores(self.spec.cpus)
             job.cores = job.rate = job.awake = 0.0
         wanted, limits = [job.wanted for job in jobs], [job.limits for job in jobs]
-        on_gpus = [self._kept(job) for job in jobs]
+        on_gpus = [self._gpu_speed_kept(job) for job in jobs]
         asleep = [_asleep(job, one) for job, one in zip(jobs, on_gpus, strict=True)]
         parts = parts_of_gpu_turns(limits)
         for turn in turns(limits):
@@ -167,7 +167,7 @@ class SimulatedHost:
                     job.rate += self._rate(job.job, at, cores[at], wanted, turn.limits) * duty
         for job, one in zip(jobs, on_gpus, strict=True):
             job.gpu_use = min(1.0, job.rate * job.job.device / one)
-        return before != [_lot(job) for job in jobs]
+        return before != [_portion(job) for job in jobs]
 
     def _cores(
         self,
@@ -204,7 +204,7 @@ class SimulatedHost:
             cores = [cores[at] if at in sleepy else given[at] for at in range(len(jobs))]
         return cores, awake
 
-    def _kept(self, job: SimulatedJob) -> float:
+    def _gpu_speed_kept(self, job: SimulatedJob) -> float:
         """Return the part of its speed that a job keeps on its GPUs, beside those that work there
         at the same time."""
         if not job.is_working or not job.gpus or job.job.device <= 0:
@@ -238,7 +238,8 @@ def _asleep(job: SimulatedJob, kept_on_gpus: float) -> float:
     return job.job.wait + job.job.device / kept_on_gpus if job.is_working else 0.0
 
 
-def _lot(job: SimulatedJob) -> tuple[float, ...]:
+def _portion(job: SimulatedJob) -> tuple[float, ...]:
+    """Return what a job wants, gets, and makes of it."""
     return job.wanted, job.cores, job.rate, job.awake, job.gpu_use
 
 
@@ -248,7 +249,7 @@ def _take_turns(one: Limits, other: Limits) -> bool:
     return is_one_queue and one.group != other.group
 
 
-def _limit(limits: Limits, setting: Settings, *, takes_turns: bool) -> None:
+def _set_limits(limits: Limits, setting: Settings, *, takes_turns: bool) -> None:
     limits.group, limits.queue = None, ""
     if takes_turns and "turn_s" in setting:
         limits.group, limits.turn_s = setting["group"], setting["turn_s"]
@@ -263,10 +264,10 @@ def _limit(limits: Limits, setting: Settings, *, takes_turns: bool) -> None:
 
 
 class Placement:
-    """Finds the host for a job. Among equals the first host is chosen."""
+    """Finds the host for a job that arrives: its own host, else the one with the fewest jobs, if it
+    has room. Among equals the first is chosen. All hosts are empty at first."""
 
     def __init__(self, hosts: Iterable[SimulatedHost]) -> None:
-        """All hosts are empty."""
         self._hosts = list(hosts)
         self._numbers = {host.spec.name: number for number, host in enumerate(self._hosts)}
         self._emptiest = [(0, number) for number in range(len(self._hosts))]  # some out of date

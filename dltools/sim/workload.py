@@ -278,14 +278,13 @@ def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Wo
             seen.add(one)
     known = {host.name: host for host in hosts}
     for job in jobs:
+        where = f"{name}: job {job.name}"
         if job.device and not (job.gpus or job.gpu_list):
-            raise DataError(f"{name}: job {job.name}: device needs a GPU: set gpus or gpu_list")
+            raise DataError(f"{where}: device needs a GPU: set gpus or gpu_list")
         if job.node and job.node not in known:
-            raise DataError(
-                f"{name}: job {job.name}: no node is called {job.node!r}; known: {', '.join(known)}"
-            )
+            raise DataError(f"{where}: no node is called {job.node!r}; known: {', '.join(known)}")
         if job.node and not known[job.node].holds(job):
-            raise DataError(f"{name}: job {job.name}: its node has not its memory and GPUs")
+            raise DataError(f"{where}: its node lacks the memory or GPUs that it needs")
         if (job.memory or job.gpus or job.gpu_list) and not any(host.holds(job) for host in hosts):
-            raise DataError(f"{name}: job {job.name}: no node has its memory and GPUs")
+            raise DataError(f"{where}: no node has the memory and GPUs that it needs")
     return Workload(tuple(sorted(jobs, key=lambda job: (job.arrival, job.name))), tuple(hosts))

@@ -174,7 +174,7 @@ def test_what_cannot_be_compared_is_said_with_what_would_make_it_so() -> None:
                                    cpu_weight=2.0)]  # fmt: skip
     recorded_workload(to_table(rows), "t", said.append)
     others, limits = said
-    assert others.startswith("t: what is no container used 70% of the CPUs of h")
+    assert others.startswith("t: processes outside containers used 70% of the CPUs of h")
     assert limits.startswith("t: limits held back a all the time")
 
 

@@ -26,10 +26,14 @@ def test_jobs_are_in_order_of_arrival_then_name() -> None:
         ([], [HOST], "t: no jobs"),
         ([Job("a"), Job("a")], [HOST], "t: two jobs are called 'a'"),
         ([Job("a")], [HOST, HOST], "t: two nodes are called 'h'"),
-        ([Job("a", memory=11)], [HOST], "t: job a: no node has its memory and GPUs"),
-        ([Job("a", gpus=2)], [HOST], "t: job a: no node has its memory and GPUs"),
+        ([Job("a", memory=11)], [HOST], "t: job a: no node has the memory and GPUs that it needs"),
+        ([Job("a", gpus=2)], [HOST], "t: job a: no node has the memory and GPUs that it needs"),
         ([Job("a", node="x")], [HOST], "t: job a: no node is called 'x'; known: h"),
-        ([Job("a", node="h", gpus=2)], [HOST], "t: job a: its node has not its memory and GPUs"),
+        (
+            [Job("a", node="h", gpus=2)],
+            [HOST],
+            "t: job a: its node lacks the memory or GPUs that it needs",
+        ),
     ],
 )
 def test_what_cannot_run_is_refused(jobs: list[Job], hosts: list[HostSpec], fault: str) -> None:

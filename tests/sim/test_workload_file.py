@@ -51,7 +51,7 @@ from dltools.sim.workload_file import read_workload
         ("[[job]]\nname = 'a'\ndevice = 1", "f: job a: device needs a GPU: set gpus or gpu_list"),
         (
             "[[job]]\nname = 'a'\ngpu_list = '1'\n[[node]]\ncpus = 1\ngpus = 1",
-            "f: job a: no node has its memory and GPUs",
+            "f: job a: no node has the memory and GPUs that it needs",
         ),
         ("[[job]]\nmembers = 0", "f: job 1: members must be more than 0"),
         ("[[job]]\ncpus = -1", "f: job 1: cpus must not be below 0"),

@@ -23,7 +23,6 @@ class ArrowWriter:
     """Writes each sample as a batch of an Arrow stream, at once."""
 
     def __init__(self, out: BinaryIO) -> None:
-        """Nothing is written before the first sample."""
         self._out = out
         self._writer: Any = None
 

@@ -65,10 +65,9 @@ class Reader:
 
 
 class PrefixedStream(io.RawIOBase):
-    """Some bytes, and the rest of a stream behind them."""
+    """A stream of which the first bytes, `head`, have been read; they are read again first."""
 
     def __init__(self, head: bytes, rest: BinaryIO | io.RawIOBase) -> None:
-        """`head` is read first."""
         self._head = head
         self._rest = rest
 
@@ -98,7 +97,6 @@ class EncodingWriter:
     """Writes each sample at once, as the bytes that an encoder returns for it."""
 
     def __init__(self, out: BinaryIO, encode: Callable[[pa.Table], bytes]) -> None:
-        """Nothing is written before the first sample."""
         self._out = out
         self._encode = encode
 

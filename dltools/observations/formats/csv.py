@@ -27,7 +27,6 @@ class CsvWriter(EncodingWriter):
     """Writes the header before the first sample, then each sample at once."""
 
     def __init__(self, out: BinaryIO) -> None:
-        """Nothing is written before the first sample."""
         super().__init__(out, self._lines)
         self._has_header = False
 

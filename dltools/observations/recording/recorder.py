@@ -85,12 +85,12 @@ def _keys(table: pa.Table) -> list[tuple[Any, ...] | None]:
 class Journal:
     """Records a stream of samples into a directory: a new file every `rotate_s` seconds or 64 MiB.
 
+    Nothing is written before the first sample.
     `write` returns when the system has the sample. It raises `InputOutputError` for a full disk;
     the samples before are kept.
     """
 
     def __init__(self, directory: RecordingDirectory, rotate_s: float) -> None:
-        """Nothing is written before the first sample."""
         self._directory = directory
         self._rotate_s = rotate_s
         self._path: Path | None = None

@@ -98,7 +98,7 @@ def stretches(changes: Sequence[ClassChange], begin: float, end: float) -> list[
 
 
 _MOST_BARS = 400
-_MOST_FATES = 40
+_MOST_LABELS = 40
 _NEAR_END = 0.85  # of the axis
 _WAITING: dict[str, Any] = {"facecolor": "none", "edgecolor": "#999999", "linewidth": 0.6}
 _MARKS = {"^": "first target met", "*": "last target met", ">": "migrated"}
@@ -144,17 +144,17 @@ class _Chart:
                 ax.plot(
                     time, place, shape, color="#ffffff", markeredgecolor="#000000", markersize=7
                 )
-        if job.finish is None and len(self.jobs) <= _MOST_FATES:
-            self._tell_fate(ax, place, job, stop)
+        if job.finish is None and len(self.jobs) <= _MOST_LABELS:
+            self._label_end(ax, place, job, stop)
 
-    def _tell_fate(self, ax: Axes, place: int, job: JobResult, stop: float) -> None:
-        """Write behind a bar that the job goes on or has failed; onto its end where there is no
-        room before the legend."""
-        fate = "..." if job.exit_code is None else f"failed ({job.exit_code})"
+    def _label_end(self, ax: Axes, place: int, job: JobResult, stop: float) -> None:
+        """Write behind a bar whether the job goes on or has failed; on the bar's end where the
+        legend leaves no room."""
+        label = "..." if job.exit_code is None else f"failed ({job.exit_code})"
         is_inside = job.exit_code is not None and stop > _NEAR_END * self.span_s
         paper = {"facecolor": "#ffffff", "edgecolor": "none", "pad": 1.0}
         ax.annotate(
-            fate,
+            label,
             (stop, place),
             (-4 if is_inside else 3, 0),
             textcoords="offset points",

@@ -138,7 +138,7 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
         (("--spin", "2"), WORKLOAD, 78, "--spin must be between 0 and 1"),
         ((), b"[[job]]\nrequest = 1", 65, "a serving job needs a duration"),
         ((), b"[[job]]\ncurve = { kind = 'odd' }", 65, "a curve's kind must be one of"),
-        ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has its memory"),
+        ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has the memory"),
         ((), b"[job]\n", 65, "write [[job]]"),
         ((), b"[[job", 65, "standard input: "),
         ((), b"\xff", 65, "not a workload file"),
