@@ -145,13 +145,13 @@ def change_over_loss(limits: Limits) -> float:
 
 
 _SPIN = 3.0
-LEAST = 0.21
+LEAST_SPEED = 0.21
 """What a job of several threads makes of its CPU time at the least (measured: three competing
 trainings 0.12 to 0.46, in the mean 0.19, with large batches; with batches of 64 three 0.27, four
 0.31 and six 0.25)."""
 
 
-def exponent(threads: int, spin: float = 1.0) -> float:
+def speed_exponent(threads: int, spin: float = 1.0) -> float:
     """Return the power of the share of its CPUs with which a job's speed falls."""
     return 1 + _SPIN * spin * (1 - 1 / max(1, threads))
 
@@ -174,7 +174,7 @@ def speed(
     if threads > cpus or spin <= 0:
         return most * share
     unhindered = min(1.0, max(share, (without_quota or 0.0) / most))
-    kept = max(LEAST**spin, unhindered ** (exponent(threads, spin) - 1))
+    kept = max(LEAST_SPEED**spin, unhindered ** (speed_exponent(threads, spin) - 1))
     return float(most * share * kept)
 
 

@@ -1,5 +1,4 @@
-"""The tables of a workload file: jobs, kinds of jobs, learning curves, containers; known keys, with
-values of the right type.
+"""The tables of a workload file, read and checked: jobs, kinds of jobs, curves, containers.
 
 A curve is a formula, a table of points, or a CSV file. A container is how a job is started for
 real.

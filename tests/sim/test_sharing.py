@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from dltools.sim.sharing import (
     CHANGE_OVER_S,
-    LEAST,
+    LEAST_SPEED,
     Limits,
     Turn,
     allocate,
     change_over_loss,
     cores_without_quota,
-    exponent,
     speed,
+    speed_exponent,
     turns,
 )
 
@@ -31,7 +31,7 @@ def test_full_speed_alone_and_never_more(threads: int) -> None:
 
 
 def test_one_thread_loses_nothing() -> None:
-    assert exponent(1) == 1
+    assert speed_exponent(1) == 1
     assert speed(0.3, 1, 2.0) == pytest.approx(0.3)
 
 
@@ -41,7 +41,7 @@ def test_threads_that_sleep_at_barriers_lose_nothing() -> None:
 
 
 def test_nobody_loses_more_than_was_measured() -> None:
-    assert speed(0.1, 4, 4.0) == pytest.approx(0.1 * LEAST)
+    assert speed(0.1, 4, 4.0) == pytest.approx(0.1 * LEAST_SPEED)
 
 
 def test_threads_that_outnumber_the_cpus_sleep_and_lose_nothing() -> None:
