@@ -11,7 +11,7 @@ from dltools.cli.exits import print_message
 from dltools.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dltools.plan.policy.base import Policy
+    from dltools.plan.policy.interface import Policy
     from dltools.plan.realisation.mode import RealisationOptions
 
 

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.policy.container_history import WAITING_WEIGHT, ContainerHistory, Member
 from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.signals.container_history import WAITING_WEIGHT, ContainerHistory, Member
 
 Value = float | None
 """A weight in Docker's shares, or a quota in cores, None for no quota."""

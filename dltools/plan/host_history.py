@@ -1,6 +1,10 @@
 """What is remembered of a host: its containers, its rounds, its last allocations.
 
 A recording, a live stream and a simulation fill the same history, and the same rounds read it.
+
+When a policy runs: every interval, at once when a job arrives or leaves, less often when idle.
+
+This is FlowCon's pair of listeners and its exponential back-off, kept as data, for every policy.
 """
 
 from __future__ import annotations
@@ -10,15 +14,20 @@ from dataclasses import dataclass, field, replace
 
 from dltools.labels import Role
 from dltools.notation.times import MICRO
-from dltools.plan.busy_cpus import BusyCpus
 from dltools.plan.foreign_settings import WatchedSettings, asked, in_force, seen
-from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.contention import Contention
-from dltools.plan.realisation.gpu_turns import MeasuredSharing
+from dltools.plan.policy.interface import (
+    Allocation,
+    Decision,
+    HostState,
+    IntervalChange,
+    JobAction,
+    Requirements,
+)
+from dltools.plan.realisation.contention import Contention, MeasuredSharing
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.round_timer import RoundTimer
+from dltools.plan.signals.busy_cpus import BusyCpus
+from dltools.plan.signals.container_history import JITTER, ContainerHistory
 
 Jobs = tuple[ContainerHistory, ...]
 
@@ -206,3 +215,50 @@ def _by_name(containers: Iterable[ContainerHistory]) -> Jobs:
 
 def _mean(cores: tuple[float, ...]) -> float:
     return sum(cores) / len(cores)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTimer:
+    """The interval in force (seconds; None: no rounds by time), when the last round ran
+    (microseconds; None: one is due), and with which jobs."""
+
+    interval_s: float | None
+    last: int | None = None
+    run_ids: tuple[str, ...] = ()
+
+    def is_due(self, now: int) -> bool:
+        """Tell whether the interval has passed, but for the samplers' jitter."""
+        if self.last is None or self.interval_s is None:
+            return self.last is None
+        return now - self.last >= round(self.interval_s * MICRO * (1 - JITTER))
+
+    def with_jobs(self, jobs: Iterable[ContainerHistory], requirements: Requirements) -> RoundTimer:
+        """Return the timer for these jobs.
+
+        Where one has arrived or left, the interval is reset and a round is due.
+        """
+        run_ids = tuple(sorted(job.run_id for job in jobs))
+        if run_ids == self.run_ids:
+            return self
+        return RoundTimer(requirements.interval_s, None, run_ids)
+
+    def interrupted(self) -> RoundTimer:
+        """Return the timer with a round due at once."""
+        return replace(self, last=None)
+
+    def after_round(
+        self, now: int, change: IntervalChange, requirements: Requirements
+    ) -> RoundTimer:
+        """Return the timer after a round at `now`, the interval kept, doubled or reset."""
+        interval_s = self.interval_s
+        if change is IntervalChange.RESET:
+            interval_s = requirements.interval_s
+        elif change is IntervalChange.DOUBLE and interval_s is not None:
+            interval_s = min(2 * interval_s, max(interval_s, requirements.longest_interval_s))
+        return RoundTimer(interval_s, now, self.run_ids)
+
+    def wait_s(self, now: int) -> float | None:
+        """Return the seconds from `now` until the next round; None where time brings none."""
+        if self.last is None or self.interval_s is None:
+            return self.interval_s
+        return max(0.0, (self.last - now) / MICRO + self.interval_s)

@@ -19,7 +19,7 @@ from dltools.notation.cpu_lists import format_cpus, parse_cpus, union_of_cpus
 from dltools.observations.gpu_use import GpuUse, GpuUses
 from dltools.observations.points import PointsByMetric
 from dltools.observations.samples import HostSamples
-from dltools.plan.policy.container_history import Member
+from dltools.plan.signals.container_history import Member
 
 PREFIX = "job:"
 """Begins the id of a job of several containers; no container's id does."""

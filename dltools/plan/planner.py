@@ -7,6 +7,11 @@ between any two rows, the state handed on, and the last plan is the same.
 
 The policy is asked only when a round is due: its interval has passed, a job has arrived, left or
 met a target.
+
+Clocks that are set back: the samples of a stream go back in time.
+
+Samples that are not later than a host's newest one are old ones, which count no more. After a step
+back all are, until the clock has come as far again.
 """
 
 from __future__ import annotations
@@ -21,18 +26,19 @@ from dltools.labels import parse_labels
 from dltools.notation.times import MICRO, format_time, from_micros
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.samples_by_host import newest_time, samples_by_host, table_chunks
+from dltools.observations.schema import SAMPLED
 from dltools.plan import decisions, state
 from dltools.plan.advice import advice
 from dltools.plan.decisions import Explanation
 from dltools.plan.host_history import HostHistory
-from dltools.plan.paces import forget_places
-from dltools.plan.policy.base import Policy
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Realisation
+from dltools.plan.pace_tracking import forget_places
+from dltools.plan.policy.interface import Policy
 from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.recorded_host import RecordedHost
 from dltools.plan.records import Plan
 from dltools.plan.rounds import Rounds
+from dltools.plan.signals.container_history import ContainerHistory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -306,3 +312,21 @@ class Planner:
                 forget_places(host)
         saved = state.SavedState(self._newest, self._rounds.memory, self._hosts)
         return state.save(saved, self._rounds.policy.name)
+
+
+SET_BACK_US = 60_000_000
+"""A step back that counts (microseconds, ours): a smaller one is soon made up for."""
+
+
+def hosts_set_back(sampled_at: Mapping[str, int], table: pa.Table) -> list[str]:
+    """Return the hosts of which all samples in a table are much older than their newest one before
+    (`sampled_at`, microseconds)."""
+    newest: dict[str, int] = {}
+    times = table.column("time").cast("int64").to_pylist()
+    kinds, hosts = (table.column(name).to_pylist() for name in ("kind", "host"))
+    for time, kind, host in zip(times, kinds, hosts, strict=True):
+        if kind in SAMPLED and time is not None:
+            newest[host] = max(newest.get(host, time), time)
+    return sorted(
+        host for host, time in newest.items() if time < sampled_at.get(host, time) - SET_BACK_US
+    )

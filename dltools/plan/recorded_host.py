@@ -21,9 +21,9 @@ from dltools.observations.roles import from_row
 from dltools.observations.samples import HostSamples, Layout, Remainder, pending_sample
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
-from dltools.plan.owner_wishes import first_seen, limits_of, told
-from dltools.plan.policy.base import Requirements
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.interface import Requirements
+from dltools.plan.realisation.owners import first_seen, limits_of, told
+from dltools.plan.signals.container_history import ContainerHistory
 
 _PRESENT = ("cpu_limit_cores", "cpu_weight", "cpuset")
 _ASKED = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")

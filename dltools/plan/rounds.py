@@ -11,24 +11,29 @@ from typing import Any
 
 from dltools.labels import Role
 from dltools.plan.decisions import present_settings
-from dltools.plan.gpu_sharing import gpu_sharing, measured_sharing, note_companies
 from dltools.plan.host_history import HostHistory, Jobs
-from dltools.plan.owner_wishes import after_plan
-from dltools.plan.paces import measured, note_places
-from dltools.plan.policy.base import Cluster, HostState, Policy, Requirements, State
+from dltools.plan.pace_tracking import (
+    gpu_sharing,
+    measured,
+    measured_sharing,
+    note_companies,
+    note_places,
+)
 from dltools.plan.policy.by_resource import decide
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Realisation
-from dltools.plan.realisation.gpu_turns import GpuSharing
+from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.realisation.mode import (
+    GpuSharing,
     Mode,
     ModeChoice,
     RealisationOptions,
-    busy_threads,
     choose_mode,
 )
+from dltools.plan.realisation.owners import after_plan
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.settings import differs
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.busy_threads import busy_threads
+from dltools.plan.signals.container_history import ContainerHistory
 
 _LOOK_S = 5.0
 """How often jobs that have reported nothing, and the load of the host, are looked at (s)."""

@@ -8,7 +8,7 @@ from datetime import UTC
 from typing import Any
 
 from dltools.notation.times import parse_time
-from dltools.plan.policy.base import JobClass, Policy, classes_of
+from dltools.plan.policy.interface import JobClass, Policy, classes_of
 from dltools.plan.records import Plan
 from dltools.report.run import ClassChange, Run
 

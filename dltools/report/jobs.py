@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dltools.labels import METRIC
 from dltools.observations import metric_names
 from dltools.observations.containers import ContainerRecord, Series, main_metric
-from dltools.plan.policy.targets import Targets, parse
+from dltools.plan.signals.targets import Targets, parse
 
 
 @dataclass(frozen=True, slots=True)

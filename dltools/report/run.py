@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dltools.observations.containers import Series
 from dltools.observations.outcomes import JobResult
-from dltools.plan.policy.base import JobClass
+from dltools.plan.policy.interface import JobClass
 from dltools.plan.realisation.settings import Settings
 
 

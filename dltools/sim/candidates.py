@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Policy, Requirements
+from dltools.plan.policy.interface import Policy, Requirements
 from dltools.plan.policy.parameters import build, describe, worth_trying
 from dltools.plan.realisation.mode import Mode
 

@@ -25,7 +25,7 @@ from dltools.observations.container_reader import read_containers
 from dltools.observations.containers import ContainerRecord, CpuUse, SeriesPoint, main_metric
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT, Kind
 from dltools.observations.table import is_one_of
-from dltools.plan.policy.targets import parse
+from dltools.plan.signals.targets import parse
 from dltools.sim.contention import CHANGE_OVER_S, speed
 from dltools.sim.curve import LearningCurve
 from dltools.sim.workload import HostSpec, Job, Workload, workload_of

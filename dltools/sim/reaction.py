@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dltools.plan.policy.container_history import JITTER
+from dltools.plan.signals.container_history import JITTER
 
 DELAY_S = 0.1
 """From the start or exit of a container, or from a sample, to settings in force: dl-probe, dl-plan

@@ -6,9 +6,9 @@ import math
 
 from dltools.notation.cpu_lists import format_cpus, parse_cpus
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.base import Requirements
-from dltools.plan.realisation.base import Realisation
+from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.shared_host import Realisation
 from dltools.sim.contention import change_over_loss, speed
 from dltools.sim.cpu_sharing import Limits, allocate, cores_without_quota, parts_of_gpu_turns, turns
 from dltools.sim.gpu_pairs import kept

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from dltools.notation.times import MICRO
 from dltools.observations.gpu_use import GpuUse
 from dltools.observations.outcomes import JobResult, satisfies
-from dltools.plan.policy.base import Requirements
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.interface import Requirements
+from dltools.plan.signals.container_history import ContainerHistory
 from dltools.sim.cpu_sharing import Limits
 from dltools.sim.workload import Job, Phase
 

@@ -18,11 +18,11 @@ from dltools.notation.times import MICRO
 from dltools.observations.outcomes import JobResult
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.base import ActionKind, Policy
-from dltools.plan.policy.container_history import ContainerHistory, Member
-from dltools.plan.policy.owner import Owner
+from dltools.plan.policy.interface import ActionKind, Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
+from dltools.plan.signals.container_history import ContainerHistory, Member
+from dltools.plan.signals.owner import Owner
 from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
 from dltools.sim.cpu_sharing import Limits
 from dltools.sim.labels import labels_of, role_of

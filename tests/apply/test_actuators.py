@@ -22,8 +22,7 @@ from dltools.engine.addresses import host_address
 from dltools.engine.connect import connect
 from dltools.engine.containers import Engine
 from dltools.errors import UnavailableError
-from dltools.plan.records import Plan, Result, Status
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Plan, Result, Status, dump_plan
 
 Engines = dict[str, FakeEngine]
 

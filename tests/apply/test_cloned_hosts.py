@@ -20,8 +20,7 @@ from dltools.engine.connect import connect
 from dltools.engine.containers import Engine
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote
-from dltools.plan.records import Status
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Status, dump_plan
 
 ENDED = ApplyRun(1 << 30, 1)
 

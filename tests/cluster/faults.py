@@ -30,8 +30,7 @@ from helpers.tools import command, environment, records
 from dltools.engine.addresses import host_address
 from dltools.engine.connect import connect
 from dltools.engine.containers import Engine
-from dltools.plan.records import Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Plan, dump_plan
 
 NO_PLAN = dump_plan(Plan("test", "", {}, {}, None, ())).encode()
 

@@ -16,8 +16,7 @@ from helpers.moves import KILLED, goes_on, order
 from helpers.tools import Tools, environment, records
 
 from dltools.apply.migrate.record import Step
-from dltools.plan.records import Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Plan, dump_plan
 
 Trace = Callable[[], list[int]]
 

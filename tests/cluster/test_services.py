@@ -19,8 +19,7 @@ from dltools.apply.migrate.record import Step
 from dltools.engine.addresses import host_address
 from dltools.engine.connect import connect
 from dltools.engine.containers import Engine
-from dltools.plan.records import Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Plan, dump_plan
 
 Trace = Callable[[], list[int]]
 IMPATIENT = """

@@ -10,8 +10,7 @@ from helpers.cluster_nodes import Node
 from helpers.containers import eventually
 
 from dltools.notation.times import format_time
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 KILLED = """
 import os, signal, sys

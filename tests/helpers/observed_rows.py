@@ -10,13 +10,11 @@ from typing import Any
 from dltools.observations.table import Row, to_table
 from dltools.plan.decisions import JobDecision
 from dltools.plan.planner import Planner
-from dltools.plan.policy.base import Policy
 from dltools.plan.policy.flowcon import FLOWCON
+from dltools.plan.policy.interface import Policy
 from dltools.plan.policy.parameters import build
-from dltools.plan.reading import load_plans
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Plan, dump_plan, load_plans
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -30,8 +30,7 @@ from dltools.engine.containers import Engine
 from dltools.engine.local import Local
 from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 STARTS: tuple[dict[str, Any], ...] = (
     {}, {"nano_cpus": 1_500_000_000}, {"cpu_quota": 120_000}, {"cpu_shares": 512},

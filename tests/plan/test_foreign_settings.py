@@ -14,7 +14,7 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import dump_plan
 
 CPUS = 2.0
 SPINS = (0.0, 0.0, 0.0)

@@ -18,7 +18,7 @@ from helpers.tools import Tools, command, complaint, environment, records
 from real_engine.test_pipe import RATES, TRAINING
 
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.writing import dump_close
+from dltools.plan.records import dump_close
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 STAGES = ("dl-probe", "dl-plan", "dl-apply")

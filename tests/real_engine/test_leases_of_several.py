@@ -17,7 +17,7 @@ from real_engine.test_leases import live
 
 from dltools.engine.containers import Engine
 from dltools.engine.local import Local
-from dltools.plan.writing import dump_close
+from dltools.plan.records import dump_close
 
 pytestmark = pytest.mark.slow
 

@@ -18,9 +18,8 @@ from dltools.apply.original import Originals
 from dltools.apply.rotation import Rotation
 from dltools.engine.containers import Engine, RefusedError
 from dltools.engine.runs import ApplyRun
-from dltools.plan.reading import load_plans
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Status
+from dltools.plan.records import Status, load_plans
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 

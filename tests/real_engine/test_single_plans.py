@@ -15,7 +15,7 @@ from helpers.tools import Tools, complaint, records
 from real_engine.test_leases import feed, live, watchdogs
 
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.writing import dump_close
+from dltools.plan.records import dump_close
 
 
 def good_for(job: Job, wanted: Settings, lease_s: float) -> bytes:

@@ -16,8 +16,7 @@ import pytest
 from helpers.containers import Containers, Gate, Job, api, eventually, plan_for
 from helpers.tools import Tools, complaint, records
 
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 SPIN = "while :; do :; done"
 

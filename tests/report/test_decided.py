@@ -5,7 +5,7 @@ from __future__ import annotations
 from helpers.recorded_jobs import BEGIN, at
 
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import JobClass, Tone
+from dltools.plan.policy.interface import JobClass, Tone
 from dltools.plan.policy.noop import Noop
 from dltools.plan.records import Plan
 from dltools.report.decided import add_plans, add_results

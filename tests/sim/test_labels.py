@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dltools.plan.policy.targets import Targets, parse
+from dltools.plan.signals.targets import Targets, parse
 from dltools.sim.curve import LearningCurve
 from dltools.sim.labels import labels_of, labels_text
 from dltools.sim.workload import Job

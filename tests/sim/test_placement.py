@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dltools.observations.outcomes import JobResult
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.signals.container_history import ContainerHistory
 from dltools.sim.placement import Placement
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulated_job import SimulatedJob

@@ -7,10 +7,10 @@ import math
 import pytest
 
 from dltools.observations.outcomes import JobResult
-from dltools.plan.policy.base import Requirements
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Realisation
+from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.container_history import ContainerHistory
 from dltools.sim.curve import LearningCurve
 from dltools.sim.labels import labels_of
 from dltools.sim.simulated_host import SimulatedHost

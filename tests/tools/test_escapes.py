@@ -17,8 +17,7 @@ from helpers.tools import Tools, command
 from dltools.cli.console import make_console
 from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 NAME = "evil[/b][red]\x1b]0;title\x07\x1b[31m\x9b2J\x7f\u202eexe"
 WORKLOAD = f"[[job]]\nname = {json.dumps(NAME)}\nwork = 20\nthreads = 2\n".encode()

@@ -37,14 +37,13 @@ from dltools.notation.durations import parse_duration
 from dltools.notation.times import parse_time
 from dltools.observations.formats.reading import read
 from dltools.observations.samples_by_host import samples_by_host
-from dltools.plan import targets_file
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.policy import targets as target_labels
 from dltools.plan.policy.parameters import build
-from dltools.plan.reading import load_plans
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import dump_plan, load_plans
+from dltools.plan.signals import targets
+from dltools.plan.signals import targets as target_labels
 from dltools.probe.endpoints import fetch
 from dltools.probe.endpoints.text import parse
 from dltools.probe.endpoints.where import candidates
@@ -246,7 +245,7 @@ PARSERS: dict[str, Parser] = {
     "labels": Parser(_labels, ()),
     "notation": Parser(_words, ()),
     "workload": Parser(_workload),
-    "targets": Parser(lambda data: targets_file.read(_text(data), "x")),
+    "targets": Parser(lambda data: targets.read(_text(data), "x")),
     "endpoint": Parser(_endpoint, ()),
     "http": Parser(_http, (OSError, http.client.HTTPException, ValueError)),
     "tensorboard": Parser(_file("/x/events.out.tfevents.1"), ()),

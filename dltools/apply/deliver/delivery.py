@@ -17,7 +17,7 @@ from typing import Any
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DataError
 from dltools.notation.json_text import parse_json
-from dltools.plan.policy.target_met import TargetMet
+from dltools.plan.signals.targets import TargetMet
 
 VERSION = 1
 

@@ -94,7 +94,7 @@ class PlanStream:
                 self._restore()
 
     def _apply(self, stream: BinaryIO, name: str) -> None:
-        from dltools.plan.reading import load_plans
+        from dltools.plan.records import load_plans
 
         lines, close = self._lines(stream, name), self._holding.close
         self._retry_deliveries()

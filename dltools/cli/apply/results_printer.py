@@ -27,7 +27,7 @@ class ResultsPrinter:
         shown: list[Result] = []
 
         def on_result(result: Result) -> None:
-            from dltools.plan.writing import dump_result
+            from dltools.plan.records import dump_result
 
             shown.append(result)
             if not self._is_table:

@@ -77,7 +77,7 @@ def _check_offline(
     request: Request, context: typer.Context, printer: ResultsPrinter
 ) -> list[Result]:
     from dltools.apply.actuator import check_offline
-    from dltools.plan.reading import load_plans
+    from dltools.plan.records import load_plans
 
     stream, name = open_input(request.input, context)
     results: list[Result] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from dltools.cli.policies import allowed_plugins, warn_of_broken_plugins
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import classes_of
+from dltools.plan.policy.interface import classes_of
 from dltools.plan.policy.parameters import describe
 from dltools.plan.realisation.mode import QueueParameters
 

@@ -22,16 +22,16 @@ from dltools.cli.policies import warn_of_unused_quantum
 from dltools.cli.printable_output import printable_on_terminal
 from dltools.cli.recordings import Hashed, open_recording
 from dltools.observations.assumed_shares import assume_equal_shares
-from dltools.plan.clock_steps import hosts_set_back
-from dltools.plan.policy.base import classes_of
-from dltools.plan.writing import dump_close, dump_plan
+from dltools.plan.planner import hosts_set_back
+from dltools.plan.policy.interface import classes_of
+from dltools.plan.records import dump_close, dump_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from dltools.cli.plan.request import Request
     from dltools.plan.planner import Planner
-    from dltools.plan.policy.base import Policy
+    from dltools.plan.policy.interface import Policy
 
 _WHOLE_COLLECTION = 100
 """Plans of a stream after which all memory is searched for garbage, and not the newest alone."""

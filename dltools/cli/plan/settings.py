@@ -17,14 +17,14 @@ from dltools.cli.policies import (
 )
 from dltools.errors import ConfigError
 from dltools.observations.roles import Rules, parse_rule
-from dltools.plan import targets_file
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
+from dltools.plan.signals.targets import read_targets_file
 
 if TYPE_CHECKING:
     from dltools.cli.plan.request import Request
-    from dltools.plan.policy.base import Policy
+    from dltools.plan.policy.interface import Policy
 
 Targets = list[tuple[str, dict[str, str]]]
 """Labels by patterns of container names."""
@@ -39,7 +39,7 @@ def load_policy(name: str) -> Policy:
 
 def load_targets(file: Path | None) -> Targets:
     """Return what a targets file says. Raises `ConfigError`."""
-    return [] if file is None else targets_file.read(inputs.read_text(file), str(file))
+    return [] if file is None else read_targets_file(inputs.read_text(file), str(file))
 
 
 def make_planner(

@@ -11,8 +11,7 @@ from dltools import inputs
 from dltools.cli import destinations
 from dltools.cli.exits import print_message
 from dltools.errors import DataError
-from dltools.plan.reading import load_plans
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import dump_plan, load_plans
 
 if TYPE_CHECKING:
     from dltools.plan.records import Plan

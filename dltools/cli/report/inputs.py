@@ -172,7 +172,7 @@ def _add(addition: _Addition, runs: Sequence[Run]) -> None:
         return
     from dltools.cli.policies import allowed_plugins
     from dltools.plan.policy import registry
-    from dltools.plan.reading import load_plans
+    from dltools.plan.records import load_plans
 
     plans = load_plans(given.data.splitlines(keepends=True), given.shown, print_message)
     add_plans(run, _until_damage(plans), registry.policies(allowed_plugins()))

@@ -22,7 +22,7 @@ from dltools.plan.realisation.mode import QueueParameters
 
 if TYPE_CHECKING:
     from dltools.observations.outcomes import JobResult
-    from dltools.plan.policy.base import Policy
+    from dltools.plan.policy.interface import Policy
     from dltools.sim.simulation import Observer, Simulation
     from dltools.sim.workload import Workload
 

@@ -12,8 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dltools.plan.policy.base import Cluster, Decision, HostState, IntervalChange, Policy, State
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.interface import (
+    Cluster,
+    Decision,
+    HostState,
+    IntervalChange,
+    Policy,
+    State,
+)
+from dltools.plan.signals.container_history import ContainerHistory
 
 _NO_GAIN = "none predicted: all jobs are on GPUs"
 

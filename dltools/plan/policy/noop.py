@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
+from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
 
 
 @dataclass(frozen=True, slots=True)

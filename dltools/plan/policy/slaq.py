@@ -3,7 +3,7 @@
 Zhang, Stafman, Or, Freedman: SLAQ: Quality-Driven Scheduling for Distributed Machine Learning,
 SoCC 2017: the host is cut into small parts, and each goes to the job whose loss, normalised by the
 largest change it has shown, falls most for it in the next interval. The curves are ours
-(dltools.plan.policy.curve_fit). Ours too: a job of unknown curve counts for an equal share, and has
+(dltools.plan.signals.curves). Ours too: a job of unknown curve counts for an equal share, and has
 no limit; jobs that gain nothing any more share equally what the others leave.
 """
 
@@ -13,12 +13,12 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.evaluation_metric import metric_of, why_flat
+from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.prediction import Evidence, evidence, refit
 from dltools.plan.policy.shares import cap, with_leftover
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.evaluation_metric import metric_of, why_flat
+from dltools.plan.signals.prediction import Evidence, evidence, refit
 
 
 @dataclass(frozen=True, slots=True)

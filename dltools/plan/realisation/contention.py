@@ -21,8 +21,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.mode import Mode, ModeChoice, busy_threads
+from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.signals.busy_threads import busy_threads
+from dltools.plan.signals.container_history import ContainerHistory
 
 KEEPS, LOSES = 0.9, 0.75
 PATIENCE_S = 60.0
@@ -181,3 +182,33 @@ def _would_show(jobs: Sequence[ContainerHistory], cpus: float) -> bool:
         and 2 * due <= TRIAL_S * min(share, busy_threads(job))
         for job in jobs
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSharing:
+    """What was measured of the jobs that share some GPUs.
+
+    `runs`: which they are. `total`: the parts of their best rates alone that they keep, added up;
+    None where one of them is unknown. `since`: since when that has been under 1 (microseconds).
+    `takes_turns`: it was for long enough.
+    """
+
+    runs: tuple[str, ...]
+    total: float | None = None
+    since: int | None = None
+    takes_turns: bool = False
+
+    def after(self, total: float | None, now: int) -> MeasuredSharing:
+        """Return it after a look at a time (microseconds). Turns go on: what sharing would cost is
+        not seen meanwhile."""
+        if self.takes_turns:
+            return self
+        since = None
+        if total is not None and total < 1:
+            since = now if self.since is None else self.since
+        is_long = since is not None and now - since >= round(SHARING_PATIENCE_S * MICRO)
+        return replace(self, total=total, since=since, takes_turns=is_long)
+
+
+SHARING_PATIENCE_S = 120.0
+"""For how long (s) sharing must lose before turns begin (ours)."""

@@ -1,13 +1,23 @@
-"""The order of jobs that cannot all run at once, and the groups that can."""
+"""The order of jobs that cannot all run at once, and the groups that can.
+
+Priorities: weights so far apart that the first jobs run almost alone.
+
+Rotation: groups of jobs run in turn, the others are paused.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Case
-from dltools.plan.realisation.mode import is_serving, needed_cpus
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.realisation.queue import Bound
+from dltools.plan.realisation.settings import LEAST_WEIGHT, SHORTEST_TURN, Settings
+from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Case, Realisation
+from dltools.plan.signals.busy_threads import is_serving, needed_cpus
+from dltools.plan.signals.container_history import ContainerHistory
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
@@ -91,3 +101,172 @@ def groups_that_fit(
         groups[at].append(job)
         rooms[at] -= min(need, cpus)
     return groups
+
+
+LEVELS = (1024.0, 10.0, 2.0)
+"""Weights of `priority`: of the first, the next and all others in the queue. The first is the
+default of every container, so that a new job can report its first progress, and no job goes before
+containers and services that are not ours; where these compete, see `_levels`. The kernel's files
+hold them as 1024, 10 and 2 in version 1 of cgroups, and as 100, 1 and 1 in version 2, which has no
+smaller weight."""
+
+_OTHERS = 0.05
+"""Share of the CPUs from which on programs that are no jobs compete for them (ours)."""
+
+_MOST = 64.0
+"""The most by which the first are raised (ours)."""
+
+MILD_LEVELS = (1024.0, 512.0, 256.0)
+"""The same where what is set may stay for good: beside one job of the first, one of the last still
+gets a fifth of the CPU time (ours)."""
+
+
+def priorities(case: Case) -> Realisation:
+    """Return weights far apart.
+
+    First come the jobs that get all that their threads can use, then the others in order of their
+    shares, so that as many as there are CPUs for run almost alone. Jobs of a higher rank stand
+    behind. Work-conserving.
+    """
+    if case.choice.is_even:
+        even: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in case.jobs}
+        return case.realisation("no job waits", settings=even)
+    found = standings(case)
+    jobs = in_order(case, found)
+    bound = Bound(
+        len(groups_that_fit(jobs, case.cpus)), case.choice.queue.max_slowdown, unknown(case, jobs)
+    )
+    urgent = case.queue.urgent((job.run_id for job in jobs), bound, case.now)
+    groups = groups_that_fit(_in_turn(case, jobs, found, urgent), case.cpus)
+    levels = MILD_LEVELS if case.choice.is_mild else _levels(case, groups)
+    settings: dict[str, Settings] = {job.id: {"cpu_weight": levels[0]} for job in case.jobs}
+    notes: dict[str, str] = {}
+    for number, group in enumerate(groups):
+        for job in group:
+            settings[job.id] = {"cpu_weight": levels[min(number, len(levels) - 1)]}
+            notes[job.id] = (
+                f"{number + 1}. of {len(groups)} in the queue" if len(groups) > 1 else ""
+            )
+    first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
+    notes |= {job.id: TURN_NOTE for job in first if job.run_id in urgent}
+    note = f"work-conserving; the first of {len(groups)} groups in the queue runs almost alone"
+    if case.choice.is_mild:
+        note = f"work-conserving; {len(groups)} groups in the queue; {MILD_NOTE}"
+    elif waiting:
+        note += f", equals in turn; no job waits much longer than {bound.patience_s:.3g} s"
+    contested = {found[job.id] for job in waiting}
+    queue = case.queue.moved(
+        first=[job.run_id for job in first],
+        waiting=[job.run_id for job in waiting],
+        urgent=[job.run_id for job in first if job.run_id in urgent],
+        equals=[job.run_id for job in first if found[job.id] in contested],
+        bound=bound,
+        now=case.now,
+    )
+    return case.realisation(note, settings=settings, notes=notes, queue=queue)
+
+
+def _levels(case: Case, groups: list[list[ContainerHistory]]) -> tuple[float, ...]:
+    """Return the weights of the first, the next and all others in the queue.
+
+    Where others compete for the CPUs, the first have the weights of those who wait too: what the
+    jobs have together is theirs, and is no gift to others.
+    """
+    if not groups or case.others is None or case.others < _OTHERS:
+        return LEVELS
+    raised = min(_MOST, sum(map(len, groups)) / len(groups[0]))
+    return float(round(LEVELS[0] * raised)), *LEVELS[1:]
+
+
+def _in_turn(
+    case: Case, jobs: list[ContainerHistory], found: dict[str, Standing], urgent: list[str]
+) -> list[ContainerHistory]:
+    """Return the jobs in order: urgent ones first, then by standing; equals take turns."""
+    place = {run_id: number for number, run_id in enumerate(urgent)}
+    return sorted(
+        jobs,
+        key=lambda job: (
+            place.get(job.run_id, len(place)),
+            found[job.id],
+            case.queue.turn(job.run_id, case.now),
+            0.0 if job.run_id in case.queue.positions else job.attained,
+        ),
+    )
+
+
+_DOUBTFUL = "never paused before it reports, or its owner says what it is"
+
+_SMALL = 0.25
+"""A job that needs at most this part of the CPUs has its turn beside a full group: alone it would
+leave most of them idle (ours)."""
+
+
+def rotation(case: Case) -> Realisation:
+    """Return turns in proportion to shares, of groups whose threads fit the CPUs.
+
+    As many trainings as there are CPUs for run at a time. Serving containers are never paused, nor
+    are silent ones that may be no trainings: these queue by weights beside the turns of the others.
+    New jobs come first, with a turn that is long enough for them to report.
+    """
+    trainings = in_order(case, standings(case))
+    notes = {job.id: "serves: never paused" for job in case.jobs if is_serving(job)}
+    spread = {job.id for job in case.jobs if case.has_members_elsewhere(job)}
+    notes |= dict.fromkeys(spread, "has members elsewhere: never paused")
+    trainings = [job for job in trainings if job.id not in spread]
+    doubtful = [job for job in trainings if not job.may_be_paused]
+    if case.choice.is_even:
+        even: dict[str, Settings] = {job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT} for job in doubtful}
+        return case.realisation("no job waits", settings=even, notes=notes)
+    trainings = [job for job in trainings if job.may_be_paused]
+    groups = groups_that_fit(trainings, case.cpus, beside=_SMALL * case.cpus)
+    beside = _queue_beside(case, doubtful, len(groups))
+    settings, queue = dict(beside.settings), beside.queue
+    notes |= {key: "; ".join(filter(None, (_DOUBTFUL, beside.notes.get(key)))) for key in settings}
+    if len(groups) < 2:
+        note = "no job is paused: the trainings fit the CPUs together"
+        return case.realisation(note, settings=settings, notes=notes, queue=queue)
+    sums = [_part(case, group) for group in groups]
+    quantum_s = case.choice.quantum_s
+    for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
+        turn_s = quantum_s * len(groups) * share / math.fsum(sums)
+        turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, _exploring_s(case, group)), 3)
+        for job in group:
+            settings[job.id] = {"group": number, "turn_s": turn_s}
+            notes[job.id] = f"{turn_s:g} s of every cycle"
+    note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
+    return case.realisation(note, takes_turns=True, settings=settings, notes=notes, queue=queue)
+
+
+def _queue_beside(case: Case, doubtful: Sequence[ContainerHistory], groups: int) -> Realisation:
+    """Return the queue of jobs that are not paused, by weights: all at once they would keep each
+    other from ever reporting.
+
+    One that explores has the weight that a container begins with. Of the others the first has as
+    much beside the group whose turn it is as equal parts would give them all (ours).
+    """
+    found = priorities(replace(case, jobs=list(doubtful)))
+    part = min(1.0, len(doubtful) / max(1, groups))
+
+    def weight(key: str, planned: float) -> float:
+        return planned if key in case.exploring else max(LEAST_WEIGHT, float(round(planned * part)))
+
+    settings: dict[str, Settings] = {
+        key: {"cpu_weight": weight(key, one["cpu_weight"])} for key, one in found.settings.items()
+    }
+    return replace(found, settings=settings)
+
+
+def _part(case: Case, group: list[ContainerHistory]) -> float:
+    """Return a group's part of the time: that which gives its members CPU time nearest to their
+    shares (least squares), at most the sum of these, as they run side by side."""
+    needs = [min(needed_cpus(job), case.cpus) for job in group]
+    shares = [case.share(job) for job in group]
+    near = math.fsum(need * share for need, share in zip(needs, shares, strict=True))
+    return min(math.fsum(shares), case.cpus * near / math.fsum(need * need for need in needs))
+
+
+def _exploring_s(case: Case, group: list[ContainerHistory]) -> float:
+    """Return the shortest turn (s) of a group: one thread may be all that a new job has while it
+    starts up."""
+    explores = any(job.id in case.exploring for job in group)
+    return case.choice.queue.explore if explores else 0.0

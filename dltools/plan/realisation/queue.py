@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.container_history import JITTER
+from dltools.plan.signals.container_history import JITTER
 
 TURN_S = 5.0
 """Seconds that a job keeps the first level before another of equal standing gets it."""

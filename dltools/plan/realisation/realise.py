@@ -7,18 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.policy.base import Allocation, HostState
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Case, Realisation
-from dltools.plan.realisation.cores import cores
+from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.feeders import feeders
-from dltools.plan.realisation.mode import Mode, ModeChoice, is_serving
-from dltools.plan.realisation.owner_bounds import respecting
-from dltools.plan.realisation.priority import priorities
+from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.order import priorities, rotation
+from dltools.plan.realisation.owners import respecting
 from dltools.plan.realisation.queue import Queue
-from dltools.plan.realisation.rotation import rotation
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.realisation.shares import quotas, weights
+from dltools.plan.realisation.shared_host import Case, Realisation
+from dltools.plan.realisation.shares import cores, quotas, weights
+from dltools.plan.signals.busy_threads import is_serving
+from dltools.plan.signals.container_history import ContainerHistory
 
 _REALISERS: Mapping[Mode, Callable[[Case], Realisation]] = {
     Mode.QUOTA: quotas,

@@ -1,14 +1,21 @@
-"""Quotas and weights: each job gets its share all the time."""
+"""Quotas and weights: each job gets its share all the time.
+
+Disjoint CPU sets: each job has CPUs of its own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dltools.notation.cpu_lists import format_cpus, parse_cpus
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.base import MILD_NOTE, TURN_NOTE, Case, Realisation
-from dltools.plan.realisation.mode import is_serving
+from dltools.plan.realisation.order import in_order, standing
 from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.settings import LEAST_WEIGHT, MOST_WEIGHT, Settings
+from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Case, Realisation
+from dltools.plan.signals.busy_threads import busy_threads, is_serving
+from dltools.plan.signals.container_history import ContainerHistory
 
 LEAST_CPUS = 0.01
 """Smallest quota in cores: the kernel's least quota of 1 ms in a period of 100 ms."""
@@ -83,3 +90,104 @@ def _without_starvation(case: Case) -> _Fair:
     first = [job.run_id for job in jobs if job.run_id not in waiting]
     queue = case.queue.moved(first, waiting, urgent, (), bound, case.now)
     return _Fair(shares, notes, queue)
+
+
+def cores(case: Case) -> Realisation:
+    """Return disjoint sets out of the host's CPUs, in proportion to shares.
+
+    No set is smaller than its job's threads, unless its owner's list is; where that cannot be,
+    every job has all CPUs. A job whose owner asked for CPUs has some of these; all of them where
+    others have taken too many.
+    """
+    jobs, every = case.jobs, parse_cpus(case.cpuset or "")
+    everywhere: dict[str, Settings] = {job.id: {"cpuset": None} for job in jobs}
+    if not every:
+        return case.realisation("nothing is set: the CPUs' numbers are unknown")
+    lists = _owners_lists(case, every)
+    pinned = _taken(case, lists)
+    free = [cpu for cpu in every if not any(cpu in taken for taken in pinned.values())]
+    unknown = [job for job in jobs if job.threads is None]
+    others = [job for job in jobs if job.id not in lists]
+    need = sum(busy_threads(job) for job in others)
+    if unknown or need > len(free):
+        what = (
+            f"the threads of {unknown[0].name} are unknown"
+            if unknown
+            else f"{need} threads on {len(free)} CPUs"
+        )
+        note = f"no job is pinned: {what}, and a job with fewer CPUs than threads slows down"
+        return case.realisation(note, settings=everywhere)
+    if len(jobs) == 1:
+        return case.realisation("one job has all CPUs", settings=everywhere)
+    order = in_order(case, {job.id: standing(case, job) for job in jobs})
+    counts = _with_spare(case, order, free, lists, pinned)
+    at = 0
+    for job in order:
+        if job.id not in lists:
+            pinned[job.id] = free[at : at + counts[job.id]]
+            at += counts[job.id]
+    settings = everywhere | {key: {"cpuset": format_cpus(cpus)} for key, cpus in pinned.items()}
+    shared = [job.name for job in jobs if job.id not in pinned]
+    note = "each job has CPUs of its own"
+    note += f"; but not {', '.join(shared)}: others have CPUs of its owner's list" if shared else ""
+    return case.realisation(note, settings=settings)
+
+
+def _owners_lists(case: Case, every: Sequence[int]) -> dict[str, list[int]]:
+    """Return those of the host's CPUs that owners asked for, of jobs whose owners did not ask for
+    all."""
+    if not case.choice.queue.respects_owners:
+        return {}
+    asked = {job.id: set(parse_cpus(job.owner.cpuset or "")) for job in case.jobs}
+    return {
+        key: [cpu for cpu in every if cpu in listed]
+        for key, listed in asked.items()
+        if listed and not listed.issuperset(every)
+    }
+
+
+def _taken(case: Case, lists: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """Return as many CPUs of its owner's list for each job as it has threads; the shortest list
+    chooses first. A job for which too few are left is left out."""
+    found: dict[str, list[int]] = {}
+    taken: set[int] = set()
+    jobs = [job for job in case.jobs if job.id in lists]
+    for job in sorted(jobs, key=lambda job: (len(lists[job.id]), job.name, job.id)):
+        left = [cpu for cpu in lists[job.id] if cpu not in taken]
+        wanted = min(busy_threads(job), len(lists[job.id]))
+        if len(left) >= wanted > 0:
+            found[job.id] = left[:wanted]
+            taken.update(found[job.id])
+    return found
+
+
+def _with_spare(
+    case: Case,
+    order: Sequence[ContainerHistory],
+    free: list[int],
+    lists: Mapping[str, list[int]],
+    pinned: dict[str, list[int]],
+) -> dict[str, int]:
+    """Give each spare CPU to the job with the largest share for each of its CPUs that may have it.
+
+    Return how many of the `free` CPUs each job without a list gets; those that jobs with lists get
+    move from `free` to `pinned`.
+    """
+    counts = {job.id: busy_threads(job) for job in order if job.id not in lists}
+    while len(free) > sum(counts.values()):
+        able = [
+            job
+            for job in order
+            if job.id in counts or (job.id in pinned and set(lists[job.id]) & set(free))
+        ]
+        if not able:
+            break
+        sizes = {**counts, **{key: len(cpus) for key, cpus in pinned.items()}}
+        poorest = max(able, key=lambda job: case.share(job) / sizes[job.id])
+        if poorest.id in counts:
+            counts[poorest.id] += 1
+        else:
+            cpu = next(cpu for cpu in lists[poorest.id] if cpu in free)
+            free.remove(cpu)
+            pinned[poorest.id].append(cpu)
+    return counts

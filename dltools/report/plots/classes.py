@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import JobClass, Tone
+from dltools.plan.policy.interface import JobClass, Tone
 from dltools.report.run import ClassChange
 
 

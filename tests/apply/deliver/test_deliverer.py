@@ -23,8 +23,8 @@ from dltools.apply.journal import Journal
 from dltools.apply.rotation import Rotation
 from dltools.engine.containers import Engine
 from dltools.errors import DataError
-from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.records import Op, Result
+from dltools.plan.signals.targets import TargetMet
 
 MODEL = b"weights" * 1000
 MET = TargetMet("val_loss", "min", 0.5, 0.48, "2026-01-31T12:00:00.000000Z")

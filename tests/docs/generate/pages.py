@@ -13,7 +13,7 @@ from docs.generate.parsers import Option, Tool
 
 from dltools.observations.schema import COLUMNS, Column
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Policy, classes_of
+from dltools.plan.policy.interface import Policy, classes_of
 from dltools.plan.policy.parameters import describe
 from dltools.plan.realisation.mode import QueueParameters
 from dltools.probe.progress import FAMILIES

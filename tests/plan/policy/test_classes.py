@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dltools.plan.policy.base import Cluster, Decision, State, classes_of
+from dltools.plan.policy.interface import Cluster, Decision, State, classes_of
 from dltools.plan.policy.registry import policies
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.simulation import Simulation

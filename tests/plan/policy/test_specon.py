@@ -10,13 +10,13 @@ import pytest
 
 from dltools.notation.times import MICRO
 from dltools.observations.gpu_use import GpuUse
-from dltools.plan.policy.base import ActionKind, Cluster, HostState
-from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.flowcon import FLOWCON
-from dltools.plan.policy.metric_series import Series
-from dltools.plan.policy.migration import KnownJob, load_of, saved_seconds
+from dltools.plan.policy.interface import ActionKind, Cluster, HostState
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.specon import SPECON, Parameters, transition
+from dltools.plan.policy.specon_migration import KnownJob, load_of, saved_seconds
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.metric_series import Series
 
 NOW = 100 * MICRO
 CC, PC = "CC", "PC"

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.pace import Mark, Pace
 from dltools.plan.realisation.contention import PATIENCE_S, TRIAL_S, Contention
 from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.paces import Mark, Pace
 
 BEGIN = Mark(0, 0.0)
 NOW = 10**15

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import JobClass, Tone, classes_of
+from dltools.plan.policy.interface import JobClass, Tone, classes_of
 from dltools.report.plots.classes import NO_CLASS, ClassLooks, Stretch, stretches
 from dltools.report.run import ClassChange
 

@@ -6,7 +6,7 @@ import pytest
 
 from dltools.observations.containers import SeriesPoint
 from dltools.observations.outcomes import JobResult
-from dltools.plan.policy.base import JobClass, Tone
+from dltools.plan.policy.interface import JobClass, Tone
 from dltools.report.plots.figure import picture
 from dltools.report.plots.kinds import KINDS, panels
 from dltools.report.run import ClassChange, Run, Timeline

@@ -1,0 +1,129 @@
+"""Learns from samples what the owners of containers asked for.
+
+Whose limits are in force is not always known. dl-probe knows it where it can read dl-apply's
+journal; elsewhere it takes the limits in force for the owner's. So what a plan has set is
+remembered, and is no wish of the owner when it is seen in force. All of it ours.
+
+What owners asked for bounds what is set: quotas and CPU lists; weights are multiplied by it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.realisation.settings import LEAST_WEIGHT, MOST_WEIGHT, Settings, differs
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.owner import Owner
+
+_REMEMBERED = 6
+"""Values of a setting that are remembered: a plan may be applied when the next ones are made."""
+
+_NAMES = ("cpus", "cpu_weight", "cpuset")
+"""The settings that owners ask for."""
+
+
+def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> Settings:
+    """Return limits as a recording says them, the defaults for what is no limit."""
+    is_quota = cpus is not None and 0 < cpus < math.inf
+    is_weight = weight is not None and 0 < weight < math.inf
+    return {
+        "cpus": cpus if is_quota else None,
+        "cpu_weight": weight if is_weight else DEFAULT_CPU_WEIGHT,
+        "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None,
+    }
+
+
+def told(owner: Owner, said: Settings, present: Settings) -> Owner:
+    """Return what is known of an owner after a sample.
+
+    `said`: what dl-probe takes for the owner's; `present`: what is in force. A limit in force that
+    plans have set lately tells nothing of the owner.
+    """
+    wish: Settings = {
+        "cpus": owner.cpus,
+        "cpu_weight": owner.ratio * DEFAULT_CPU_WEIGHT,
+        "cpuset": owner.cpuset,
+    }
+    if said == wish and owner.is_known:
+        return owner
+    for name in _NAMES:
+        ours = ({name: value} for value in owner.planned.get(name, ()))
+        is_in_force = said[name] is not None and not _differs({name: said[name]}, present)
+        if not is_in_force or all(_differs(one, present) for one in ours):
+            wish[name] = said[name]
+    ratio = wish["cpu_weight"] / DEFAULT_CPU_WEIGHT
+    return replace(owner, cpus=wish["cpus"], ratio=ratio, cpuset=wish["cpuset"], is_known=True)
+
+
+def _differs(wanted: Settings, present: Settings) -> bool:
+    return differs(wanted, present, math.inf)
+
+
+def first_seen(owner: Owner, present: Settings, cpus: float) -> Owner:
+    """Return what to go by where nothing tells whose the limits are that a container has when it
+    is first seen: its quota and its list are not widened."""
+    quota, cpuset = present["cpus"], present["cpuset"]
+    is_listed = cpuset is not None and len(parse_cpus(cpuset)) < cpus
+    is_bounded = quota is not None and quota < cpus
+    return replace(
+        owner,
+        cpus=quota if is_bounded else None,
+        cpuset=cpuset if is_listed else None,
+        is_known=True,
+    )
+
+
+def after_plan(owner: Owner, setting: Settings) -> Owner:
+    """Return what is known of an owner after a plan has set this."""
+    planned = dict(owner.planned)
+    for name in _NAMES:
+        values = planned.get(name, ())
+        if name in setting and setting[name] not in values[-1:]:
+            others = tuple(value for value in values if value != setting[name])
+            planned[name] = (*others, setting[name])[-_REMEMBERED:]
+    return owner if planned == owner.planned else replace(owner, planned=planned)
+
+
+def respecting(found: Realisation, owners: Mapping[str, Owner], cpus: float) -> Realisation:
+    """Return a realisation within what the owners of a host's containers asked for, by id."""
+    settings = {key: within(wanted, owners[key], cpus) for key, wanted in found.settings.items()}
+    notes = {
+        key: "; ".join(filter(None, (found.notes.get(key), _note(one, owners[key]))))
+        for key, one in settings.items()
+    }
+    return replace(found, settings=settings, notes={**found.notes, **notes})
+
+
+def within(wanted: Settings, owner: Owner, cpus: float) -> Settings:
+    """Return settings within what an owner asked for, on a host of so many CPUs (0: unknown).
+
+    No quota becomes the owner's, and all CPUs become the owner's list. A weight is multiplied by
+    the owner's own, as a multiple of the default.
+    """
+    found = dict(wanted)
+    if "cpus" in found and owner.cpus is not None and not 0 < cpus <= owner.cpus:
+        planned = found["cpus"]
+        found["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)
+    if "cpu_weight" in found:
+        weight = found["cpu_weight"] * owner.ratio
+        found["cpu_weight"] = float(round(min(MOST_WEIGHT, max(LEAST_WEIGHT, weight))))
+    if "cpuset" in found and owner.cpuset is not None:
+        listed = set(parse_cpus(owner.cpuset)) & set(parse_cpus(found["cpuset"] or owner.cpuset))
+        found["cpuset"] = format_cpus(sorted(listed)) if listed else owner.cpuset
+    return found
+
+
+def _note(setting: Settings, owner: Owner) -> str:
+    """Return what an owner's wish has made of a setting, "" where it is as without it."""
+    notes = []
+    if setting.get("cpus") is not None and setting["cpus"] == owner.cpus:
+        notes.append(f"its owner asked for {owner.cpus:g} CPUs at most")
+    if "cpu_weight" in setting and owner.ratio != 1:
+        notes.append(f"its owner asked for a weight of {owner.ratio * DEFAULT_CPU_WEIGHT:g}")
+    if "cpuset" in setting and owner.cpuset is not None:
+        notes.append(f"its owner asked for CPUs {owner.cpuset}")
+    return "; ".join(notes)

@@ -1,0 +1,337 @@
+"""What owners asked for: learnt from samples, and kept to, worked by hand and over random hosts."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from helpers.observed_rows import container, decisions_of, node, planner_of, point, reread
+from helpers.recorded_hosts import A, begin, new, read
+from helpers.shared_hosts import host, job, settings_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy.fair import FAIR
+from dltools.plan.policy.interface import HostState
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters, RealisationOptions
+from dltools.plan.realisation.owners import after_plan, first_seen, limits_of, told, within
+from dltools.plan.realisation.realise import realise
+from dltools.plan.signals.busy_threads import needed_cpus
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.owner import UNKNOWN, Owner
+
+IGNORE = QueueParameters(owners="ignore")
+
+
+def owned(name: str, threads: int | None = 1, **asked: Any) -> ContainerHistory:
+    found = job(name, threads)
+    found.owner = Owner(**asked)
+    return found
+
+
+def test_a_quota_is_the_owner_s_at_most() -> None:
+    jobs = owned("a", cpus=0.5), owned("b", cpus=0.5), owned("c", cpus=0.5), owned("d")
+    found = host(*jobs, shares={"a": 0.6, "b": 0.1, "c": 1.0, "d": 1.0})
+    assert settings_of(Mode.QUOTA, found) == {
+        "a": {"cpus": 0.5}, "b": {"cpus": 0.2}, "c": {"cpus": 0.5}, "d": {"cpus": None},
+    }  # fmt: skip
+    made = realise(ModeChoice(Mode.QUOTA, ""), found)
+    assert "sum to 3.2 of 2 CPUs" in made.note
+    assert made.notes["c"] == "its owner asked for 0.5 CPUs at most"
+    assert not made.notes.get("b")
+    free = realise(ModeChoice(Mode.QUOTA, "", queue=IGNORE), found)
+    assert [free.settings[name]["cpus"] for name in "abcd"] == [1.2, 0.2, None, None]
+    assert "sum to 5.4 of 2 CPUs" in free.note
+
+
+def test_weights_are_multiplied_by_the_owner_s() -> None:
+    jobs = owned("a", ratio=2.0), owned("b", ratio=0.5), owned("c")
+    equal = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
+    assert settings_of(Mode.WEIGHT, equal) == {
+        "a": {"cpu_weight": 2048}, "b": {"cpu_weight": 512}, "c": {"cpu_weight": 1024},
+    }  # fmt: skip
+    even = realise(ModeChoice(Mode.WEIGHT, "", is_even=True), equal).settings
+    assert [even[name]["cpu_weight"] for name in "abc"] == [2048, 512, 1024]
+    free = realise(ModeChoice(Mode.WEIGHT, "", queue=IGNORE), equal).settings
+    assert [free[name]["cpu_weight"] for name in "abc"] == [1024, 1024, 1024]
+
+
+def test_levels_are_multiplied_by_the_owner_s_weight_and_stay_in_bounds() -> None:
+    jobs = owned("a", 2, ratio=2.0), owned("b", 2, ratio=4.0), owned("c", 2, ratio=0.25)
+    made = realise(
+        ModeChoice(Mode.PRIORITY, ""), host(*jobs, shares={"a": 0.6, "b": 0.3, "c": 0.1})
+    )
+    assert {name: one["cpu_weight"] for name, one in made.settings.items()} == {
+        "a": 2048.0, "b": 40.0, "c": 2.0,
+    }  # fmt: skip
+    assert made.notes["b"] == "2. of 3 in the queue; its owner asked for a weight of 4096"
+    largest = within({"cpu_weight": 1024.0}, Owner(ratio=1000.0), 2.0)
+    assert largest == {"cpu_weight": 262144.0}
+
+
+def test_disjoint_sets_are_parts_of_the_owners_lists() -> None:
+    """a takes 5 and b takes 7; c and d need four of the other six. The shares for each CPU are
+    a 0.4, d 0.15 and c 0.1: a gets the rest of its list, and then d one more."""
+    jobs = owned("a", cpuset="5-6"), owned("b", cpuset="7"), owned("c", 2), owned("d", 2)
+    found = host(*jobs, cpus=8.0, shares={"a": 0.4, "b": 0.1, "c": 0.2, "d": 0.3})
+    assert settings_of(Mode.CORES, found, "0-7") == {
+        "a": {"cpuset": "5-6"}, "b": {"cpuset": "7"},
+        "c": {"cpuset": "3-4"}, "d": {"cpuset": "0-2"},
+    }  # fmt: skip
+
+
+def test_jobs_whose_lists_leave_nothing_to_share_keep_them() -> None:
+    jobs = owned("a", cpuset="0"), owned("b", cpuset="0"), owned("c")
+    found = host(*jobs, cpus=4.0, shares=dict.fromkeys("abc", 1 / 3))
+    assert settings_of(Mode.CORES, found, "0-3") == {
+        "a": {"cpuset": "0"}, "b": {"cpuset": "0"}, "c": {"cpuset": "1-3"},
+    }  # fmt: skip
+    assert "but not b" in realise(ModeChoice(Mode.CORES, ""), found, "0-3").note
+    free = realise(ModeChoice(Mode.CORES, "", queue=IGNORE), found, "0-3").settings
+    assert sorted(itertools.chain(*(parse_cpus(one["cpuset"]) for one in free.values()))) == [
+        0, 1, 2, 3,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 3, None])
+def test_where_no_job_is_pinned_the_owner_s_list_stays(threads: int | None) -> None:
+    jobs = owned("a", threads, cpuset="1"), owned("b", 4)
+    found = host(*jobs, shares={"a": 0.5, "b": 0.5})
+    assert settings_of(Mode.CORES, found) == {"a": {"cpuset": "1"}, "b": {"cpuset": None}}
+    gone = owned("c", threads, cpuset="1,9")  # 9 is not there
+    assert settings_of(Mode.CORES, host(gone, shares={"c": 0.5}))["c"] == {"cpuset": "1,9"}
+    alone = host(jobs[0], shares={"a": 0.5})
+    # Nothing but the owner's list was ever seen: it is not taken for all CPUs.
+    assert settings_of(Mode.CORES, alone, "1") == {"a": {"cpuset": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("mode", "setting"),
+    [
+        (Mode.QUOTA, {"cpus": 0.5}),
+        (Mode.WEIGHT, {"cpu_weight": 2048.0}),
+        (Mode.PRIORITY, {"cpu_weight": 2048.0}),
+        (Mode.CORES, {"cpuset": "1"}),
+    ],
+)
+@pytest.mark.parametrize("cpus", [2.0, 0.0])
+def test_a_restarted_container_gets_back_what_its_owner_asked_for(
+    mode: Mode, setting: dict[str, Any], cpus: float
+) -> None:
+    again = ContainerHistory("again", "again", "h", 0, managed=True)
+    again.owner = Owner(0.5, 2.0, "1")
+    found = realise(ModeChoice(mode, ""), host(cpus=cpus), "0-1", (again,))
+    assert found.settings["again"] == setting
+
+
+def test_turns_go_by_what_owners_let_jobs_use() -> None:
+    assert needed_cpus(owned("a", 4, cpus=0.5)) == 0.5
+    assert needed_cpus(owned("a", 4, cpuset="0,2")) == 2
+    assert needed_cpus(owned("a", 4, cpus=3.0, cpuset="0,2")) == 2
+    left = owned("a", 4)
+    left.cpus, left.cpuset = 0.5, "0"  # ours, perhaps
+    assert needed_cpus(left) == 4
+
+
+def test_a_waiting_job_of_a_heavy_owner_is_not_found_idle() -> None:
+    heavy = owned("a", ratio=4.0)
+    assert heavy.may_wait_at(40.0)
+    assert not heavy.may_wait_at(41.0)
+    assert owned("a", ratio=0.5).may_wait_at(10.24)  # the least weight of version 2
+
+
+owners = st.builds(
+    Owner,
+    cpus=st.none() | st.floats(0.01, 10),
+    ratio=st.floats(2 / 1024, 256),
+    cpuset=st.none() | st.sets(st.integers(0, 7), min_size=1).map(sorted).map(format_cpus),
+)
+
+
+@given(
+    asked=st.lists(st.tuples(owners, st.integers(1, 4), st.floats(0.001, 1)), max_size=6),
+    silent=st.lists(owners, max_size=2),
+    cpus=st.integers(1, 8),
+    mode=st.sampled_from(Mode),
+    is_mild=st.booleans(),
+)
+def test_no_job_gets_more_than_its_owner_asked_for(
+    asked: list[tuple[Owner, int, float]], silent: list[Owner], cpus: int, mode: Mode, is_mild: bool
+) -> None:
+    jobs = [job(str(at), threads) for at, (_, threads, _) in enumerate(asked)]
+    for one, (owner, _, _) in zip(jobs, asked, strict=True):
+        one.owner = owner
+    others = [ContainerHistory(f"s{at}", "s", "h", 0, managed=True) for at in range(len(silent))]
+    for one, owner in zip(others, silent, strict=True):
+        one.owner = owner
+    shares: dict[str, float | None] = {str(at): share for at, (_, _, share) in enumerate(asked)}
+    state: HostState = host(*jobs, cpus=float(cpus), shares=shares)
+    choice = ModeChoice(mode, "", is_mild=is_mild)
+    found = realise(choice, state, f"0-{cpus - 1}", others, silent=others)
+    for one in (*jobs, *others):
+        setting = found.settings.get(one.id, {})
+        if "cpus" in setting and one.owner.cpus is not None:
+            assert (cpus if setting["cpus"] is None else setting["cpus"]) <= one.owner.cpus or (
+                one.owner.cpus >= cpus and setting["cpus"] is None
+            )
+        if "cpuset" in setting and one.owner.cpuset is not None:
+            assert set(parse_cpus(setting["cpuset"])) <= set(parse_cpus(one.owner.cpuset))
+        if "cpu_weight" in setting:
+            assert 2 <= setting["cpu_weight"] <= 262144
+
+
+ASKED = {"owner_cpu_limit_cores": 0.5, "owner_cpu_weight": 2048.0, "owner_cpuset": "1"}
+NOTHING = {"owner_cpu_weight": 1024.0}
+
+
+def wishes(owner: Owner) -> tuple[float | None, float, str | None]:
+    return owner.cpus, owner.ratio, owner.cpuset
+
+
+def owner_after(*changes: dict[str, Any], managed: bool = False) -> Owner:
+    """What is known of an owner after samples with these columns."""
+    host = new()
+    for number, columns in enumerate(changes):
+        begin(host, node(number * 5), container(number * 5, "a", number * 2.0, **columns))
+        read(host, 1)
+        host.history.containers[A].managed = managed
+    return host.history.containers[A].owner
+
+
+def test_the_columns_tell_what_the_owner_asked_for() -> None:
+    assert wishes(owner_after(ASKED)) == (0.5, 2.0, "1")
+    assert wishes(owner_after({**NOTHING, "cpu_limit_cores": 0.5})) == (None, 1.0, None)
+    assert wishes(owner_after(ASKED, NOTHING)) == (None, 1.0, None)
+    assert wishes(owner_after(ASKED, {})) == (0.5, 2.0, "1")  # nothing is known at that time
+
+
+@pytest.mark.parametrize("broken", [-1.0, 0.0, float("inf"), float("nan")])
+def test_what_is_no_limit_is_none(broken: float) -> None:
+    found = {"owner_cpu_limit_cores": broken, "owner_cpu_weight": 512.0, "owner_cpuset": "none"}
+    assert wishes(owner_after(found)) == (None, 0.5, None)
+    assert limits_of(None, broken, "") == {"cpus": None, "cpu_weight": 1024.0, "cpuset": None}
+
+
+def test_without_the_columns_the_first_limits_are_the_owner_s() -> None:
+    seen = {"cpu_limit_cores": 0.5, "cpuset": "0", "cpu_weight": 10.0}
+    assert wishes(owner_after(seen)) == (0.5, 1.0, "0")
+    assert wishes(owner_after({}, seen)) == (None, 1.0, None)
+    assert wishes(owner_after({"cpu_limit_cores": 2.0, "cpuset": "0-1"})) == (None, 1.0, None)
+
+
+def test_a_container_that_restarts_has_the_owner_that_it_had() -> None:
+    host = new()
+    begin(host, node(0), container(0, "a", 0.0, cpu_limit_cores=0.5))
+    read(host, 1)
+    host.history.containers[A].managed = True
+    again = container(5, "a", 0.0, cpu_limit_cores=0.2)
+    again["started_at"] = again["time"]
+    begin(host, node(5), again)
+    read(host, 1)
+    assert wishes(host.history.containers[A].owner) == (0.5, 1.0, None)
+
+
+def test_what_a_plan_has_set_is_no_wish_of_the_owner() -> None:
+    """Where dl-probe cannot read the journal, it takes what is in force for the owner's."""
+    owner = told(UNKNOWN, limits_of(1.5, 1024, None), limits_of(1.5, 1024, None))
+    for cpus in (0.4, 0.8):
+        owner = after_plan(owner, {"cpus": cpus})
+    for ours in (0.4, 0.8):  # also the one before the last, while that is being applied
+        seen = limits_of(ours, 1024, None)
+        assert wishes(told(owner, seen, seen)) == (1.5, 1.0, None)
+    theirs = limits_of(0.6, 2048, None)
+    assert wishes(told(owner, theirs, theirs)) == (0.6, 2.0, None)
+    none = limits_of(None, 1024, None)
+    assert wishes(told(after_plan(owner, {"cpus": None}), none, none)) == (None, 1.0, None)
+    # The journal says it: it is not what is in force.
+    assert wishes(told(owner, limits_of(0.4, 1024, None), limits_of(0.8, 1024, None))) == (
+        0.4, 1.0, None,
+    )  # fmt: skip
+
+
+def test_few_values_are_remembered() -> None:
+    owner = UNKNOWN
+    for number in range(20):
+        owner = after_plan(owner, {"cpus": number / 10, "turn_s": 5.0})
+    assert owner.planned == {"cpus": (1.4, 1.5, 1.6, 1.7, 1.8, 1.9)}
+    assert after_plan(owner, {"cpus": 1.9}) is owner
+    assert first_seen(owner, limits_of(None, None, None), 2.0).planned == owner.planned
+
+
+def rows(**columns: Any) -> list[Row]:
+    """Two jobs that report, sampled three times; the first has these columns."""
+    found = []
+    for number in range(3):
+        now = number * 10.0
+        found += [
+            node(now),
+            container(now, "a", now, thread_count=1, **{"cpuset": "0-1"} | columns),
+            container(now, "b", now, thread_count=1, cpuset="0-1", **NOTHING),
+            *(point(now, name, 1 / (number + 1), step=number) for name in "ab"),
+        ]  # fmt: skip
+    return found
+
+
+def settings(found: list[Row], mode: Mode, owners: str = "respect") -> dict[str, Any]:
+    options = RealisationOptions(mode, queue=QueueParameters(owners=owners))
+    made = Planner(FAIR, build(FAIR.parameters, {}), options)
+    made.add(to_table(found))
+    return {one.container_name: dict(one.set) for one in made.plan({}).actions}
+
+
+IN_FORCE = {"cpu_limit_cores": 0.5, "cpu_weight": 2048.0, "cpuset": "1"}
+
+
+@pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.WEIGHT, Mode.CORES, Mode.PRIORITY])
+def test_what_the_owner_has_is_no_action(mode: Mode) -> None:
+    made = settings(rows(**IN_FORCE, **ASKED), mode)
+    assert "a" not in made
+    assert made.get("b") == {
+        Mode.QUOTA: {"cpus": 1.0}, Mode.CORES: {"cpuset": "0"},
+    }.get(mode)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mode", "ignored"),
+    [(Mode.QUOTA, {"cpus": 1.0}), (Mode.WEIGHT, {"cpu_weight": 1024.0}),
+     (Mode.CORES, {"cpuset": "0"})],
+)  # fmt: skip
+def test_owners_can_be_ignored(mode: Mode, ignored: dict[str, Any]) -> None:
+    assert settings(rows(**IN_FORCE, **ASKED), mode, "ignore")["a"] == ignored
+
+
+def test_ours_in_force_is_taken_back_to_the_owner_s() -> None:
+    ours = {"cpu_limit_cores": 0.1, "cpu_weight": 10.0, "cpuset": "0"}
+    found = rows(**ours, **ASKED)
+    assert settings(found, Mode.QUOTA)["a"] == {"cpus": 0.5}
+    assert settings(found, Mode.WEIGHT)["a"] == {"cpu_weight": 2048.0}
+    assert settings(found, Mode.CORES)["a"] == {"cpuset": "1"}
+
+
+def test_a_quota_of_an_unknown_owner_is_not_raised() -> None:
+    found = rows(cpu_limit_cores=0.5)
+    assert "a" not in settings(found, Mode.QUOTA)
+    assert settings(found, Mode.QUOTA, "ignore")["a"] == {"cpus": 1.0}
+    (decision,) = (one for one in decisions_of(planner_of(found, FAIR)).values() if one.name == "a")
+    assert "its owner asked for 0.5 CPUs at most" in decision.reason
+
+
+def test_the_state_hands_on_what_the_owner_asked_for() -> None:
+    found = rows(**IN_FORCE, **ASKED)
+    first = planner_of(found, FAIR)
+    later = [
+        node(30.0),
+        container(30.0, "a", 30.0, thread_count=1, cpu_limit_cores=0.1, cpuset="1"),
+        container(30.0, "b", 30.0, thread_count=1, cpuset="0-1", cpu_limit_cores=1.0),
+        point(30.0, "a", 0.2, step=4),
+        point(30.0, "b", 0.2, step=4),
+    ]
+    saved = reread(first.plan({})).state
+    second = Planner(FAIR, build(FAIR.parameters, {}), RealisationOptions(Mode.QUOTA), saved)
+    second.add(to_table(later))
+    assert {one.container_name: one.set for one in second.plan({}).actions} == {"a": {"cpus": 0.5}}
