@@ -9,9 +9,8 @@ from dltools.notation.cpu_lists import parse_cpus
 from dltools.plan.foreign_settings import in_force, says
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Allocation
-from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.realisation.settings import LEAST_CPUS, Settings, differs
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.realisation.shares import LEAST_CPUS
 from dltools.plan.records import Action, Op
 from dltools.plan.signals.container_history import ContainerHistory, Member
 

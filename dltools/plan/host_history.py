@@ -1,10 +1,6 @@
-"""What is remembered of a host: its containers, its rounds, its last allocations.
+"""What is remembered of a host: its containers, its last allocations, and when a round is due.
 
 A recording, a live stream and a simulation fill the same history, and the same rounds read it.
-
-When a policy runs: every interval, at once when a job arrives or leaves, less often when idle.
-
-This is FlowCon's pair of listeners and its exponential back-off, kept as data, for every policy.
 """
 
 from __future__ import annotations
@@ -219,7 +215,11 @@ def _mean(cores: tuple[float, ...]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RoundTimer:
-    """The interval in force (seconds; None: no rounds by time), when the last round ran
+    """When a policy runs: every interval, at once when a job arrives or leaves, less often while
+    nothing changes. This is FlowCon's pair of listeners and its exponential back-off, kept as data,
+    for every policy.
+
+    The interval in force (seconds; None: no rounds by time), when the last round ran
     (microseconds; None: one is due), and with which jobs."""
 
     interval_s: float | None

@@ -1,11 +1,12 @@
-"""Follows the paces of a host's jobs from round to round, and what they show of contention.
+"""Follows the paces of a host's jobs: what competing for CPUs, and sharing GPUs, costs them.
 
-Which jobs share GPUs, what that costs them, and where they take turns instead.
+In each round `rounds` asks for what was measured, makes settings, and notes in which place each job
+competes from then on, and beside whom it uses its GPUs.
 
-Sharing usually wins: of 636 pairs of trainings on a V100 both rates, as parts of those alone, come
-to 1.37 in the median, and to 0.35 at least (Narayanan et al.: Gavel, OSDI 2020, their table). So
-jobs are left to share. Where their rates come to less than 1 for `SHARING_PATIENCE_S`, or where it
-is asked for, jobs that share GPUs take turns, until others share these. All of it ours.
+Sharing GPUs usually wins: of 636 pairs of trainings on a V100 both rates, as parts of those alone,
+come to 1.37 in the median, and to 0.35 at least (Narayanan et al.: Gavel, OSDI 2020, their table).
+So jobs are left to share. Where their rates come to less than 1 for `SHARING_PATIENCE_S`, or where
+it is asked for, jobs that share GPUs take turns, until others share these. All of it ours.
 
 A turn pauses the others with their GPU memory: so all of it must be known, and fit.
 """
@@ -33,7 +34,7 @@ _FREE_LOOK_S = 2.0
 """How often to look at a first job that has not shown yet how many threads it keeps busy."""
 
 
-def measured(
+def measured_contention(
     host: HostHistory, silent: Iterable[ContainerHistory], *, is_crowded: bool
 ) -> Contention:
     """Bring the paces of a host's jobs up to its newest sample; return what they show."""
@@ -95,7 +96,7 @@ there from being alone (s)."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Shared:
+class _GpuGroup:
     """GPUs that jobs share, directly or through others: the name of the queue, which is the least
     UUID; the jobs that may take turns; why they may not all the same ("": they may)."""
 
@@ -176,7 +177,7 @@ def note_companies(host: HostHistory, found: Realisation) -> Queue:
     return host.queue.due_by(now, _LOOK_S) if holders else host.queue
 
 
-def _all_shared(host: HostHistory) -> Iterator[_Shared]:
+def _all_shared(host: HostHistory) -> Iterator[_GpuGroup]:
     now = host.sampled_at or 0
     holders = [one for one in host.containers.values() if one.gpu_seconds.gpus]
     if len(holders) < 2:
@@ -186,7 +187,7 @@ def _all_shared(host: HostHistory) -> Iterator[_Shared]:
         ids = {one.id for one in group}
         jobs = [job for job in may if job.id in ids]
         if len(jobs) > 1:
-            yield _Shared(min(gpu for one in group for gpu in one.gpus), jobs, _why_not(group))
+            yield _GpuGroup(min(gpu for one in group for gpu in one.gpus), jobs, _why_not(group))
 
 
 def _may_take_turns(host: HostHistory, job: ContainerHistory, now: int) -> bool:

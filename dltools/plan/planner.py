@@ -7,11 +7,6 @@ between any two rows, the state handed on, and the last plan is the same.
 
 The policy is asked only when a round is due: its interval has passed, a job has arrived, left or
 met a target.
-
-Clocks that are set back: the samples of a stream go back in time.
-
-Samples that are not later than a host's newest one are old ones, which count no more. After a step
-back all are, until the clock has come as far again.
 """
 
 from __future__ import annotations
@@ -46,6 +41,9 @@ if TYPE_CHECKING:
 
 _LEAST_LEASE_S = 10.0
 """Shortest lease of a single plan (ours)."""
+
+_SET_BACK_US = 60_000_000
+"""A step of a clock back that counts (microseconds, ours): a smaller one is soon made up for."""
 
 
 class _Recorded(Mapping[str, HostHistory]):
@@ -138,6 +136,25 @@ class Planner:
         return {
             host.name: host.sampled_at for host in self._histories() if host.sampled_at is not None
         }
+
+    def hosts_set_back(self, table: pa.Table) -> list[str]:
+        """Return the hosts whose clocks were set back: all of their samples in a table are much
+        older than their newest one.
+
+        Samples that are not later than a host's newest one are old ones, which count no more. After
+        a step back all are, until the clock has come as far again.
+        """
+        sampled_at, newest = self.sampled_at, dict[str, int]()
+        times = table.column("time").cast("int64").to_pylist()
+        kinds, hosts = (table.column(name).to_pylist() for name in ("kind", "host"))
+        for time, kind, host in zip(times, kinds, hosts, strict=True):
+            if kind in SAMPLED and time is not None:
+                newest[host] = max(newest.get(host, time), time)
+        return sorted(
+            host
+            for host, time in newest.items()
+            if time < sampled_at.get(host, time) - _SET_BACK_US
+        )
 
     def forget_actions(self) -> None:
         """Leave what is done once, such as a migration, out of later plans: a plan has told it."""
@@ -312,21 +329,3 @@ class Planner:
                 forget_places(host)
         saved = state.SavedState(self._newest, self._rounds.memory, self._hosts)
         return state.save(saved, self._rounds.policy.name)
-
-
-SET_BACK_US = 60_000_000
-"""A step back that counts (microseconds, ours): a smaller one is soon made up for."""
-
-
-def hosts_set_back(sampled_at: Mapping[str, int], table: pa.Table) -> list[str]:
-    """Return the hosts of which all samples in a table are much older than their newest one before
-    (`sampled_at`, microseconds)."""
-    newest: dict[str, int] = {}
-    times = table.column("time").cast("int64").to_pylist()
-    kinds, hosts = (table.column(name).to_pylist() for name in ("kind", "host"))
-    for time, kind, host in zip(times, kinds, hosts, strict=True):
-        if kind in SAMPLED and time is not None:
-            newest[host] = max(newest.get(host, time), time)
-    return sorted(
-        host for host, time in newest.items() if time < sampled_at.get(host, time) - SET_BACK_US
-    )

@@ -22,7 +22,11 @@ from dltools.observations.samples import HostSamples, Layout, Remainder, pending
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
 from dltools.plan.policy.interface import Requirements
-from dltools.plan.realisation.owners import first_seen, limits_of, told
+from dltools.plan.realisation.owner_bounds import (
+    limits_of,
+    owner_after_sample,
+    owner_when_first_seen,
+)
 from dltools.plan.signals.container_history import ContainerHistory
 
 _PRESENT = ("cpu_limit_cores", "cpu_weight", "cpuset")
@@ -292,9 +296,9 @@ class RecordedHost:
         ):
             cpus = size if size > 0 else cpus
             if not math.isnan(said[1]):
-                owner = told(owner, limits_of(*said), limits_of(*here))
+                owner = owner_after_sample(owner, limits_of(*said), limits_of(*here))
             elif not (owner.is_known or container.managed):
-                owner = first_seen(owner, limits_of(*here), cpus)
+                owner = owner_when_first_seen(owner, limits_of(*here), cpus)
         container.owner = owner
 
     def _add_points(

@@ -1,14 +1,9 @@
-"""Plans and results: what `dl-plan` decides and what `dl-apply` did, as records.
+"""Plans and results as records, written to JSON Lines and read from them.
 
-Plans and results as JSON Lines.
-
-A plan is a `plan` record, its `action` records and an `end` record. A stream may carry many plans;
-a live one ends with a `close` record.
-
-Plans read from JSON Lines.
-
-A plan without its end is refused: one cut at a line boundary would parse well otherwise. A plan
-that a person has edited, so that actions are missing, added or copied, is read with a warning.
+`dl-plan` writes plans, `dl-apply` reads them and writes results. A plan is a `plan` record, its
+`action` records and an `end` record. A stream may carry many plans; a live one ends with a `close`
+record. A plan without its end is refused: one cut at a line boundary would parse well otherwise. A
+plan that a person has edited, so that actions are missing, added or copied, is read with a warning.
 """
 
 from __future__ import annotations

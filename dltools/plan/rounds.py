@@ -14,7 +14,7 @@ from dltools.plan.decisions import present_settings
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.pace_tracking import (
     gpu_sharing,
-    measured,
+    measured_contention,
     measured_sharing,
     note_companies,
     note_places,
@@ -28,7 +28,7 @@ from dltools.plan.realisation.mode import (
     RealisationOptions,
     choose_mode,
 )
-from dltools.plan.realisation.owners import after_plan
+from dltools.plan.realisation.owner_bounds import owner_after_plan
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.settings import differs
 from dltools.plan.realisation.shared_host import Realisation
@@ -110,7 +110,7 @@ class Rounds:
             return found
         silent = self._silent(host)
         is_crowded = choose_mode(self.options, host.state(), silent).mode is Mode.PRIORITY
-        host.contention = measured(host, silent, is_crowded=is_crowded)
+        host.contention = measured_contention(host, silent, is_crowded=is_crowded)
         host.gpu_sharing = measured_sharing(host)
         found = self._settings(host)
         host.queue = note_places(host, found, is_crowded=is_crowded)
@@ -123,7 +123,7 @@ class Rounds:
         for key, setting in found.settings.items():
             container = host.containers[key]
             container.managed = True
-            container.owner = after_plan(container.owner, setting)
+            container.owner = owner_after_plan(container.owner, setting)
         if self.watches_others:
             host.note_asked(found.settings)
         for one in host.no_longer_jobs():  # the last word to it is what it began with
@@ -179,7 +179,7 @@ class Rounds:
 
     @property
     def measures(self) -> bool:
-        """Whether the mode follows from what is measured."""
+        """Whether the mode follows from what is measured_contention."""
         return self.options.mode is None and self.requirements.shares
 
     def _choice(self, host: HostHistory, silent: list[ContainerHistory]) -> ModeChoice:

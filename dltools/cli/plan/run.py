@@ -22,7 +22,6 @@ from dltools.cli.policies import warn_of_unused_quantum
 from dltools.cli.printable_output import printable_on_terminal
 from dltools.cli.recordings import Hashed, open_recording
 from dltools.observations.assumed_shares import assume_equal_shares
-from dltools.plan.planner import hosts_set_back
 from dltools.plan.policy.interface import classes_of
 from dltools.plan.records import dump_close, dump_plan
 
@@ -125,7 +124,7 @@ class _Session:
 
     def _begin_anew_if_set_back(self, table: pa.Table) -> None:
         """Forget what is known where it lies in a future that is no more."""
-        if hosts := hosts_set_back(self._planner.sampled_at, table):
+        if hosts := self._planner.hosts_set_back(table):
             names = ", ".join(hosts)
             print_message(f"{names}: the clock was set back: all that is known begins anew")
             self._planner = self._watching(self._make_new())

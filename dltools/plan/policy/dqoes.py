@@ -14,8 +14,6 @@ what it took to B, in proportion to need. L is a container's share of the host, 
 its class. By default (ours) each model gets what its response time asks for at once: a model that
 used U of the host and took p needs U p / o. U p is what a request costs, and changes less than the
 share does: it is taken over the last five intervals. See `direct_shares`.
-
-How DQoES moves CPU between models: as the paper says, or at once to what each needs.
 """
 
 from __future__ import annotations
@@ -115,8 +113,8 @@ class Dqoes:
         host = cluster.host
         models = _models(host, cluster.now, cluster.interval_s, parameters)
         classes = {model.job.id: model.job_class for model in models}
-        shift = _shift(models, parameters)
-        shares, note = shift.shares, shift.note
+        moved_shares = _new_shares(models, parameters)
+        shares, note = moved_shares.shares, moved_shares.note
         allocations = {job.id: Allocation(None, "-", _bystander(job)) for job in host.jobs}
         for model in models:
             share = shares[model.job.id]
@@ -148,7 +146,7 @@ def classify(target: float, latency: float | None, alpha: float) -> str:
     return OVER if quality > 0 else UNDER
 
 
-def _shift(models: Sequence[Model], parameters: Parameters) -> Shift:
+def _new_shares(models: Sequence[Model], parameters: Parameters) -> NewShares:
     if parameters.gain == "direct":
         return direct_shares(models, parameters.alpha)
     return exchanged_shares(
@@ -312,14 +310,14 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class NewShares:
     """The new shares by job id, and a note for the whole host."""
 
     shares: dict[str, float]
     note: str = ""
 
 
-def direct_shares(models: Sequence[Model], alpha: float) -> Shift:
+def direct_shares(models: Sequence[Model], alpha: float) -> NewShares:
     """Give each model what it needs (ours); `alpha` is the part by which it may miss its target.
 
     Where all needs together are more than the host by that part or less, each gets that much less.
@@ -328,24 +326,24 @@ def direct_shares(models: Sequence[Model], alpha: float) -> Shift:
     less than a tenth of an equal share. Where all shares would nearly stay, they do.
     """
     if not models:
-        return Shift({})
+        return NewShares({})
     floor = _LEAST / len(models)
     needs = {model.job.id: max(floor, model.need) for model in models}
     total = math.fsum(needs.values())
     if total <= 1.0:
-        found = Shift(needs, "every target can be met")
+        found = NewShares(needs, "every target can be met")
     elif total <= 1.0 + alpha:
         shares = {key: need / total for key, need in needs.items()}
-        found = Shift(shares, "every target can be met, within alpha")
+        found = NewShares(shares, "every target can be met, within alpha")
     else:
         found = _smallest_first(needs, floor)
     old = {model.job.id: model.share for model in models}
     if all(abs(share - old[key]) <= _STEADY * old[key] for key, share in found.shares.items()):
-        return Shift(old, found.note)
+        return NewShares(old, found.note)
     return found
 
 
-def _smallest_first(needs: Mapping[str, float], floor: float) -> Shift:
+def _smallest_first(needs: Mapping[str, float], floor: float) -> NewShares:
     """Meet the smallest needs, and share what is left in proportion to the others."""
     shares: dict[str, float] = {}
     left, waiting = 1.0, sorted(needs, key=lambda key: (needs[key], key))
@@ -356,12 +354,12 @@ def _smallest_first(needs: Mapping[str, float], floor: float) -> Shift:
     total = math.fsum(needs[key] for key in waiting)
     spare = left - floor * len(waiting)
     shares |= {key: floor + spare * needs[key] / total for key in waiting}
-    return Shift(shares, f"the targets of {len(waiting)} are out of reach")
+    return NewShares(shares, f"the targets of {len(waiting)} are out of reach")
 
 
 def exchanged_shares(
     models: Sequence[Model], *, alpha: float, beta: float, is_adaptive: bool, trim: bool
-) -> Shift:
+) -> NewShares:
     """Move CPU from over-achieving to under-performing models, as the paper says."""
     shares = {model.job.id: model.share for model in models}
     n = max(1, len(models))
@@ -371,22 +369,22 @@ def exchanged_shares(
     if not under:
         if trim and over:
             _take(over, shares, beta, floor)
-            return Shift(shares, "trimmed")
-        return Shift(shares)
+            return NewShares(shares, "trimmed")
+        return NewShares(shares)
     if not over:
         # Ours: all suffer alike.
         mean = math.fsum(model.share for model in under) / len(under)
         for model in under:
             shares[model.job.id] += beta * (mean - model.share)
-        return Shift(shares, "the targets are jointly out of reach: toward equal shares")
+        return NewShares(shares, "the targets are jointly out of reach: toward equal shares")
     pool = _take(over, shares, _grown(beta, under, alpha) if is_adaptive else beta, floor)
     need = math.fsum(-model.quality for model in under)
     for model in under:
         given = shares[model.job.id] + pool * -model.quality / need
         shares[model.job.id] = min(1.0, given)
     if pool <= 0:
-        return Shift(shares, "over-achieving models have nothing left to give")
-    return Shift(shares, f"{pool:.2%} of the host moves from {len(over)} to {len(under)}")
+        return NewShares(shares, "over-achieving models have nothing left to give")
+    return NewShares(shares, f"{pool:.2%} of the host moves from {len(over)} to {len(under)}")
 
 
 def _grown(beta: float, under: Sequence[Model], alpha: float) -> float:

@@ -13,13 +13,10 @@ most load that holds one next to a progressing one, to the host with the least l
 the heaviest load and is predicted to save more time than the pause costs. A host that falls idle
 takes a job from the busiest. No limits are set; with `within` each host also shares its CPUs as
 another policy does, which is ours.
+Where the two want different things of a job, placement goes first, and the reason says so.
 
-What loads a host is remembered from its last round, so that a round costs little where there are
-many hosts.
-
-Placement and limits in one plan: a policy that shares the CPUs of each host within a cluster.
-
-Where both want something else of a job, placement goes first, and the reason says so (ours).
+`specon_migration` chooses the migration. What loads a host is remembered from its last round, so
+that a round costs little where there are many hosts.
 """
 
 from __future__ import annotations
@@ -240,7 +237,7 @@ def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class HostShares:
     """What a host gives its jobs, by job id: allocations, notes for the reasons, and what the
     policy within the host has to remember."""
 
@@ -252,7 +249,7 @@ class Shared:
 _POLICIES: Mapping[str, Policy] = {"flowcon": FLOWCON, "srtf": SRTF, "slaq": SLAQ}
 
 
-def share_within(cluster: Cluster, name: str, leaving: Collection[str], saved: State) -> Shared:
+def share_within(cluster: Cluster, name: str, leaving: Collection[str], saved: State) -> HostShares:
     """Return what the policy of a name ("none": no policy) gives the jobs of the host sampled last.
 
     `leaving`: ids of jobs that are to migrate. Such a job gets no limit, so that it writes its
@@ -260,7 +257,7 @@ def share_within(cluster: Cluster, name: str, leaving: Collection[str], saved: S
     """
     policy, host = _POLICIES.get(name), cluster.host
     if policy is None:
-        return Shared()
+        return HostShares()
     classes = (saved.get("classes") or {}).get(host.name, {})
     staying = replace(
         host,
@@ -281,7 +278,7 @@ def share_within(cluster: Cluster, name: str, leaving: Collection[str], saved: S
         "soon; the others share the host",
     )
     kept = {key: one.job_class for key, one in decision.allocations.items()}
-    return Shared(
+    return HostShares(
         {**decision.allocations, **dict.fromkeys(leaving, gone)},
         notes,
         {"classes": {**(saved.get("classes") or {}), host.name: kept}, "memory": decision.state},

@@ -1,9 +1,7 @@
-"""SpeCon's choice of a migration: which job, from where, and whether it is worth its pause.
+"""SpeCon's migrations: which job moves where, whether it is worth the pause, and what was ordered.
 
-The choice of source, candidate and target is our reconstruction.
-
-The migrations that SpeCon has ordered: a job moves once, and an order that is not carried out is
-given again ever later (ours).
+The choice of source, candidate and target is our reconstruction. So is that a job moves once, and
+that an order which is not carried out is given again ever later.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ threads and CPUs holds until something is measured. Then:
 In between the mode stays. A step to less isolation waits `PATIENCE_S`, twice as long each time, and
 one to `rotate` waits it once; the step from `weight` to `priority` is taken at once. Where nothing
 says how jobs compete, `weight` is tried for `TRIAL_S` after the same patience. All of it ours.
+
+`pace_tracking` brings the paces up to date, and asks.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ LOOK_S, TRIAL_LOOK_S = 10.0, 2.0
 
 OTHERS = 0.25
 """Share of the CPUs from which the use of others explains why the first job is slow (ours)."""
+
+SHARING_PATIENCE_S = 120.0
+"""For how long (s) sharing must lose before turns begin (ours)."""
 
 _ISOLATION = (Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE)
 
@@ -137,7 +142,7 @@ class Contention:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _RatesKept:
     """The part of their best rate that so many jobs, of so many threads, keep in the mean."""
 
     part: float
@@ -154,7 +159,7 @@ class _Kept:
         )
 
 
-def _kept(jobs: Iterable[ContainerHistory], name: str) -> _Kept | None:
+def _kept(jobs: Iterable[ContainerHistory], name: str) -> _RatesKept | None:
     """Return what jobs keep of their best rates; None where no job shows it."""
     found = [
         (job, job.pace, rate)
@@ -166,10 +171,10 @@ def _kept(jobs: Iterable[ContainerHistory], name: str) -> _Kept | None:
     part = sum(min(1.0, rate / pace.best) for _, pace, rate in found) / len(found)
     threads = sorted({busy_threads(job) for job, _, _ in found})
     span = f"{threads[0]}" if len(threads) == 1 else f"{threads[0]} to {threads[-1]}"
-    return _Kept(part, len(found), span)
+    return _RatesKept(part, len(found), span)
 
 
-def _keeps(kept: _Kept | None) -> bool:
+def _keeps(kept: _RatesKept | None) -> bool:
     return kept is not None and kept.part >= KEEPS
 
 
@@ -208,7 +213,3 @@ class MeasuredSharing:
             since = now if self.since is None else self.since
         is_long = since is not None and now - since >= round(SHARING_PATIENCE_S * MICRO)
         return replace(self, total=total, since=since, takes_turns=is_long)
-
-
-SHARING_PATIENCE_S = 120.0
-"""For how long (s) sharing must lose before turns begin (ours)."""

@@ -5,8 +5,6 @@ for CPUs' sake. Where CPUs are contested it gets a weight with which it has what
 it wants little, as the work is done on the GPU. Those that together want more than half of the
 CPUs stay nearer to the others: they compute on CPUs too. Those that share a GPU may take turns
 there, see `dltools.plan.pace_tracking`. All of it is ours.
-
-Jobs that share GPUs: what was measured of them, and the turns that they take there.
 """
 
 from __future__ import annotations

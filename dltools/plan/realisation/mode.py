@@ -1,4 +1,7 @@
-"""How shares are enforced, and which way suits a host."""
+"""How shares are enforced, and which mode suits a host, by its threads and its CPUs.
+
+`rounds` asks `choose_mode`; `contention` changes the mode where measured paces show it to be wrong.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,6 @@ from dltools.plan.policy.parameters import parameter
 from dltools.plan.realisation.queue import MAX_SLOWDOWN
 from dltools.plan.signals.busy_threads import busy_threads, has_one_thread, is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
-
-
-@dataclass(frozen=True, slots=True)
-class GpuSharing:
-    """What becomes of jobs that share GPUs. `turns`: by the name of a GPU queue, the ids of the
-    jobs that take turns in it; `notes`: by job id, why jobs share or take turns."""
-
-    turns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Mode(StrEnum):
@@ -80,6 +74,15 @@ class RealisationOptions:
     mode: Mode | None = None
     quantum_s: float = QUANTUM_S
     queue: QueueParameters = QueueParameters()
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSharing:
+    """What becomes of jobs that share GPUs. `turns`: by the name of a GPU queue, the ids of the
+    jobs that take turns in it; `notes`: by job id, why jobs share or take turns."""
+
+    turns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

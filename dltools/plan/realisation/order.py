@@ -1,8 +1,8 @@
-"""The order of jobs that cannot all run at once, and the groups that can.
+"""The modes in which jobs run in order: `priority` and `rotate`.
 
-Priorities: weights so far apart that the first jobs run almost alone.
-
-Rotation: groups of jobs run in turn, the others are paused.
+`priority` sets weights so far apart that the first jobs run almost alone. `rotate` lets groups of
+jobs run in turn while the others are paused. Both put jobs into the order of their standing, and
+into groups that fit the CPUs.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.queue import Bound
-from dltools.plan.realisation.settings import LEAST_WEIGHT, SHORTEST_TURN, Settings
-from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Case, Realisation
+from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
+from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.cpu_weights import whole_weight
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
@@ -30,34 +31,34 @@ _KNOWN_BY_S = 40.0
 as a new job may be a short one."""
 
 
-def standing(case: Case, job: ContainerHistory) -> Standing:
+def standing(host: SharedHost, job: ContainerHistory) -> Standing:
     """Return a job's standing.
 
     First come jobs that explore, in the order in which they started. The others stand by rank;
     then jobs that get all that their threads can use, so that a narrow job is not behind a wide
     one; then by share.
     """
-    if job.id in case.exploring:
+    if job.id in host.exploring:
         return -1, False, float(job.started or job.arrived)
-    share = round(case.share(job), 9)
-    is_full = share * case.cpus >= min(needed_cpus(job), case.cpus) * (1 - 1e-6)
-    return case.allocations[job.id].rank, not is_full, 0.0 if is_full else -share
+    share = round(host.share(job), 9)
+    is_full = share * host.cpus >= min(needed_cpus(job), host.cpus) * (1 - 1e-6)
+    return host.allocations[job.id].rank, not is_full, 0.0 if is_full else -share
 
 
-def standings(case: Case) -> dict[str, Standing]:
+def standings(host: SharedHost) -> dict[str, Standing]:
     """Return the standing of each job that does not serve; an unlimited job equals the first, or
     waits for its turn if nothing is known of it for long (see `unknown`)."""
-    found = {job.id: standing(case, job) for job in case.jobs if not is_serving(job)}
-    unlimited = {job.id for job in case.jobs if case.is_unlimited(job)} - case.exploring
-    others = found.keys() - unlimited - case.exploring
+    found = {job.id: standing(host, job) for job in host.jobs if not is_serving(job)}
+    unlimited = {job.id for job in host.jobs if host.is_unlimited(job)} - host.exploring
+    others = found.keys() - unlimited - host.exploring
     best = min((found[key] for key in others), default=None)
     head = (0, False, 0.0) if best is None or best[0] > 0 else best
-    last = unknown(case, case.jobs)
-    places = {job.id: _UNKNOWN if job.run_id in last else head for job in case.jobs}
+    last = unknown(host, host.jobs)
+    places = {job.id: _UNKNOWN if job.run_id in last else head for job in host.jobs}
     return {key: places[key] if key in unlimited else one for key, one in found.items()}
 
 
-def unknown(case: Case, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
+def unknown(host: SharedHost, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
     """Return the runs of those jobs that nothing orders: each gets an equal part, in its turn.
 
     They are silent although they have explored, or have had `_KNOWN_BY_S`.
@@ -65,16 +66,16 @@ def unknown(case: Case, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
     return frozenset(
         job.run_id
         for job in jobs
-        if case.is_unlimited(job)
-        and job.id not in case.exploring
+        if host.is_unlimited(job)
+        and job.id not in host.exploring
         and (job.reports < 2 or job.attained >= _KNOWN_BY_S)
     )
 
 
-def in_order(case: Case, found: Mapping[str, Standing]) -> list[ContainerHistory]:
+def in_order(host: SharedHost, found: Mapping[str, Standing]) -> list[ContainerHistory]:
     """Return the jobs that have a standing, in order; equals by arrival."""
     return sorted(
-        (job for job in case.jobs if job.id in found),
+        (job for job in host.jobs if job.id in found),
         key=lambda job: (found[job.id], job.arrived, job.name, job.id),
     )
 
@@ -121,25 +122,25 @@ MILD_LEVELS = (1024.0, 512.0, 256.0)
 gets a fifth of the CPU time (ours)."""
 
 
-def priorities(case: Case) -> Realisation:
+def priorities(host: SharedHost) -> Realisation:
     """Return weights far apart.
 
     First come the jobs that get all that their threads can use, then the others in order of their
     shares, so that as many as there are CPUs for run almost alone. Jobs of a higher rank stand
     behind. Work-conserving.
     """
-    if case.choice.is_even:
-        even: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in case.jobs}
-        return case.realisation("no job waits", settings=even)
-    found = standings(case)
-    jobs = in_order(case, found)
+    if host.choice.is_even:
+        even: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in host.jobs}
+        return host.realisation("no job waits", settings=even)
+    found = standings(host)
+    jobs = in_order(host, found)
     bound = Bound(
-        len(groups_that_fit(jobs, case.cpus)), case.choice.queue.max_slowdown, unknown(case, jobs)
+        len(groups_that_fit(jobs, host.cpus)), host.choice.queue.max_slowdown, unknown(host, jobs)
     )
-    urgent = case.queue.urgent((job.run_id for job in jobs), bound, case.now)
-    groups = groups_that_fit(_in_turn(case, jobs, found, urgent), case.cpus)
-    levels = MILD_LEVELS if case.choice.is_mild else _levels(case, groups)
-    settings: dict[str, Settings] = {job.id: {"cpu_weight": levels[0]} for job in case.jobs}
+    urgent = host.queue.urgent((job.run_id for job in jobs), bound, host.now)
+    groups = groups_that_fit(_in_turn(host, jobs, found, urgent), host.cpus)
+    levels = MILD_LEVELS if host.choice.is_mild else _levels(host, groups)
+    settings: dict[str, Settings] = {job.id: {"cpu_weight": levels[0]} for job in host.jobs}
     notes: dict[str, str] = {}
     for number, group in enumerate(groups):
         for job in group:
@@ -150,36 +151,36 @@ def priorities(case: Case) -> Realisation:
     first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
     notes |= {job.id: TURN_NOTE for job in first if job.run_id in urgent}
     note = f"work-conserving; the first of {len(groups)} groups in the queue runs almost alone"
-    if case.choice.is_mild:
+    if host.choice.is_mild:
         note = f"work-conserving; {len(groups)} groups in the queue; {MILD_NOTE}"
     elif waiting:
         note += f", equals in turn; no job waits much longer than {bound.patience_s:.3g} s"
     contested = {found[job.id] for job in waiting}
-    queue = case.queue.moved(
+    queue = host.queue.moved(
         first=[job.run_id for job in first],
         waiting=[job.run_id for job in waiting],
         urgent=[job.run_id for job in first if job.run_id in urgent],
         equals=[job.run_id for job in first if found[job.id] in contested],
         bound=bound,
-        now=case.now,
+        now=host.now,
     )
-    return case.realisation(note, settings=settings, notes=notes, queue=queue)
+    return host.realisation(note, settings=settings, notes=notes, queue=queue)
 
 
-def _levels(case: Case, groups: list[list[ContainerHistory]]) -> tuple[float, ...]:
+def _levels(host: SharedHost, groups: list[list[ContainerHistory]]) -> tuple[float, ...]:
     """Return the weights of the first, the next and all others in the queue.
 
     Where others compete for the CPUs, the first have the weights of those who wait too: what the
     jobs have together is theirs, and is no gift to others.
     """
-    if not groups or case.others is None or case.others < _OTHERS:
+    if not groups or host.others is None or host.others < _OTHERS:
         return LEVELS
     raised = min(_MOST, sum(map(len, groups)) / len(groups[0]))
     return float(round(LEVELS[0] * raised)), *LEVELS[1:]
 
 
 def _in_turn(
-    case: Case, jobs: list[ContainerHistory], found: dict[str, Standing], urgent: list[str]
+    host: SharedHost, jobs: list[ContainerHistory], found: dict[str, Standing], urgent: list[str]
 ) -> list[ContainerHistory]:
     """Return the jobs in order: urgent ones first, then by standing; equals take turns."""
     place = {run_id: number for number, run_id in enumerate(urgent)}
@@ -188,8 +189,8 @@ def _in_turn(
         key=lambda job: (
             place.get(job.run_id, len(place)),
             found[job.id],
-            case.queue.turn(job.run_id, case.now),
-            0.0 if job.run_id in case.queue.positions else job.attained,
+            host.queue.turn(job.run_id, host.now),
+            0.0 if job.run_id in host.queue.positions else job.attained,
         ),
     )
 
@@ -201,54 +202,56 @@ _SMALL = 0.25
 leave most of them idle (ours)."""
 
 
-def rotation(case: Case) -> Realisation:
+def rotation(host: SharedHost) -> Realisation:
     """Return turns in proportion to shares, of groups whose threads fit the CPUs.
 
     As many trainings as there are CPUs for run at a time. Serving containers are never paused, nor
     are silent ones that may be no trainings: these queue by weights beside the turns of the others.
     New jobs come first, with a turn that is long enough for them to report.
     """
-    trainings = in_order(case, standings(case))
-    notes = {job.id: "serves: never paused" for job in case.jobs if is_serving(job)}
-    spread = {job.id for job in case.jobs if case.has_members_elsewhere(job)}
+    trainings = in_order(host, standings(host))
+    notes = {job.id: "serves: never paused" for job in host.jobs if is_serving(job)}
+    spread = {job.id for job in host.jobs if host.has_members_elsewhere(job)}
     notes |= dict.fromkeys(spread, "has members elsewhere: never paused")
     trainings = [job for job in trainings if job.id not in spread]
     doubtful = [job for job in trainings if not job.may_be_paused]
-    if case.choice.is_even:
+    if host.choice.is_even:
         even: dict[str, Settings] = {job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT} for job in doubtful}
-        return case.realisation("no job waits", settings=even, notes=notes)
+        return host.realisation("no job waits", settings=even, notes=notes)
     trainings = [job for job in trainings if job.may_be_paused]
-    groups = groups_that_fit(trainings, case.cpus, beside=_SMALL * case.cpus)
-    beside = _queue_beside(case, doubtful, len(groups))
+    groups = groups_that_fit(trainings, host.cpus, beside=_SMALL * host.cpus)
+    beside = _queue_beside(host, doubtful, len(groups))
     settings, queue = dict(beside.settings), beside.queue
     notes |= {key: "; ".join(filter(None, (_DOUBTFUL, beside.notes.get(key)))) for key in settings}
     if len(groups) < 2:
         note = "no job is paused: the trainings fit the CPUs together"
-        return case.realisation(note, settings=settings, notes=notes, queue=queue)
-    sums = [_part(case, group) for group in groups]
-    quantum_s = case.choice.quantum_s
+        return host.realisation(note, settings=settings, notes=notes, queue=queue)
+    sums = [_part(host, group) for group in groups]
+    quantum_s = host.choice.quantum_s
     for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
         turn_s = quantum_s * len(groups) * share / math.fsum(sums)
-        turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, _exploring_s(case, group)), 3)
+        turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, _exploring_s(host, group)), 3)
         for job in group:
             settings[job.id] = {"group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"
     note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
-    return case.realisation(note, takes_turns=True, settings=settings, notes=notes, queue=queue)
+    return host.realisation(note, takes_turns=True, settings=settings, notes=notes, queue=queue)
 
 
-def _queue_beside(case: Case, doubtful: Sequence[ContainerHistory], groups: int) -> Realisation:
+def _queue_beside(
+    host: SharedHost, doubtful: Sequence[ContainerHistory], groups: int
+) -> Realisation:
     """Return the queue of jobs that are not paused, by weights: all at once they would keep each
     other from ever reporting.
 
     One that explores has the weight that a container begins with. Of the others the first has as
     much beside the group whose turn it is as equal parts would give them all (ours).
     """
-    found = priorities(replace(case, jobs=list(doubtful)))
+    found = priorities(replace(host, jobs=list(doubtful)))
     part = min(1.0, len(doubtful) / max(1, groups))
 
     def weight(key: str, planned: float) -> float:
-        return planned if key in case.exploring else max(LEAST_WEIGHT, float(round(planned * part)))
+        return planned if key in host.exploring else whole_weight(planned * part)
 
     settings: dict[str, Settings] = {
         key: {"cpu_weight": weight(key, one["cpu_weight"])} for key, one in found.settings.items()
@@ -256,17 +259,17 @@ def _queue_beside(case: Case, doubtful: Sequence[ContainerHistory], groups: int)
     return replace(found, settings=settings)
 
 
-def _part(case: Case, group: list[ContainerHistory]) -> float:
+def _part(host: SharedHost, group: list[ContainerHistory]) -> float:
     """Return a group's part of the time: that which gives its members CPU time nearest to their
     shares (least squares), at most the sum of these, as they run side by side."""
-    needs = [min(needed_cpus(job), case.cpus) for job in group]
-    shares = [case.share(job) for job in group]
+    needs = [min(needed_cpus(job), host.cpus) for job in group]
+    shares = [host.share(job) for job in group]
     near = math.fsum(need * share for need, share in zip(needs, shares, strict=True))
-    return min(math.fsum(shares), case.cpus * near / math.fsum(need * need for need in needs))
+    return min(math.fsum(shares), host.cpus * near / math.fsum(need * need for need in needs))
 
 
-def _exploring_s(case: Case, group: list[ContainerHistory]) -> float:
+def _exploring_s(host: SharedHost, group: list[ContainerHistory]) -> float:
     """Return the shortest turn (s) of a group: one thread may be all that a new job has while it
     starts up."""
-    explores = any(job.id in case.exploring for job in group)
-    return case.choice.queue.explore if explores else 0.0
+    explores = any(job.id in host.exploring for job in group)
+    return host.choice.queue.explore if explores else 0.0

@@ -1,4 +1,4 @@
-"""What a realisation is made from, and what it is."""
+"""What each mode is given, a `SharedHost`, and what it returns, a `Realisation`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Realisation:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SharedHost:
     """What settings are made from.
 
     `jobs`: those with a share; `allocations`: by job id; `cpus`: of the host; `cpuset`: the CPUs

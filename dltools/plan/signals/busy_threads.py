@@ -1,4 +1,7 @@
-"""Whether a job's OpenMP threads spin while they wait for each other, and what stops it."""
+"""How many CPUs a job needs: how many threads it keeps busy, and whether they spin while they wait.
+
+The choice of a mode, the order of jobs and the advice to owners go by it.
+"""
 
 from __future__ import annotations
 

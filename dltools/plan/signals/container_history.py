@@ -19,6 +19,7 @@ from dltools.notation.times import MICRO
 from dltools.observations import roles
 from dltools.observations.gpu_use import GpuUse
 from dltools.observations.roles import Judgement
+from dltools.plan.signals.cpu_weights import WAITING_WEIGHT
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
 from dltools.plan.signals.owner import UNKNOWN, Owner
@@ -57,10 +58,6 @@ _FEEDS_S = 300.0
 _LOOKS = 3
 """Samples whose largest demand counts (ours): the kernel counts a wait when it ends, so that one
 sample of a job that is held back may miss it."""
-
-WAITING_WEIGHT = 10.24
-"""A container of this weight or less may be idle because it waits: the second level of `priority`
-is 10 in version 1 of cgroups, and the least weight of version 2 reads as 10.24."""
 
 
 @dataclass(frozen=True, slots=True)

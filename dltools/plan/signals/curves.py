@@ -1,16 +1,15 @@
-"""Robust fits of saturating curves to what a job has reported. Ours.
+"""Learning curves: a robust fit to what a job has reported, and what the curve predicts. Ours.
 
-The first fifth of a history is left out: it falls faster than any of the shapes. The rest is
-reduced to the medians of up to 24 blocks, on which noise, spikes and NaN have little hold, and laid
-on a fixed grid from its first to its last point. On the grid each shape has a closed least-squares
-fit a + b shape(u), by one dot product with a basis that is computed once.
+`prediction` fits a job's curve and asks it; `metric_series` keeps it beside its points.
 
-A fitted learning curve, and what it predicts. Ours.
+A fit leaves out the first fifth of a history, which falls faster than any of the shapes. The rest
+is reduced to the medians of up to 24 blocks, on which noise, spikes and NaN have little hold, and
+read off on a fixed grid from its first to its last point. On the grid each shape has a closed
+least-squares fit a + b shape(u), by one dot product with a basis that is computed once. The shapes
+that fit nearly as well as the best one vote: a prediction is their weighted median, and what they
+disagree about is not known.
 
-The shapes that fit nearly as well as the best one vote: a prediction is their weighted median, and
-what they disagree about is not known.
-
-Shapes of learning curves, each on a fixed grid of `KNOTS` points from 0 to 1.
+The shapes, for u from 0 to 1:
 
     exponential   exp(-c u)
     power law     (1 + u / d)^-p
@@ -57,7 +56,7 @@ def fit(works: Sequence[float], values: Sequence[float]) -> Curve | None:
     first, last = knots[0][0], knots[-1][0]
     if not last - first > 1e-9 * max(1.0, abs(last)):
         return None
-    levels = _laid(knots)
+    levels = _on_grid(knots)
     fits = _fits(levels)
     best = min(one.error for one in fits)
     return Curve(
@@ -136,7 +135,7 @@ def _blocks(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return blocks
 
 
-def _laid(knots: list[tuple[float, float]]) -> list[float]:
+def _on_grid(knots: list[tuple[float, float]]) -> list[float]:
     """Return the values on the grid, by straight lines between the knots."""
     first, last = knots[0][0], knots[-1][0]
     step = (last - first) / (KNOTS - 1)
@@ -283,7 +282,7 @@ def _median(votes: list[tuple[float, float]]) -> float:
 KNOTS = 24
 
 
-class Kind(IntEnum):
+class Family(IntEnum):
     """A family of shapes."""
 
     LINE = 0
@@ -294,14 +293,14 @@ class Kind(IntEnum):
     @property
     def has_asymptote(self) -> bool:
         """Whether the shapes tend to a value."""
-        return self in (Kind.EXP, Kind.POWER)
+        return self in (Family.EXP, Family.POWER)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A basis on the grid, centred and of length 1; `mean` and `norm` undo that."""
 
-    kind: Kind
+    kind: Family
     rate: float  # c of an exponential, p of a power law
     offset: float  # d
     prior: float  # how likely it is before any point is seen
@@ -315,27 +314,27 @@ class Shape:
 
     def where(self, level: float) -> float | None:
         """Return the u at which the shape has this value, None where it never does."""
-        if self.kind is Kind.LINE:
+        if self.kind is Family.LINE:
             return level
-        if self.kind is Kind.LOG:
+        if self.kind is Family.LOG:
             return self.offset * math.expm1(level) if level < 50 else None
         if level <= 0:
             return None
-        if self.kind is Kind.EXP:
+        if self.kind is Family.EXP:
             return -math.log(level) / self.rate
         exponent = -math.log(level) / self.rate
         return self.offset * math.expm1(exponent) if exponent < 50 else None
 
 
-def _raw(kind: Kind, rate: float, offset: float, u: float) -> float:
-    if kind is Kind.LINE:
+def _raw(kind: Family, rate: float, offset: float, u: float) -> float:
+    if kind is Family.LINE:
         return u
-    if kind is Kind.LOG:
+    if kind is Family.LOG:
         return math.log1p(u / offset)
-    return math.exp(-rate * u) if kind is Kind.EXP else (1 + u / offset) ** -rate
+    return math.exp(-rate * u) if kind is Family.EXP else (1 + u / offset) ** -rate
 
 
-def _shape(kind: Kind, rate: float, offset: float, prior: float) -> Shape:
+def _shape(kind: Family, rate: float, offset: float, prior: float) -> Shape:
     values = [_raw(kind, rate, offset, j / (KNOTS - 1)) for j in range(KNOTS)]
     mean = math.fsum(values) / KNOTS
     norm = math.sqrt(math.fsum((v - mean) ** 2 for v in values))
@@ -346,9 +345,9 @@ _EXPONENTS = (0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 2.8, 3.6, 4.6, 6.0, 8.0, 11.0, 15.0
 _OFFSETS = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 SHAPES = (
-    _shape(Kind.LINE, 0.0, 1.0, 0.1),
-    *(_shape(Kind.LOG, 0.0, d, 2.0) for d in (0.01, 0.05, 0.2, 1.0)),
-    *(_shape(Kind.EXP, c, 1.0, 0.02) for c in _EXPONENTS),
-    *(_shape(Kind.POWER, p, d, 1.0) for p in (0.25, 0.5) for d in _OFFSETS),
-    *(_shape(Kind.POWER, p, d, 0.05) for p in (1.0, 2.0) for d in _OFFSETS),
+    _shape(Family.LINE, 0.0, 1.0, 0.1),
+    *(_shape(Family.LOG, 0.0, d, 2.0) for d in (0.01, 0.05, 0.2, 1.0)),
+    *(_shape(Family.EXP, c, 1.0, 0.02) for c in _EXPONENTS),
+    *(_shape(Family.POWER, p, d, 1.0) for p in (0.25, 0.5) for d in _OFFSETS),
+    *(_shape(Family.POWER, p, d, 0.05) for p in (1.0, 2.0) for d in _OFFSETS),
 )

@@ -1,15 +1,16 @@
-"""The GPU seconds of a job: what its effort counts in, once it is known to use a GPU.
+"""What a job's effort counts in: its GPU seconds, and what an epoch or a step takes.
 
-They are the sum, over the GPUs that it holds, of the share of time in which it had a kernel there
-times that time. All rules are ours. They count from the first sample at which a use is known, and
-CPU seconds count before: a job whose use is never known stays with these. Later a use that is
-unknown counts as the last one known on that GPU, and as none where there was none.
+Each `ContainerHistory` has one `GpuSeconds`, and an `EpochCost` where labels say how long it
+trains. All rules are ours.
 
-The CPU seconds that a job needs for each epoch, or for each step, from what it has reported.
+GPU seconds are the sum, over the GPUs that a job holds, of the share of time in which it had a
+kernel there times that time. They count from the first sample at which a use is known, and CPU
+seconds count before: a job whose use is never known stays with these. Later a use that is unknown
+counts as the last one known on that GPU, and as none where there was none.
 
-Ours. The CPU time before the first report is start-up as well, so that it says too much: only what
-lies between two reports counts. A job that competes uses CPU time without getting on, so that the
-least of the newest intervals is nearest to what it needs.
+The effort before the first report is start-up as well, so only what lies between two reports says
+what an epoch takes. A job that competes uses CPU time without getting on, so the least of the
+newest intervals is nearest to what it needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the owner of a container asked for at its start: bounds of what the container gets."""
+"""What the owner of a container asked for at its start. `realisation.owner_bounds` learns it from
+samples and keeps what is set within it; it stands alone, as a container's history has it too.
+"""
 
 from __future__ import annotations
 

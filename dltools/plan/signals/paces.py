@@ -1,14 +1,16 @@
-"""A job's pace: how much it progresses for each CPU second, against its own best so far.
+"""A job's pace: how fast it progresses on the CPUs and on the GPUs that it gets.
 
-Progress counts in the job's steps, or in its reports where it names no steps. A window runs from
-one report to a later one, in one place. Where a report is overdue, the CPU time without one bounds
-the rate.
+`pace_tracking` follows the paces of a host's jobs from round to round. `Pace` and `GpuPace` count
+progress in the job's steps, or in its reports where it names no steps (on GPUs: where the first
+report names none).
 
-A job's pace on its GPUs: how much it progresses each second, alone there and beside others.
+On CPUs a pace is progress for each CPU second, against the job's own best so far. A window runs
+from one report to a later one, in one place. Where a report is overdue, the CPU time without one
+bounds the rate.
 
-Progress counts in the job's steps, or in its reports where its first one names no step. A window
-runs from a report to the first one `WINDOW_S` later, in one company. A validation or a checkpoint
-makes one window slow, or a few: so only medians count, of `LEAST` windows or more. All of it ours.
+On GPUs it is progress each second, alone there and beside others. A window runs from a report to
+the first one `GPU_WINDOW_S` later, in one company. A validation or a checkpoint makes one window
+slow, or a few: so only medians count, of `_FEWEST_WINDOWS` or more. All of it ours.
 """
 
 from __future__ import annotations
@@ -145,7 +147,7 @@ class Pace:
             peak=max(self.peak, cpu_s / span_s),
             stride=progress / (newest.reports - begin.reports),
         )
-        return found._noted(progress / cpu_s, cpu_s / span_s)
+        return found._with_seen_rate(progress / cpu_s, cpu_s / span_s)
 
     def in_place(self, place: Place | None, now: int, work: float) -> Pace:
         """Return the pace in a place from now on (None: it need not compete).
@@ -177,9 +179,9 @@ class Pace:
         due_s = self.report_cpu_s
         if due_s is None or cpu_s < _OVERDUE * due_s or span_s <= 0:
             return self
-        return self._noted(self.stride / cpu_s, cpu_s / span_s)
+        return self._with_seen_rate(self.stride / cpu_s, cpu_s / span_s)
 
-    def _noted(self, rate: float, cores: float) -> Pace:
+    def _with_seen_rate(self, rate: float, cores: float) -> Pace:
         """Note a rate in the present place; the newest counts for half."""
         if self.place in (Place.SHARES, Place.WAITS) and cores < _HELD_BACK * self.peak:
             return replace(self, shared=_blend(self.shared, rate))
@@ -200,10 +202,10 @@ def _blend(old: float | None, new: float) -> float:
     return new if old is None else (old + new) / 2
 
 
-WINDOW_S = 10.0
+GPU_WINDOW_S = 10.0
 """Least length of a window."""
 
-LEAST, MOST = 3, 5
+_FEWEST_WINDOWS, _MOST_WINDOWS = 3, 5
 """So many windows, the newest, make a median."""
 
 
@@ -268,12 +270,12 @@ class GpuPace:
         if progress < 0:  # an epoch, or all of it, begins anew
             return anew
         span_s = (time - self.begin) / MICRO
-        if span_s < WINDOW_S or progress == 0:
+        if span_s < GPU_WINDOW_S or progress == 0:
             return replace(self, newest=time, reports=self.reports + 1)
-        rates = (*self.rates, progress / span_s)[-MOST:]
+        rates = (*self.rates, progress / span_s)[-_MOST_WINDOWS:]
         median = None if self.company else _median(rates)
         return replace(anew, rates=rates, alone=max(self.alone, median or 0.0))
 
 
 def _median(rates: Sequence[float]) -> float | None:
-    return statistics.median(rates) if len(rates) >= LEAST else None
+    return statistics.median(rates) if len(rates) >= _FEWEST_WINDOWS else None

@@ -1,19 +1,19 @@
-"""What a job is to reach, as its labels say: two tiers of a metric, or a response time.
+"""What a job is to reach: two tiers of a metric, a response time, or a number of epochs or steps.
 
-A target that a job has met: what its metric was when it did.
+Labels say it (`parse`), or a targets file for containers that were started without labels
+(`read_targets_file`):
 
-Targets for containers that were started without labels, from a TOML file.
+    [mlp]                       # a container's name, or a pattern as in a shell: "bert-*"
+    metric = "val_accuracy"
+    target = 0.9
+    final = 0.95
 
-[mlp]                       # a container's name, or a pattern as in a shell: "bert-*"
-metric = "val_accuracy"
-target = 0.9
-final = 0.95
+`TargetMet` is what plans and deliveries say of a target that a job has met.
 """
 
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -167,6 +167,8 @@ GivenLabels = list[tuple[str, dict[str, str]]]
 
 def read_targets_file(text: str, name: str) -> GivenLabels:
     """Read a targets file. Raises `ConfigError` with the file, the container and the fault."""
+    import tomllib  # only here: labels are read wherever plans are made
+
     try:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

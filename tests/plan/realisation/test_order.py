@@ -17,19 +17,19 @@ from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.order import groups_that_fit, in_order, standing, standings, unknown
 from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.realise import realise
-from dltools.plan.realisation.shared_host import Case
+from dltools.plan.realisation.shared_host import SharedHost
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.owner import Owner
 
 
 def case(
     *jobs: ContainerHistory, cpus: float = 4.0, **allocations: Allocation | float | None
-) -> Case:
+) -> SharedHost:
     """A case of jobs with an allocation, or just a share, by name."""
     found = {name: one if isinstance(one, Allocation) else Allocation(one, "-", "")
              for name, one in allocations.items()}  # fmt: skip
     choice = ModeChoice(Mode.PRIORITY, "as asked")
-    return Case(choice, list(jobs), found, cpus, "0-3", Queue(), 0)
+    return SharedHost(choice, list(jobs), found, cpus, "0-3", Queue(), 0)
 
 
 def unlimited(rank: int = 0) -> Allocation:

@@ -18,7 +18,7 @@ from dltools.plan.signals.curves import (
     SHAPES,
     Asymptote,
     Curve,
-    Kind,
+    Family,
     Shape,
     Voter,
     curve_from_json,
@@ -126,7 +126,7 @@ def test_the_scale_of_values_changes_nothing(seed: int, factor: float) -> None:
 
 
 LINE = 0
-EXP = next(k for k, one in enumerate(SHAPES) if one.kind is Kind.EXP and one.rate == 1.0)
+EXP = next(k for k, one in enumerate(SHAPES) if one.kind is Family.EXP and one.rate == 1.0)
 
 
 def curve(*voters: Voter, level: float = 1.0) -> Curve:
@@ -210,7 +210,7 @@ def test_damage_is_refused(data: list[object]) -> None:
         curve_from_json(data)
 
 
-def shape(kind: Kind, rate: float = 0.0, offset: float = 1.0) -> Shape:
+def shape(kind: Family, rate: float = 0.0, offset: float = 1.0) -> Shape:
     return next(one for one in SHAPES
                 if (one.kind, one.rate, one.offset) == (kind, rate, offset))  # fmt: skip
 
@@ -220,14 +220,14 @@ def name(one: Shape) -> str:
 
 
 def test_values_at_the_ends() -> None:
-    assert [shape(Kind.LINE).at(u) for u in (0.0, 1.0, 2.0)] == [0.0, 1.0, 2.0]
-    assert shape(Kind.LOG).at(1.0) == pytest.approx(math.log(2))
-    assert shape(Kind.EXP, 1.0).at(1.0) == pytest.approx(1 / math.e)
-    assert shape(Kind.POWER, 0.5, 0.1).at(0.3) == pytest.approx(0.5)  # (1 + 3)^-0.5
+    assert [shape(Family.LINE).at(u) for u in (0.0, 1.0, 2.0)] == [0.0, 1.0, 2.0]
+    assert shape(Family.LOG).at(1.0) == pytest.approx(math.log(2))
+    assert shape(Family.EXP, 1.0).at(1.0) == pytest.approx(1 / math.e)
+    assert shape(Family.POWER, 0.5, 0.1).at(0.3) == pytest.approx(0.5)  # (1 + 3)^-0.5
 
 
 def test_only_exponentials_and_power_laws_tend_to_a_value() -> None:
-    assert {one.kind for one in SHAPES if one.kind.has_asymptote} == {Kind.EXP, Kind.POWER}
+    assert {one.kind for one in SHAPES if one.kind.has_asymptote} == {Family.EXP, Family.POWER}
 
 
 @pytest.mark.parametrize("one", SHAPES, ids=name)
@@ -255,6 +255,6 @@ def test_a_shape_never_has_a_value_that_it_only_tends_to(one: Shape) -> None:
 
 
 def test_a_value_that_is_too_far_off_for_a_number_is_never_had() -> None:
-    assert shape(Kind.LOG).where(1e3) is None
-    assert shape(Kind.POWER, 0.25, 0.1).where(1e-9) is None
+    assert shape(Family.LOG).where(1e3) is None
+    assert shape(Family.POWER, 0.25, 0.1).where(1e-9) is None
     assert len(set(map(name, SHAPES))) == len(SHAPES)

@@ -1,10 +1,11 @@
-"""Learns from samples what the owners of containers asked for.
+"""What owners asked for bounds what is set; how samples tell what they asked for.
+
+`recorded_host` learns it from samples and `rounds` notes what plans have set; `realise` keeps
+within it. Quotas and CPU lists are bounds, weights are multiplied by the owner's.
 
 Whose limits are in force is not always known. dl-probe knows it where it can read dl-apply's
 journal; elsewhere it takes the limits in force for the owner's. So what a plan has set is
 remembered, and is no wish of the owner when it is seen in force. All of it ours.
-
-What owners asked for bounds what is set: quotas and CPU lists; weights are multiplied by it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from dataclasses import replace
 
 from dltools.notation.cpu_lists import format_cpus, parse_cpus
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import LEAST_WEIGHT, MOST_WEIGHT, Settings, differs
+from dltools.plan.realisation.settings import Settings, differs
 from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.cpu_weights import whole_weight
 from dltools.plan.signals.owner import Owner
 
 _REMEMBERED = 6
@@ -37,7 +39,7 @@ def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> S
     }
 
 
-def told(owner: Owner, said: Settings, present: Settings) -> Owner:
+def owner_after_sample(owner: Owner, said: Settings, present: Settings) -> Owner:
     """Return what is known of an owner after a sample.
 
     `said`: what dl-probe takes for the owner's; `present`: what is in force. A limit in force that
@@ -63,7 +65,7 @@ def _differs(wanted: Settings, present: Settings) -> bool:
     return differs(wanted, present, math.inf)
 
 
-def first_seen(owner: Owner, present: Settings, cpus: float) -> Owner:
+def owner_when_first_seen(owner: Owner, present: Settings, cpus: float) -> Owner:
     """Return what to go by where nothing tells whose the limits are that a container has when it
     is first seen: its quota and its list are not widened."""
     quota, cpuset = present["cpus"], present["cpuset"]
@@ -77,7 +79,7 @@ def first_seen(owner: Owner, present: Settings, cpus: float) -> Owner:
     )
 
 
-def after_plan(owner: Owner, setting: Settings) -> Owner:
+def owner_after_plan(owner: Owner, setting: Settings) -> Owner:
     """Return what is known of an owner after a plan has set this."""
     planned = dict(owner.planned)
     for name in _NAMES:
@@ -88,9 +90,11 @@ def after_plan(owner: Owner, setting: Settings) -> Owner:
     return owner if planned == owner.planned else replace(owner, planned=planned)
 
 
-def respecting(found: Realisation, owners: Mapping[str, Owner], cpus: float) -> Realisation:
+def within_owners(found: Realisation, owners: Mapping[str, Owner], cpus: float) -> Realisation:
     """Return a realisation within what the owners of a host's containers asked for, by id."""
-    settings = {key: within(wanted, owners[key], cpus) for key, wanted in found.settings.items()}
+    settings = {
+        key: within_owner(wanted, owners[key], cpus) for key, wanted in found.settings.items()
+    }
     notes = {
         key: "; ".join(filter(None, (found.notes.get(key), _note(one, owners[key]))))
         for key, one in settings.items()
@@ -98,7 +102,7 @@ def respecting(found: Realisation, owners: Mapping[str, Owner], cpus: float) -> 
     return replace(found, settings=settings, notes={**found.notes, **notes})
 
 
-def within(wanted: Settings, owner: Owner, cpus: float) -> Settings:
+def within_owner(wanted: Settings, owner: Owner, cpus: float) -> Settings:
     """Return settings within what an owner asked for, on a host of so many CPUs (0: unknown).
 
     No quota becomes the owner's, and all CPUs become the owner's list. A weight is multiplied by
@@ -109,8 +113,7 @@ def within(wanted: Settings, owner: Owner, cpus: float) -> Settings:
         planned = found["cpus"]
         found["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)
     if "cpu_weight" in found:
-        weight = found["cpu_weight"] * owner.ratio
-        found["cpu_weight"] = float(round(min(MOST_WEIGHT, max(LEAST_WEIGHT, weight))))
+        found["cpu_weight"] = whole_weight(found["cpu_weight"] * owner.ratio)
     if "cpuset" in found and owner.cpuset is not None:
         listed = set(parse_cpus(owner.cpuset)) & set(parse_cpus(found["cpuset"] or owner.cpuset))
         found["cpuset"] = format_cpus(sorted(listed)) if listed else owner.cpuset

@@ -19,7 +19,13 @@ from dltools.plan.policy.fair import FAIR
 from dltools.plan.policy.interface import HostState
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters, RealisationOptions
-from dltools.plan.realisation.owners import after_plan, first_seen, limits_of, told, within
+from dltools.plan.realisation.owner_bounds import (
+    limits_of,
+    owner_after_plan,
+    owner_after_sample,
+    owner_when_first_seen,
+    within_owner,
+)
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
@@ -70,7 +76,7 @@ def test_levels_are_multiplied_by_the_owner_s_weight_and_stay_in_bounds() -> Non
         "a": 2048.0, "b": 40.0, "c": 2.0,
     }  # fmt: skip
     assert made.notes["b"] == "2. of 3 in the queue; its owner asked for a weight of 4096"
-    largest = within({"cpu_weight": 1024.0}, Owner(ratio=1000.0), 2.0)
+    largest = within_owner({"cpu_weight": 1024.0}, Owner(ratio=1000.0), 2.0)
     assert largest == {"cpu_weight": 262144.0}
 
 
@@ -238,29 +244,32 @@ def test_a_container_that_restarts_has_the_owner_that_it_had() -> None:
 
 def test_what_a_plan_has_set_is_no_wish_of_the_owner() -> None:
     """Where dl-probe cannot read the journal, it takes what is in force for the owner's."""
-    owner = told(UNKNOWN, limits_of(1.5, 1024, None), limits_of(1.5, 1024, None))
+    owner = owner_after_sample(UNKNOWN, limits_of(1.5, 1024, None), limits_of(1.5, 1024, None))
     for cpus in (0.4, 0.8):
-        owner = after_plan(owner, {"cpus": cpus})
+        owner = owner_after_plan(owner, {"cpus": cpus})
     for ours in (0.4, 0.8):  # also the one before the last, while that is being applied
         seen = limits_of(ours, 1024, None)
-        assert wishes(told(owner, seen, seen)) == (1.5, 1.0, None)
+        assert wishes(owner_after_sample(owner, seen, seen)) == (1.5, 1.0, None)
     theirs = limits_of(0.6, 2048, None)
-    assert wishes(told(owner, theirs, theirs)) == (0.6, 2.0, None)
+    assert wishes(owner_after_sample(owner, theirs, theirs)) == (0.6, 2.0, None)
     none = limits_of(None, 1024, None)
-    assert wishes(told(after_plan(owner, {"cpus": None}), none, none)) == (None, 1.0, None)
+    assert wishes(owner_after_sample(owner_after_plan(owner, {"cpus": None}), none, none)) == (
+        None,
+        1.0,
+        None,
+    )
     # The journal says it: it is not what is in force.
-    assert wishes(told(owner, limits_of(0.4, 1024, None), limits_of(0.8, 1024, None))) == (
-        0.4, 1.0, None,
-    )  # fmt: skip
+    told = owner_after_sample(owner, limits_of(0.4, 1024, None), limits_of(0.8, 1024, None))
+    assert wishes(told) == (0.4, 1.0, None)
 
 
 def test_few_values_are_remembered() -> None:
     owner = UNKNOWN
     for number in range(20):
-        owner = after_plan(owner, {"cpus": number / 10, "turn_s": 5.0})
+        owner = owner_after_plan(owner, {"cpus": number / 10, "turn_s": 5.0})
     assert owner.planned == {"cpus": (1.4, 1.5, 1.6, 1.7, 1.8, 1.9)}
-    assert after_plan(owner, {"cpus": 1.9}) is owner
-    assert first_seen(owner, limits_of(None, None, None), 2.0).planned == owner.planned
+    assert owner_after_plan(owner, {"cpus": 1.9}) is owner
+    assert owner_when_first_seen(owner, limits_of(None, None, None), 2.0).planned == owner.planned
 
 
 def rows(**columns: Any) -> list[Row]:
