@@ -1,4 +1,21 @@
-"""What a policy requires, what it sees and what it decides."""
+"""The interface of policies: what a policy requires, what it sees, and what it decides.
+
+This is the public API of plug-ins, with five functions beside it; all else may change:
+
+- the names in `__all__` below;
+- `dltools.plan.policy.parameters.parameter` declares a parameter;
+- `dltools.plan.policy.shares.queue_shares` shares a host among jobs in order;
+- `dltools.plan.signals.growth.growth` says how fast a job grows (with `Requirements.windows` of 2);
+- `dltools.plan.signals.prediction.refit` and `dltools.plan.signals.prediction.remaining` say what a
+  job still needs (with `Requirements.curves`): `refit` is called once in a round, before the other.
+
+Of a job, which is a `ContainerHistory`, these are public: `id`, `name`, `run_id`, `arrived`,
+`threads`, `labels`, `targets`, `metrics`, `epoch`, `step`, `uses_gpu`, `effort` and `effort_unit`.
+`metrics` has a series for each metric, of which `times` (microseconds), `values` and `steps` are
+public.
+
+A plug-in names an object with the attributes of `Policy` in the entry-point group dltools.policies.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +26,22 @@ from typing import Any, Protocol, runtime_checkable
 
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.targets import TargetMet
+
+__all__ = [
+    "ActionKind",
+    "Allocation",
+    "Cluster",
+    "Decision",
+    "HostState",
+    "IntervalChange",
+    "JobAction",
+    "JobClass",
+    "Policy",
+    "Requirements",
+    "State",
+    "TargetMet",
+    "Tone",
+]
 
 State = Mapping[str, Any]
 """A policy's memory between rounds: JSON values only, so that it can be saved and handed on."""
