@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dltools.notation.cpu_lists import parse_cpus
-from dltools.plan.foreign_settings import in_force, says
+from dltools.plan.foreign_settings import foreign_in_words, in_force
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Allocation
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings, differs
@@ -110,7 +110,7 @@ def _decision(
 
 def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
     if container.id in host.foreign:
-        return f"{says(host.watched[container.id])}: left alone"
+        return f"{foreign_in_words(host.watched[container.id])}: left alone"
     why = ", as no label of its owner asks for more" if container.left_out else ""
     what = "protected" if container.protected else f"left alone{why}"
     return f"{container.judged.text}, {what}"

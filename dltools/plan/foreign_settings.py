@@ -100,7 +100,7 @@ def in_force(container: ContainerHistory | Member, cpus: float) -> Settings:
     return found
 
 
-def asked(
+def after_request(
     watched: WatchedSettings, setting: Settings, present: Settings, cpus: float
 ) -> WatchedSettings:
     """Return what is watched after a plan has asked for a setting, on a host of so many CPUs. What
@@ -112,7 +112,7 @@ def asked(
     return found
 
 
-def seen(watched: WatchedSettings, present: Settings, cpus: float) -> WatchedSettings:
+def after_sample(watched: WatchedSettings, present: Settings, cpus: float) -> WatchedSettings:
     """Return what is watched after a sample; what is unknown there says nothing."""
     return {
         name: one.see(name, present[name], cpus) if name in present else one
@@ -120,7 +120,7 @@ def seen(watched: WatchedSettings, present: Settings, cpus: float) -> WatchedSet
     }
 
 
-def says(watched: WatchedSettings) -> str:
+def foreign_in_words(watched: WatchedSettings) -> str:
     """Return in words what somebody else has set, "" for nothing."""
     found = [
         _SAYS[name].format(one.present) for name, one in sorted(watched.items()) if one.is_foreign

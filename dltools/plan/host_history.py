@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from dltools.labels import Role
 from dltools.notation.times import MICRO
-from dltools.plan.foreign_settings import WatchedSettings, asked, in_force, seen
+from dltools.plan.foreign_settings import WatchedSettings, after_request, after_sample, in_force
 from dltools.plan.policy.interface import (
     Allocation,
     Decision,
@@ -110,7 +110,7 @@ class HostHistory:
         """Note what a plan asks for, by container id, and forget containers that are gone."""
         for key, setting in settings.items():
             present = in_force(self.containers[key], self.cpus)
-            if found := asked(self.watched.get(key, {}), setting, present, self.cpus):
+            if found := after_request(self.watched.get(key, {}), setting, present, self.cpus):
                 self.watched[key] = found
         self.watched = {key: one for key, one in self.watched.items() if key in self.containers}
 
@@ -119,7 +119,7 @@ class HostHistory:
         somebody else has changed them."""
         for key in self.watched.keys() & self.containers.keys():
             present = in_force(self.containers[key], self.cpus)
-            self.watched[key] = seen(self.watched[key], present, self.cpus)
+            self.watched[key] = after_sample(self.watched[key], present, self.cpus)
         return any(one.is_suspect for watched in self.watched.values() for one in watched.values())
 
     def changed_by_others(self) -> frozenset[str]:

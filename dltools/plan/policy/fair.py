@@ -1,4 +1,4 @@
-"""Equal shares for all jobs of a host."""
+"""Equal shares for all jobs of a host. It stands alone, as each policy does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""No policy: Docker's free competition, the baseline that the papers call NA."""
+"""No policy: Docker's free competition, the baseline that the papers call NA.
+
+It stands alone, as each policy does.
+"""
 
 from __future__ import annotations
 

@@ -47,18 +47,18 @@ def standing(host: SharedHost, job: ContainerHistory) -> Standing:
 
 def standings(host: SharedHost) -> dict[str, Standing]:
     """Return the standing of each job that does not serve; an unlimited job equals the first, or
-    waits for its turn if nothing is known of it for long (see `unknown`)."""
+    waits for its turn if nothing is known of it for long (see `runs_in_no_order`)."""
     found = {job.id: standing(host, job) for job in host.jobs if not is_serving(job)}
     unlimited = {job.id for job in host.jobs if host.is_unlimited(job)} - host.exploring
     others = found.keys() - unlimited - host.exploring
     best = min((found[key] for key in others), default=None)
     head = (0, False, 0.0) if best is None or best[0] > 0 else best
-    last = unknown(host, host.jobs)
+    last = runs_in_no_order(host, host.jobs)
     places = {job.id: _UNKNOWN if job.run_id in last else head for job in host.jobs}
     return {key: places[key] if key in unlimited else one for key, one in found.items()}
 
 
-def unknown(host: SharedHost, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
+def runs_in_no_order(host: SharedHost, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
     """Return the runs of those jobs that nothing orders: each gets an equal part, in its turn.
 
     They are silent although they have explored, or have had `_KNOWN_BY_S`.
@@ -135,7 +135,9 @@ def priorities(host: SharedHost) -> Realisation:
     found = standings(host)
     jobs = in_order(host, found)
     bound = Bound(
-        len(groups_that_fit(jobs, host.cpus)), host.choice.queue.max_slowdown, unknown(host, jobs)
+        len(groups_that_fit(jobs, host.cpus)),
+        host.choice.queue.max_slowdown,
+        runs_in_no_order(host, jobs),
     )
     urgent = host.queue.urgent((job.run_id for job in jobs), bound, host.now)
     groups = groups_that_fit(_in_turn(host, jobs, found, urgent), host.cpus)

@@ -132,23 +132,25 @@ def _in_mode(
     if not shares and not competing:
         return Realisation(choice.mode, choice.why)
     everyone = [*(job for job in host.jobs if job.id in shares), *competing]
-    first = feeders(choice, host, everyone, now)
-    apart = _apart(choice.mode, [job for job in everyone if job.id not in first.notes])
+    feeding = feeders(choice, host, everyone, now)
+    bystanders = _bystanders(choice.mode, [job for job in everyone if job.id not in feeding.notes])
     defaults = _DEFAULTS[choice.mode]
-    settings = {**first.settings, **(dict.fromkeys(apart, defaults) if defaults else {})}
-    notes = {**first.notes, **apart}
+    settings = {**feeding.settings, **(dict.fromkeys(bystanders, defaults) if defaults else {})}
+    notes = {**feeding.notes, **bystanders}
     jobs = [job for job in everyone if job.id not in notes]
     if not jobs:
-        return Realisation(choice.mode, choice.why, first.note, bool(first.note), settings, notes)
+        return Realisation(
+            choice.mode, choice.why, feeding.note, bool(feeding.note), settings, notes
+        )
     silent_ids = {job.id for job in competing}
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
-    shares = {key: one for key, one in shares.items() if key not in first.notes}
+    shares = {key: one for key, one in shares.items() if key not in feeding.notes}
     is_ordered = choice.mode in _ORDERED
     shared = SharedHost(
         choice,
         jobs,
         {**shares, **dict.fromkeys(silent_ids, unknown)},
-        max(_LEAST_CPUS, host.cpus - first.cpus) if is_ordered else host.cpus,
+        max(_LEAST_CPUS, host.cpus - feeding.cpus) if is_ordered else host.cpus,
         cpuset,
         queue,
         now,
@@ -164,14 +166,14 @@ def _in_mode(
             notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
     return replace(
         found,
-        note="; ".join(filter(None, (found.note, first.note))),
-        takes_turns=found.takes_turns or bool(first.note),
+        note="; ".join(filter(None, (found.note, feeding.note))),
+        takes_turns=found.takes_turns or bool(feeding.note),
         settings={**settings, **found.settings},
         notes=notes,
     )
 
 
-def _apart(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:
+def _bystanders(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:
     """Return the jobs that take no part in a mode and keep what containers begin with, and why."""
     idle = {job.id: _IDLE for job in jobs if job.is_idle} if mode in _ORDERED else {}
     if mode not in _WEIGHTED:

@@ -106,14 +106,14 @@ def to_target(job: ContainerHistory, target: float) -> Remaining:
     metric = job.targets.metric or ""
     if not has_values(job, metric):
         return Remaining(None, f"no {metric} yet")
-    told = evidence(job, metric)
-    found = told.curve
-    if told.has_diverged:
-        return Remaining(math.inf, told.note, converged=True)
+    shown = evidence(job, metric)
+    found = shown.curve
+    if shown.has_diverged:
+        return Remaining(math.inf, shown.note, converged=True)
     if found is None:
         series = job.metrics[metric]
         return (
-            _by_slope(job, series, target) if series.curve is None else Remaining(None, told.note)
+            _by_slope(job, series, target) if series.curve is None else Remaining(None, shown.note)
         )
     past = job.effort - found.last
     total = found.work_to(target)
@@ -175,15 +175,15 @@ def _at_its_cost(job: ContainerHistory, total: float, done: float) -> float | No
 
 
 def _to_convergence(job: ContainerHistory) -> Remaining:
-    told = evidence(job, metric_of(job))
-    metric, found = told.metric, told.curve
-    if told.has_diverged:
-        return Remaining(math.inf, told.note, converged=True)
+    shown = evidence(job, metric_of(job))
+    metric, found = shown.metric, shown.curve
+    if shown.has_diverged:
+        return Remaining(math.inf, shown.note, converged=True)
     if found is None:
-        return Remaining(None, told.note)
+        return Remaining(None, shown.note)
     end, seconds = found.asymptote(), found.convergence(_CONVERGED)
     if found.is_flat or seconds <= job.effort - found.last:
-        if told.fluctuates:
+        if shown.fluctuates:
             return Remaining(None, why_flat(metric))
         return Remaining(math.inf, f"{metric} has converged, yet it goes on", converged=True)
     if end is None or math.isinf(seconds):

@@ -14,7 +14,13 @@ from dltools.labels import Role
 from dltools.observations.roles import Judgement
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.order import groups_that_fit, in_order, standing, standings, unknown
+from dltools.plan.realisation.order import (
+    groups_that_fit,
+    in_order,
+    runs_in_no_order,
+    standing,
+    standings,
+)
 from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.shared_host import SharedHost
@@ -95,7 +101,7 @@ def test_a_job_that_is_not_understood_for_long_stands_behind_all() -> None:
     rare.samples, new.samples = [(0, 60.0)], [(0, 12.0)]
     everyone = dict.fromkeys(("silent", "rare", "new"), unlimited())
     found = case(silent, rare, new, known, **everyone, known=Allocation(0.6, "-", "", rank=2))
-    assert unknown(found, found.jobs) == {silent.run_id, rare.run_id}
+    assert runs_in_no_order(found, found.jobs) == {silent.run_id, rare.run_id}
     assert [one.name for one in in_order(found, standings(found))][:2] == ["new", "known"]
 
 
@@ -103,7 +109,7 @@ def test_a_job_that_explores_is_not_yet_one_that_is_not_understood() -> None:
     silent = job("silent", 4)
     silent.reports = 0
     found = replace(case(silent, silent=unlimited()), exploring=frozenset({"silent"}))
-    assert unknown(found, found.jobs) == frozenset()
+    assert runs_in_no_order(found, found.jobs) == frozenset()
 
 
 def test_a_job_joins_the_first_group_with_room() -> None:
