@@ -17,6 +17,7 @@ from dltools.observations.gpu_use import GpuUse
 from dltools.observations.metric_names import OFTEN
 from dltools.observations.roles import from_row
 from dltools.plan.signals.container_history import ContainerHistory, Member
+from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.curves import curve_from_json
 from dltools.plan.signals.effort import EpochCost, GpuSeconds
 from dltools.plan.signals.metric_series import LearningHistory, Series
@@ -50,12 +51,13 @@ def save_container(history: ContainerHistory) -> dict[str, Any]:
     pace = {} if history.pace is None else {"pace": _save_pace(history.pace)}
     if history.gpu_pace is not None:
         pace["gpu_pace"] = _save_gpu_pace(history.gpu_pace)
-    demand: dict[str, Any] = {"cores": list(history.cores)} if history.cores else {}
-    if history.demands or history.quiet_since is not None:
+    cpu = history.cpu
+    demand: dict[str, Any] = {"cores": list(cpu.cores)} if cpu.cores else {}
+    if cpu.demands or cpu.quiet_since is not None:
         demand |= {
-            "demands": list(history.demands),
-            "uses": [null_if_infinite(use) for use in history.uses],
-            "quiet_since": history.quiet_since,
+            "demands": list(cpu.demands),
+            "uses": [null_if_infinite(use) for use in cpu.uses],
+            "quiet_since": cpu.quiet_since,
         }
     owner = {} if history.owner == UNKNOWN else {"owner": _save_owner(history.owner)}
     return {
@@ -86,10 +88,12 @@ def load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     fields = {name: saved[name] for name in _CONTAINER_FIELDS}
     history = ContainerHistory(id_, **fields)
     history.epoch_cost = _load_epoch_cost(saved["epoch_cost"])
-    history.cores = tuple(map(float, saved.get("cores", ())))
-    history.demands = tuple(map(float, saved.get("demands", ())))
-    history.uses = tuple(map(real, saved.get("uses", ())))
-    history.quiet_since = saved.get("quiet_since")
+    history.cpu = CpuDemand(
+        tuple(map(float, saved.get("cores", ()))),
+        tuple(map(float, saved.get("demands", ()))),
+        tuple(map(real, saved.get("uses", ()))),
+        saved.get("quiet_since"),
+    )
     history.cgroup_parent = saved["cgroup_parent"]
     history.gpu_seconds = _load_gpu_seconds(saved["gpu_seconds"])
     history.gpu_used_at = saved["gpu_used_at"]

@@ -97,13 +97,15 @@ class HostHistory:
         None where it is unknown. Where it is not known how busy the CPUs are, containers count
         alone."""
         jobs = (*self.jobs(), *self.without_progress())
-        if self.cpus <= 0 or not all(job.cores for job in jobs):
+        if self.cpus <= 0 or not all(job.cpu.cores for job in jobs):
             return None
         share = self.busy.share(self.cpus, over_s=_OTHERS_S)
         if share is not None:
-            return share - sum(map(_mean, (job.cores for job in jobs))) / self.cpus
+            return share - sum(map(_mean, (job.cpu.cores for job in jobs))) / self.cpus
         ids = {job.id for job in jobs}
-        others = [one.cores for one in self.containers.values() if one.id not in ids and one.cores]
+        others = [
+            one.cpu.cores for one in self.containers.values() if one.id not in ids and one.cpu.cores
+        ]
         return sum(map(_mean, others)) / self.cpus
 
     def note_asked(self, settings: Mapping[str, Settings]) -> None:

@@ -171,7 +171,7 @@ class Rounds:
             looks.append(_LOOK_S)
         everyone = (*state.jobs, *silent)
         if len(everyone) > 1 and not host.looks_after_changes:
-            if any(job.demand is not None for job in everyone):
+            if any(job.cpu.demand is not None for job in everyone):
                 looks.append(_DEMAND_LOOK_S)
             elif state.is_contested is not None:
                 looks.append(_LOOK_S)

@@ -91,7 +91,7 @@ class Contention:
         """
         at = self if self.since is not None else replace(self, since=now)
         shared = _kept(jobs, "shared")
-        ahead = _kept([job for job in jobs if job.is_held_back is not False], "ahead")
+        ahead = _kept([job for job in jobs if job.cpu.is_held_back is not False], "ahead")
         may_rotate = not _keeps(shared) and at._may_rotate(now, others)
         if ahead is not None and ahead.part < LOSES and may_rotate:
             why = f"{ahead.says(lost=True)} although others wait: pause these"

@@ -30,8 +30,8 @@ def busy_threads(job: ContainerHistory) -> int:
     Where nothing tells that: all it has, 1 where that is unknown or where its pace shows that the
     others sleep.
     """
-    if job.demand is not None:
-        return max(1, math.ceil(job.demand - _NEAR))
+    if job.cpu.demand is not None:
+        return max(1, math.ceil(job.cpu.demand - _NEAR))
     if job.pace is not None and job.pace.has_one_busy_thread:
         return 1
     return max(1, job.threads or 1)
@@ -41,8 +41,8 @@ def needed_cpus(job: ContainerHistory) -> float:
     """Return the CPUs that a job can use: the least of its busy threads, and of the quota and the
     list that its owner asked for."""
     need = float(busy_threads(job))
-    if job.demand is not None and job.demand < 1 - _NEAR:
-        need = max(_LEAST_NEED, round(job.demand, 1))
+    if job.cpu.demand is not None and job.cpu.demand < 1 - _NEAR:
+        need = max(_LEAST_NEED, round(job.cpu.demand, 1))
     return max(_LEAST_QUOTA, min(need, job.owner.most_cpus))
 
 

@@ -19,6 +19,7 @@ from dltools.notation.times import MICRO
 from dltools.observations import roles
 from dltools.observations.gpu_use import GpuUse
 from dltools.observations.roles import Judgement
+from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.cpu_weights import WAITING_WEIGHT
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
@@ -41,23 +42,9 @@ _BUSY, _IDLE = 0.2, 0.05
 _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
 
-_QUIET, _QUIET_S = 0.25, 4.0
-"""A container that wants fewer CPUs than this for so many seconds is idle (ours): a notebook that
-computes for 50 ms each second costs others little, and cannot wake while it is paused."""
-
-_LEAST_LOOK_S = 0.75
-"""Least time between two samples that tell of sleep (s, ours): one burst fills a shorter one."""
-
-_GETS_ALL = 0.95
-"""Part of the CPUs wanted from which on a job got all (ours). Of two threads that wait for each
-other, one spins while the other is held back: so half of what they lose shows."""
 
 _FEEDS_S = 300.0
 """For how long (s) a container that has used a GPU is taken to go on with it (ours)."""
-
-_LOOKS = 3
-"""Samples whose largest demand counts (ours): the kernel counts a wait when it ends, so that one
-sample of a job that is held back may miss it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +65,23 @@ class Member:
 class ContainerHistory:
     """One container, or a job of several: identity, limits in force, counter samples and metrics.
 
-    `arrived` is when it was first seen (it starts anew when the container restarts); `samples`
-    are (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
+    `arrived` is when it was first seen (it starts anew when the container restarts); `samples` are
+    (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
     relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
-    none. `openmp_runtime` and `openmp_settings` are as the columns of these names.
-    `met_first` and `met_final` are the times of the first points that met its targets;
-    `epoch` and `step` the newest that it reported, `epoch_cost` what each takes where a label says
-    how many there are; `reports` counts the times of its points up to 2; `has_news`: the second
-    was after the last round; `managed` whether this container has ever been given a share or a
-    setting, in an earlier run too; `is_busy` whether it uses CPU, kept while it has reported
-    nothing; `pace` is its progress for each CPU second, None where that is not followed; `run_id`
-    tells this run of the container from its earlier ones. `cores` are the CPUs that it used at the
-    last samples. `demands` are the CPUs that its threads wanted at the last of these that tell it,
-    `uses` those that it got there (NaN: unknown), `quiet_since` is since when
-    it has wanted next to none, None while it wants some; `cgroup_parent` is the cgroup among whose
-    children its weight counts; `gpu_seconds` are those of the GPUs that it holds, `gpu_used_at` is
-    when it was last seen to use one, or to hold one of which that is unknown (microseconds);
-    `gpu_pace` is its progress each second there, None where not followed. `job` is the job that it
-    is a member of, if any, and `members` are the containers of that job, () for a container that
-    is alone here; the job has `job_containers` in all, None where that is unknown; `owner`
-    is what its owner asked for.
+    none. `openmp_runtime` and `openmp_settings` are as the columns of these names. `met_first` and
+    `met_final` are the times of the first points that met its targets; `epoch` and `step` the
+    newest that it reported, `epoch_cost` what each takes where a label says how many there are;
+    `reports` counts the times of its points up to 2; `has_news`: the second was after the last
+    round; `managed` whether this container has ever been given a share or a setting, in an earlier
+    run too; `is_busy` whether it uses CPU, kept while it has reported nothing; `pace` is its
+    progress for each CPU second, None where that is not followed; `run_id` tells this run of the
+    container from its earlier ones; `cpu` says how many CPUs it wanted and got at the last samples;
+    `cgroup_parent` is the cgroup among whose children its weight counts; `gpu_seconds` are those of
+    the GPUs that it holds, `gpu_used_at` is when it was last seen to use one, or to hold one of
+    which that is unknown (microseconds); `gpu_pace` is its progress each second there, None where
+    not followed. `job` is the job that it is a member of, if any, and `members` are the containers
+    of that job, () for a container that is alone here; the job has `job_containers` in all, None
+    where that is unknown; `owner` is what its owner asked for.
 
     `judged` is what it is, and why. That follows from what the user has `said`, its labels, its
     metrics, what an `earlier` run of it has reported, and what its rows say: `observed`. If it is
@@ -132,10 +116,7 @@ class ContainerHistory:
     is_busy: bool = False
     pace: Pace | None = None
     run_id: str = ""
-    cores: tuple[float, ...] = ()
-    demands: tuple[float, ...] = ()
-    uses: tuple[float, ...] = ()
-    quiet_since: int | None = None
+    cpu: CpuDemand = field(default_factory=CpuDemand)
     cgroup_parent: str | None = None
     gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
     gpu_used_at: int | None = None
@@ -325,57 +306,15 @@ class ContainerHistory:
         seconds: Sequence[float],
         states: Sequence[str | None],
     ) -> None:
-        """Note from new samples, before their counters are added, how many CPUs it wants.
-
-        NaN is unknown, and what was known is forgotten then, but for a pause. Where it takes turns
-        its demand says nothing of sleep, but one that was not paused and has used no CPU sleeps.
-        """
+        """Note from new samples, before their counters are added, how many CPUs it wants."""
         last = self.samples[-1] if self.samples else None
-        before: str | None = self.state
-        for time, wanted, used, state in zip(times, demands, seconds, states, strict=True):
-            known = last is not None and time > last[0] and used >= last[1]
-            got = (used - last[1]) * MICRO / (time - last[0]) if last and known else math.nan
-            if known:
-                self.cores = (*self.cores, got)[-_LOOKS:]
-            if not math.isnan(wanted):
-                self.demands = (*self.demands, wanted)[-_LOOKS:]
-                self.uses = (*self.uses, got)[-_LOOKS:]
-            elif "paused" not in (before, state):
-                self.demands = self.uses = ()
-            if last is not None and 0 < time - last[0] < round(_LEAST_LOOK_S * MICRO):
-                before = state
-                continue
-            is_quiet = None if math.isnan(wanted) or self.turn_s is not None else wanted < _QUIET
-            if known and got >= _QUIET:
-                is_quiet = False
-            elif known and self.turn_s is not None and "paused" not in (before, state):
-                is_quiet = True
-            if is_quiet and self.quiet_since is None:
-                self.quiet_since = time
-            elif not is_quiet:
-                self.quiet_since = None
-            if not math.isnan(used):
-                last = time, used
-            before = state
+        self.cpu = self.cpu.after(
+            times, demands, seconds, states, last, self.state, takes_turns=self.turn_s is not None
+        )
 
     def may_wait_at(self, weight: float) -> bool:
         """Tell whether it may be idle at a weight because it waits."""
         return weight <= WAITING_WEIGHT * max(1.0, self.owner.ratio)
-
-    @property
-    def demand(self) -> float | None:
-        """The most CPUs that its threads wanted at the last samples, None where that is unknown."""
-        return max(self.demands, default=None)
-
-    @property
-    def is_held_back(self) -> bool | None:
-        """Whether it got clearly fewer CPUs than its threads wanted at the last samples, None where
-        that is unknown."""
-        both = zip(self.uses, self.demands, strict=True)
-        pairs = [(got, wanted) for got, wanted in both if not math.isnan(got)]
-        if not pairs:
-            return None
-        return sum(got for got, _ in pairs) < _GETS_ALL * sum(wanted for _, wanted in pairs)
 
     def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, GpuUse] | None]) -> None:
         """Note from new samples, before their points are added, which GPUs it holds and uses.
@@ -420,9 +359,7 @@ class ContainerHistory:
     @property
     def is_idle(self) -> bool:
         """Whether it has wanted next to no CPU for a while: it sleeps, and waits for nobody."""
-        if self.quiet_since is None or not self.samples:
-            return False
-        return self.samples[-1][0] - self.quiet_since >= round(_QUIET_S * MICRO)
+        return bool(self.samples) and self.cpu.is_quiet_at(self.samples[-1][0])
 
     @property
     def uses_gpu(self) -> bool:

@@ -25,6 +25,7 @@ from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.shared_host import SharedHost
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.owner import Owner
 
 
@@ -130,7 +131,7 @@ def test_each_job_is_in_one_group_that_fits(threads: list[int], cpus: int) -> No
 
 def test_jobs_are_grouped_by_the_cpus_that_they_can_use() -> None:
     pool, quota, pinned, sleepy = job("pool", 31), job("quota", 4), job("pinned", 8), job("x", 4)
-    pool.demands, sleepy.demands = (2.1,), (0.3,)
+    pool.cpu, sleepy.cpu = CpuDemand(demands=(2.1,)), CpuDemand(demands=(0.3,))
     quota.owner, pinned.owner = Owner(cpus=0.5), Owner(cpuset="3")
     jobs = [job("wide", 4), pool, quota, pinned, sleepy]
     assert [names(group) for group in groups_that_fit(jobs, 4.0)] == [

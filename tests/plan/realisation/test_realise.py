@@ -11,6 +11,7 @@ from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.owner import Owner
 
 
@@ -71,7 +72,7 @@ def test_without_a_share_nothing_is_set(mode: Mode) -> None:
 def test_an_idle_job_holds_no_place(mode: Mode) -> None:
     jobs = [job(name, 2) for name in ("a", "b", "c")]
     asleep = jobs[0]
-    asleep.quiet_since, asleep.samples = 0, [(9_000_000, 1.0)]
+    asleep.cpu, asleep.samples = CpuDemand(quiet_since=0), [(9_000_000, 1.0)]
     found = realise(ModeChoice(mode, ""), host(*jobs, cpus=2.0, shares=dict.fromkeys("abc", 1 / 3)))
     assert found.settings.get("a") == (None if mode is Mode.ROTATE else {"cpu_weight": 1024})
     assert found.notes["a"] == "uses next to no CPU: holds no place"

@@ -204,8 +204,8 @@ def demanding(*samples: Sample, turn_s: float | None = None) -> ContainerHistory
 
 def test_the_largest_of_the_last_demands_counts() -> None:
     steps = ((0, 4.0), (1, 0.0), (2, 2.0), (3, 1.0))
-    assert demanding(*((t, d, float(t), "running") for t, d in steps)).demand == 2.0
-    assert history().demand is None
+    assert demanding(*((t, d, float(t), "running") for t, d in steps)).cpu.demand == 2.0
+    assert history().cpu.demand is None
 
 
 def test_a_job_that_wants_nothing_for_four_seconds_is_idle_until_it_wants_some() -> None:
@@ -221,9 +221,9 @@ def test_a_job_that_is_held_back_wants_cpus_and_is_not_idle() -> None:
 
 def test_what_was_known_is_forgotten_once_the_demand_of_a_running_job_is_unknown() -> None:
     known = (0, 1.0, 0.5, "running")
-    assert demanding(known, (2, NAN, 1.5, "running")).demand is None
-    assert demanding(known, (2, NAN, 1.5, "paused")).demand == 1.0
-    assert demanding(known, (2, NAN, 1.5, "paused"), (4, NAN, 2.5, "running")).demand == 1.0
+    assert demanding(known, (2, NAN, 1.5, "running")).cpu.demand is None
+    assert demanding(known, (2, NAN, 1.5, "paused")).cpu.demand == 1.0
+    assert demanding(known, (2, NAN, 1.5, "paused"), (4, NAN, 2.5, "running")).cpu.demand == 1.0
 
 
 def test_a_job_without_known_demand_is_not_idle() -> None:
@@ -254,11 +254,11 @@ def test_a_quarter_of_a_cpu_is_too_little_to_wait_for() -> None:
 
 
 def test_a_job_is_held_back_that_gets_fewer_cpus_than_its_threads_want() -> None:
-    assert history().is_held_back is None
-    assert demanding((0, 2.0, 0.0, "running")).is_held_back is None  # no use is known yet
+    assert history().cpu.is_held_back is None
+    assert demanding((0, 2.0, 0.0, "running")).cpu.is_held_back is None  # no use is known yet
     free = [(t, 2.0, 1.95 * t, "running") for t in (0, 2, 4, 6)]
-    assert demanding(*free).is_held_back is False
-    assert demanding(*((t, 2.0, 1.5 * t, "running") for t in (0, 2, 4, 6))).is_held_back
+    assert demanding(*free).cpu.is_held_back is False
+    assert demanding(*((t, 2.0, 1.5 * t, "running") for t in (0, 2, 4, 6))).cpu.is_held_back
 
 
 def test_a_job_feeds_a_gpu_for_five_minutes_after_it_has_used_one() -> None:
