@@ -16,8 +16,8 @@ _WORTH = (
 
 
 def advice(hosts: Sequence[HostHistory], decisions: Iterable[JobDecision]) -> list[str]:
-    """Return a line for each job that would run better if it was started differently, and what
-    that was worth where it was measured."""
+    """Return a line for each job that would run better if it was started differently, and a line
+    that says what this was worth where it was measured."""
     decided = list(decisions)
     lines = []
     for host in hosts:

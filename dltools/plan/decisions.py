@@ -22,9 +22,12 @@ Realised = Mapping[str, Realisation]
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """What was decided for one container: `setting` is None where nothing changes. `job` is the job
-    that it makes with others, None for one that is alone; `reason` is that of the action, `role`
-    what the container is, and what shows it."""
+    """What was decided for one container.
+
+    `setting`: what it is to get, None where nothing changes; `present`: what is in force; `reason`:
+    that of the action. `job`: the job that the container makes with others, None for one that is
+    alone. `role`: what the container is, and what shows it.
+    """
 
     host: str
     container_id: str
@@ -188,7 +191,7 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
 
 
 def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:
-    """Return the ids of all containers that were decided on, those too that stay as they are."""
+    """Return the ids of all containers that were decided on, and of those that stay as they are."""
     jobs = (job for host in hosts for job in host.containers.values())
     return tuple(sorted(key for job in jobs for key in job.container_ids))
 
@@ -216,7 +219,7 @@ def gain(hosts: Iterable[HostHistory]) -> str:
 
 
 def modes(realised: Realised) -> dict[str, str]:
-    """Return how shares became settings, of all hosts, and why: parameters of a plan."""
+    """Return the plan's parameters that say how shares became settings on all hosts, and why."""
     names = sorted({found.mode.value for found in realised.values() if found.settings})
     whys = sorted({found.why for found in realised.values() if found.settings})
     return {"realize": "+".join(names), "realize_why": "; ".join(whys)} if names else {}

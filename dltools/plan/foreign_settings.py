@@ -52,7 +52,7 @@ class Watched:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether the next sample shows whether somebody else has changed it."""
+        """Whether the next sample shows if somebody else has changed it."""
         return 0 < self.strange < _CERTAIN
 
     @property
@@ -61,7 +61,7 @@ class Watched:
         return self.strange >= _CERTAIN
 
     def ask(self, name: str, value: Value, cpus: float) -> Watched:
-        """Return it after a plan has asked for a value."""
+        """Return the setting after a plan has asked for a value."""
         if self.asked and self.asked[-1] == value:
             return self
         asked = (*(one for one in self.asked if one != value), value)[-_REMEMBERED:]
@@ -72,8 +72,11 @@ class Watched:
         return replace(self, asked=asked, is_followed=self.is_followed and not is_missed)
 
     def see(self, name: str, value: Value, cpus: float) -> Watched:
-        """Return it after a sample at which a value was in force. One that was not somebody else's
-        stays so for as long as it is in force, whatever is asked for meanwhile."""
+        """Return the setting after a sample at which a value was in force.
+
+        A value that was not somebody else's stays so for as long as it is in force, whatever is
+        asked for meanwhile.
+        """
         if value == self.present:
             is_certain = not self.is_suspect
             return self if is_certain else replace(self, strange=self.strange + 1)
@@ -103,8 +106,10 @@ def in_force(container: ContainerHistory | Member, cpus: float) -> Settings:
 def after_request(
     watched: WatchedSettings, setting: Settings, present: Settings, cpus: float
 ) -> WatchedSettings:
-    """Return what is watched after a plan has asked for a setting, on a host of so many CPUs. What
-    was in force, `present`, must be known where nothing was asked for before."""
+    """Return what is watched after a plan has asked for a setting, on a host of so many CPUs.
+
+    `present`: what was in force. A setting that is not in it is watched only if it was before.
+    """
     found = dict(watched)
     for name in DEFAULTS.keys() & setting.keys() & (watched.keys() | present.keys()):
         before = watched.get(name) or Watched(present[name], present[name])

@@ -79,7 +79,7 @@ class HostHistory:
         return _by_name(c for c in self.containers.values() if not c.metrics and self._is_job(c))
 
     def no_longer_jobs(self) -> Jobs:
-        """Return the containers that were given settings as jobs, and are none any more, by name:
+        """Return the containers, by name, that were given settings as jobs and are none any more:
         one that seemed to train has turned out to serve."""
         return _by_name(
             c
@@ -94,8 +94,11 @@ class HostHistory:
 
     def used_by_others(self) -> float | None:
         """Return the share of the CPUs that programs which are no jobs used at the last samples,
-        None where it is unknown. Where it is not known how busy the CPUs are, containers count
-        alone."""
+        None where it is unknown.
+
+        It is the host's use less that of the jobs. Where the host's is unknown, it is that of the
+        other containers.
+        """
         jobs = (*self.jobs(), *self.without_progress())
         if self.cpus <= 0 or not all(job.cpu.cores for job in jobs):
             return None

@@ -53,10 +53,8 @@ def measured_contention(
 
 
 def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Queue:
-    """Note what each job competes as from now on; return the queue, which asks for a look in time.
-
-    `found`: the settings that hold from now on.
-    """
+    """Note in which place each job competes from now on, by the settings `found` that hold from now
+    on. Return the queue, which asks for a look in time."""
     now = host.sampled_at or 0
     look_s = host.contention.look_s(now)
     for job in _followed(host):
@@ -69,7 +67,7 @@ def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Q
 
 
 def forget_places(host: HostHistory) -> None:
-    """Forget what jobs compete as: settings that are to harm nobody make none first."""
+    """Forget in which places jobs compete: settings that may stay for good put no job first."""
     for job in _followed(host):
         if job.pace is not None:
             job.pace = job.pace.in_place(None, host.sampled_at or 0, job.attained)
@@ -97,8 +95,11 @@ there from being alone (s)."""
 
 @dataclass(frozen=True, slots=True)
 class _GpuGroup:
-    """GPUs that jobs share, directly or through others: the name of the queue, which is the least
-    UUID; the jobs that may take turns; why they may not all the same ("": they may)."""
+    """GPUs that jobs share, directly or through other jobs.
+
+    `name`: of the queue, the least UUID. `jobs`: those that may take turns. `why_not`: why they may
+    not all the same, "" if they may.
+    """
 
     name: str
     jobs: list[ContainerHistory]
@@ -128,8 +129,8 @@ def measured_sharing(host: HostHistory) -> dict[str, MeasuredSharing]:
 def gpu_sharing(host: HostHistory, *, is_asked: bool, may_pause: bool) -> GpuSharing:
     """Return which jobs take turns on GPUs, and why the others share them.
 
-    `is_asked`: turns are asked for, else they follow from what was measured; `may_pause`: what is
-    set does not stay for good.
+    `is_asked`: turns are asked for; else they follow from what was measured. `may_pause`: jobs may
+    be paused, as what is set does not stay for good.
     """
     turns: dict[str, tuple[str, ...]] = {}
     notes: dict[str, str] = {}
@@ -149,8 +150,8 @@ def gpu_sharing(host: HostHistory, *, is_asked: bool, may_pause: bool) -> GpuSha
 
 
 def note_companies(host: HostHistory, found: Realisation) -> Queue:
-    """Note beside whom each job uses its GPUs from now on; return the queue, which asks for a look
-    in time. `found`: the settings that hold from now on."""
+    """Note beside whom each job uses its GPUs from now on, by the settings `found` that hold from
+    now on. Return the queue, which asks for a look in time."""
     now = host.sampled_at or 0
     holders = [one for one in host.containers.values() if one.gpu_seconds.gpus]
     busy: dict[str, set[str]] = {}

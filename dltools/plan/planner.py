@@ -169,7 +169,7 @@ class Planner:
         state: bool = True,
         is_single: bool = False,
     ) -> Plan:
-        """Return the plan for the newest samples, the pending ones too unless told otherwise, with
+        """Return the plan for the newest samples, also the pending ones unless told otherwise, with
         or without the state.
 
         `input_` says what was read; the plan repeats it. A single plan is the only one of its run:
@@ -208,7 +208,7 @@ class Planner:
         return round(max(_LEAST_LEASE_S, 3 * (self._newest - self._last_run) / MICRO), 3)
 
     def explain(self, *, pending: bool = True, is_single: bool = False) -> Explanation:
-        """Return the newest decisions for people; of a single plan, where that is asked for."""
+        """Return the newest decisions for people; those of a single plan, where `is_single`."""
         outcome = self._outcome() if pending else self
         is_lasting = is_single and self._lease_s() is None
         hosts, realised = outcome._histories(), outcome._realised(is_lasting=is_lasting)
@@ -308,8 +308,8 @@ class Planner:
         return twin
 
     def _introduce(self, container: ContainerHistory, text: str | None) -> None:
-        """Give a container its labels, those given to its name and then its own, whose text this
-        is, and what the user says of its role."""
+        """Give a container its labels and what the user says of its role. Labels that are given to
+        its name come first; its own, whose `text` this is, override them."""
         own = self._labels_by_text.get(text)
         if own is None:
             own = self._labels_by_text[text] = parse_labels(text)

@@ -26,7 +26,8 @@ _NO_GAIN = "none predicted: all jobs are on GPUs"
 
 
 def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> Decision:
-    """Decide a round of a policy; where it goes by efforts, of each part of the host's jobs."""
+    """Decide a round of a policy. If the policy goes by efforts, decide for each part of the host's
+    jobs alone."""
     host = cluster.host
     if not policy.requirements(parameters).efforts or not any(job.uses_gpu for job in host.jobs):
         return policy.decide(cluster, parameters, state)
@@ -46,7 +47,7 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
 
 
 def sharing_gpus(jobs: Iterable[ContainerHistory]) -> list[list[ContainerHistory]]:
-    """Return those of some containers that hold GPUs, those together that share one, directly or
+    """Return the containers that hold GPUs, in groups: those together that share a GPU, directly or
     through others."""
     groups: list[tuple[set[str], list[ContainerHistory]]] = []
     for job in jobs:
@@ -64,8 +65,8 @@ def sharing_gpus(jobs: Iterable[ContainerHistory]) -> list[list[ContainerHistory
 
 
 def _parts(host: HostState) -> list[HostState]:
-    """Return the host with its jobs on CPUs first, if there are any, then with the jobs of each set
-    of GPUs; these are its size there."""
+    """Return parts of the host: one with the jobs on CPUs, if there are any, then one for the jobs
+    of each set of GPUs, where the number of these is its size."""
     on_cpus = [job for job in host.jobs if not job.uses_gpu]
     on_gpus = [job for job in host.jobs if job.uses_gpu]
     groups = [*sharing_gpus(on_gpus), *([job] for job in on_gpus if not job.gpus)]
@@ -85,7 +86,7 @@ def _part(host: HostState, size: float, jobs: Sequence[ContainerHistory]) -> Hos
 
 
 def _joined_state(host: str, parts: Sequence[Decision]) -> State:
-    """Return what a policy remembers after all parts: of the host, what it remembers of each."""
+    """Return what a policy remembers after all parts: for the host, what it remembers of each."""
     found = {key: value for part in parts for key, value in part.state.items()}
     kept = [part.state[host] for part in parts if host in part.state]
     if kept and all(isinstance(one, dict) for one in kept):
