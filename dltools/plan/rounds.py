@@ -179,7 +179,7 @@ class Rounds:
 
     @property
     def measures(self) -> bool:
-        """Whether the mode follows from what is measured_contention."""
+        """Whether the mode follows from what is measured."""
         return self.options.mode is None and self.requirements.shares
 
     def _choice(self, host: HostHistory, silent: list[ContainerHistory]) -> ModeChoice:
