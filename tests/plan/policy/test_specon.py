@@ -49,7 +49,7 @@ def with_loads(found: Cluster, state: dict[str, object]) -> dict[str, object]:
     best: dict[str, dict[str, list[object]]] = state.get("best", {})  # type: ignore[assignment]
     loads = {}
     for name, host in found.hosts.items():
-        own = {run_id: KnownJob.load(one) for run_id, one in best.get(name, {}).items()}
+        own = {run_id: KnownJob(**one) for run_id, one in best.get(name, {}).items()}
         loads[name] = load_of(host, own, (), found.now, 10.0)._asdict()
     return state | {"loads": loads}
 

@@ -237,11 +237,9 @@ def test_the_learning_curve_predicts_what_a_job_needs_to_its_target() -> None:
     assert saved_seconds(one, source, target, 0.0) == pytest.approx(20.0, rel=0.1)
 
 
-def test_a_known_job_is_loaded_by_name_or_from_a_list_of_an_early_state() -> None:
+def test_a_known_job_is_loaded_by_name() -> None:
     expected = KnownJob(0.5, CONVERGED, None)
-    assert KnownJob.load({"best": 0.5, "job_class": "CC", "growth": None}) == expected
-    assert KnownJob.load([0.5, "CC", None]) == expected
-    assert KnownJob.load([]) == KnownJob(0.0, PROGRESSING, None)
+    assert KnownJob(**expected.to_json()) == expected
 
 
 # Hosts that are not sampled
