@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT as DEFAULT_CPU_WEIGHT
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -187,9 +189,6 @@ COLUMNS: tuple[Column, ...] = (
 NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
 REQUIRED: tuple[str, ...] = ("time", "host", "kind")
 """Columns that are never null."""
-
-DEFAULT_CPU_WEIGHT = 1024.0
-"""CPU weight of a container for which none was set, in Docker's shares."""
 
 
 @functools.cache

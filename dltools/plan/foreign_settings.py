@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.settings import Settings, differs
-from dltools.plan.signals.container_history import ContainerHistory, Member
-from dltools.plan.signals.cpu_weights import WAITING_WEIGHT
+from dltools.plan.signals.container_history import WAITING_WEIGHT, ContainerHistory, Member
 
 Value = float | None
 """A weight in Docker's shares, or a quota in cores, None for no quota."""

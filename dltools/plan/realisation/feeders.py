@@ -13,8 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.gpu_names import short_gpu
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings

@@ -12,13 +12,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
 from dltools.plan.realisation.queue import Bound
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.cpu_weights import whole_weight
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""

@@ -15,10 +15,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dltools.notation.cpu_lists import format_cpus, parse_cpus
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
 from dltools.plan.realisation.settings import Settings, differs
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.signals.cpu_weights import whole_weight
 from dltools.plan.signals.owner import Owner
 
 _REMEMBERED = 6

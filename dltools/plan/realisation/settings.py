@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dltools.plan.signals.cpu_weights import is_step_of_v2
+from dltools.notation.cpu_weights import is_step_of_v2
 
 SETTINGS = ("cpus", "cpu_weight", "cpuset", "memory")
 """Names of settings: cores (None: no quota), relative weight in Docker's shares (1024 is the

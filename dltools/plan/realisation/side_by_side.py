@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dltools.notation.cpu_lists import format_cpus, parse_cpus
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
 from dltools.plan.realisation.order import in_order, standing
 from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import busy_threads, is_serving
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.cpu_weights import LEAST_WEIGHT, MOST_WEIGHT, whole_weight
 
 MILD_WEIGHTS = (512.0, 2048.0)
 """Bounds where what is set may stay for good (ours)."""

@@ -15,12 +15,12 @@ from itertools import islice
 from operator import le
 
 from dltools.labels import PROTECT, Role, is_true
+from dltools.notation.cpu_weights import V2_STEP
 from dltools.notation.times import MICRO
 from dltools.observations import roles
 from dltools.observations.gpu_use import GpuUse
 from dltools.observations.roles import Judgement
 from dltools.plan.signals.cpu_demand import CpuDemand
-from dltools.plan.signals.cpu_weights import WAITING_WEIGHT
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
 from dltools.plan.signals.owner import UNKNOWN, Owner
@@ -45,6 +45,11 @@ _NEW_S = 5.0
 
 _FEEDS_S = 300.0
 """For how long (s) a container that has used a GPU is taken to go on with it (ours)."""
+
+
+WAITING_WEIGHT = V2_STEP
+"""A container of this weight or less may be idle because it waits: the second level of `priority`
+is 10 in version 1 of cgroups, and reads as the least weight in version 2."""
 
 
 @dataclass(frozen=True, slots=True)

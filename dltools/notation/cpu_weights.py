@@ -1,23 +1,19 @@
-"""Weights of CPU time: their bounds, and what version 2 of cgroups makes of them.
+"""Weights of CPU time in Docker's shares: the default, the bounds, and the steps of cgroup version 2.
 
-Plans count in Docker's CPU shares, of which every container begins with `DEFAULT_CPU_WEIGHT`.
-Version 2 has weights from 1 to 10,000 instead, and every cgroup begins with 100: so one step there
-is 10.24 of Docker's.
+Version 2 of cgroups has weights from 1 to 10,000 instead, and every cgroup begins with 100: so one
+step there is 10.24 of Docker's shares.
 """
 
 from __future__ import annotations
 
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+DEFAULT_CPU_WEIGHT = 1024.0
+"""CPU weight of a container for which none was set."""
 
 LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
-"""Bounds of Docker's CPU shares."""
+"""Bounds of Docker's shares."""
 
 V2_STEP = DEFAULT_CPU_WEIGHT / 100
 """One step of version 2, which is its least weight too."""
-
-WAITING_WEIGHT = V2_STEP
-"""A container of this weight or less may be idle because it waits: the second level of `priority`
-is 10 in version 1 of cgroups, and reads as the least weight in version 2."""
 
 
 def whole_weight(weight: float, least: float = LEAST_WEIGHT, most: float = MOST_WEIGHT) -> float:
