@@ -1,4 +1,4 @@
-"""Weights of CPU time in Docker's shares: the default, the bounds, and the steps of cgroup version 2.
+"""Weights of CPU time in Docker's shares: default, bounds, and the steps of cgroup version 2.
 
 Version 2 of cgroups has weights from 1 to 10,000 instead, and every cgroup begins with 100: so one
 step there is 10.24 of Docker's shares.
