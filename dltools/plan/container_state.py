@@ -16,12 +16,11 @@ from dltools.notation.json_numbers import from_json_number, to_json_number
 from dltools.observations.gpu_use import GpuUse
 from dltools.observations.metric_names import OFTEN
 from dltools.observations.roles import from_row
-from dltools.plan.signals.container_history import ContainerHistory, Member
+from dltools.plan.signals.container_history import UNKNOWN_OWNER, ContainerHistory, Member, Owner
 from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.curves import curve_from_json
 from dltools.plan.signals.effort import EpochCost, GpuSeconds
 from dltools.plan.signals.metric_series import LearningHistory, Series
-from dltools.plan.signals.owner import UNKNOWN, Owner
 from dltools.plan.signals.paces import GpuPace, Mark, Pace, Place
 
 _CONTAINER_FIELDS = (
@@ -59,7 +58,7 @@ def save_container(history: ContainerHistory) -> dict[str, Any]:
             "uses": [null_if_infinite(use) for use in cpu.uses],
             "quiet_since": cpu.quiet_since,
         }
-    owner = {} if history.owner == UNKNOWN else {"owner": _save_owner(history.owner)}
+    owner = {} if history.owner == UNKNOWN_OWNER else {"owner": _save_owner(history.owner)}
     return {
         **{name: getattr(history, name) for name in _CONTAINER_FIELDS},
         **pace,
@@ -99,7 +98,7 @@ def load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.gpu_used_at = saved["gpu_used_at"]
     history.job, history.members = saved["job"], tuple(Member(**one) for one in saved["members"])
     history.job_containers = saved["job_containers"]
-    history.owner = _load_owner(saved["owner"]) if "owner" in saved else UNKNOWN
+    history.owner = _load_owner(saved["owner"]) if "owner" in saved else UNKNOWN_OWNER
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
     history.samples = [(int(time), float(seconds)) for time, seconds in samples]

@@ -21,8 +21,7 @@ from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
-from dltools.plan.signals.container_history import ContainerHistory, Member
-from dltools.plan.signals.owner import Owner
+from dltools.plan.signals.container_history import ContainerHistory, Member, Owner
 from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
 from dltools.sim.cpu_sharing import Limits
 from dltools.sim.labels import labels_of, role_of

@@ -1,7 +1,8 @@
 """What is remembered of a container: its progress points and CPU counter, as far back as needed.
 
-Times are integer microseconds since the epoch, so that window borders are exact. Points may come
-late, twice, or out of order; values may be NaN or infinite. Nothing here raises on data.
+Policies see it as a job. Times are integer microseconds since the epoch, so that window borders are
+exact. Points may come late, twice, or out of order; values may be NaN or infinite. Nothing here
+raises on data.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import le
+from typing import Any
 
 from dltools.labels import PROTECT, Role, is_true
+from dltools.notation.cpu_lists import parse_cpus
 from dltools.notation.cpu_weights import V2_STEP
 from dltools.notation.times import MICRO
 from dltools.observations import roles
@@ -23,7 +26,6 @@ from dltools.observations.roles import Judgement
 from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
-from dltools.plan.signals.owner import UNKNOWN, Owner
 from dltools.plan.signals.paces import GpuPace, Pace
 from dltools.plan.signals.targets import NONE, Targets, parse
 
@@ -42,14 +44,38 @@ _BUSY, _IDLE = 0.2, 0.05
 _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
 
-
 _FEEDS_S = 300.0
 """For how long (s) a container that has used a GPU is taken to go on with it (ours)."""
-
 
 WAITING_WEIGHT = V2_STEP
 """A container of this weight or less may be idle because it waits: the second level of `priority`
 is 10 in version 1 of cgroups, and reads as the least weight in version 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What the owner of a container asked for at its start; `realisation.owner_bounds` learns it.
+
+    `cpus` and `cpuset`: a quota in cores and a list of CPUs, None where the owner asked for none.
+    `ratio`: the weight as a multiple of the default. `planned`: the last values that plans have
+    set, by setting. `is_known`: a sample has told it.
+    """
+
+    cpus: float | None = None
+    ratio: float = 1.0
+    cpuset: str | None = None
+    planned: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    is_known: bool = False
+
+    @property
+    def most_cpus(self) -> float:
+        """The CPUs that it can use at most, infinity where the owner has set no bound."""
+        listed = len(parse_cpus(self.cpuset)) if self.cpuset else math.inf
+        return min(listed, math.inf if self.cpus is None else self.cpus)
+
+
+UNKNOWN_OWNER = Owner()
+"""Nothing is known of the owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +155,7 @@ class ContainerHistory:
     job: str | None = None
     members: tuple[Member, ...] = ()
     job_containers: int | None = None
-    owner: Owner = UNKNOWN
+    owner: Owner = UNKNOWN_OWNER
     said: Judgement | None = None
     earlier: Role | None = None
     observed: Judgement | None = None

@@ -24,9 +24,8 @@ from dltools.plan.realisation.order import (
 from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.shared_host import SharedHost
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.container_history import ContainerHistory, Owner
 from dltools.plan.signals.cpu_demand import CpuDemand
-from dltools.plan.signals.owner import Owner
 
 
 def case(

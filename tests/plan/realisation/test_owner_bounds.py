@@ -28,8 +28,7 @@ from dltools.plan.realisation.owner_bounds import (
 )
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
-from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.owner import UNKNOWN, Owner
+from dltools.plan.signals.container_history import UNKNOWN_OWNER, ContainerHistory, Owner
 
 IGNORE = QueueParameters(owners="ignore")
 
@@ -244,7 +243,9 @@ def test_a_container_that_restarts_has_the_owner_that_it_had() -> None:
 
 def test_what_a_plan_has_set_is_no_wish_of_the_owner() -> None:
     """Where dl-probe cannot read the journal, it takes what is in force for the owner's."""
-    owner = owner_after_sample(UNKNOWN, limits_of(1.5, 1024, None), limits_of(1.5, 1024, None))
+    owner = owner_after_sample(
+        UNKNOWN_OWNER, limits_of(1.5, 1024, None), limits_of(1.5, 1024, None)
+    )
     for cpus in (0.4, 0.8):
         owner = owner_after_plan(owner, {"cpus": cpus})
     for ours in (0.4, 0.8):  # also the one before the last, while that is being applied
@@ -264,7 +265,7 @@ def test_what_a_plan_has_set_is_no_wish_of_the_owner() -> None:
 
 
 def test_few_values_are_remembered() -> None:
-    owner = UNKNOWN
+    owner = UNKNOWN_OWNER
     for number in range(20):
         owner = owner_after_plan(owner, {"cpus": number / 10, "turn_s": 5.0})
     assert owner.planned == {"cpus": (1.4, 1.5, 1.6, 1.7, 1.8, 1.9)}
