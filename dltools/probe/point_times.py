@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from itertools import groupby
 
 from dltools.probe.progress.base import Point
 from dltools.probe.progress.log_lines import LogLine
@@ -68,22 +66,6 @@ class PointTimes:
         if not points:
             return None
         elapsed = next((p.elapsed_s for p in points if p.elapsed_s is not None), None)
-        return self._noted(stamp, elapsed)
-
-    def note_drawn(self, elapsed: Sequence[float]) -> list[PointTime]:
-        """Take note of lines without a stamp, from the time elapsed that each says. Lines in a row
-        that say the same time have one time, if it is known."""
-        found: list[PointTime] = []
-        for seconds, same in groupby(elapsed):
-            left = len(list(same))
-            while left:
-                at = self._noted(None, seconds)
-                many = left if at.is_known and at.gap is None else 1
-                found += [at] * many
-                left -= many
-        return found
-
-    def _noted(self, stamp: datetime | None, elapsed: float | None) -> PointTime:
         found = PointTime(self._start)
         try:
             at = stamp or self._implied(elapsed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ from dltools.probe.progress import Automatic, Pattern
 if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
     from dltools.observations.table import Row
-    from dltools.probe.saved_logs import Rows
 
 
 def read_logs(request: Request, pattern: Pattern | None) -> None:
@@ -40,7 +39,7 @@ def read_logs(request: Request, pattern: Pattern | None) -> None:
 @contextmanager
 def _opened(
     request: Request, pattern: Pattern | None, dropped: dict[str, dict[str, int]]
-) -> Iterator[Iterator[Rows]]:
+) -> Iterator[Iterator[list[Row]]]:
     """Open the logs, and give their rows in order of time.
 
     At the end `dropped` has the number of points that were taken for no series, by log and metric.
@@ -59,7 +58,7 @@ def _opened(
         )
 
 
-def _write(request: Request, batches: Iterator[Rows]) -> None:
+def _write(request: Request, batches: Iterator[list[Row]]) -> None:
     from dltools.observations.table import to_table
 
     if holds_one_sample(request.format):
@@ -67,7 +66,7 @@ def _write(request: Request, batches: Iterator[Rows]) -> None:
     with open_output(request) as writer:
         first = next(batches, [])
         for batch in chain([first], batches):
-            writer.write(to_table(batch) if isinstance(batch, list) else batch.table())
+            writer.write(to_table(batch))
 
 
 def _newest(rows: Iterable[Row]) -> list[Row]:
@@ -80,12 +79,6 @@ def _newest(rows: Iterable[Row]) -> list[Row]:
     return list(found.values())
 
 
-def _only(batch: Rows, metrics: Collection[str]) -> Rows:
-    if isinstance(batch, list):
-        return [row for row in batch if row["metric"] in metrics]
-    return batch.only(metrics)
-
-
 class _Account:
     """What has been read: rows, and what is missing in them."""
 
@@ -94,7 +87,7 @@ class _Account:
         self._rows = 0
         self._gaps: Counter[str] = Counter()
 
-    def counted(self, batches: Iterable[Rows]) -> Iterator[Rows]:
+    def counted(self, batches: Iterable[list[Row]]) -> Iterator[list[Row]]:
         """Yield the rows that are asked for, and count them."""
         wanted = self._request.selection.metrics
         for batch in batches:
@@ -102,7 +95,7 @@ class _Account:
             if self._request.is_verbose:
                 gaps = (row for row in batch if row.get("gap"))
                 self._gaps.update(f"{row['container_name']}: {row['gap']}" for row in gaps)
-            kept = _only(batch, wanted) if wanted else batch
+            kept = [row for row in batch if not wanted or row["metric"] in wanted]
             if kept:
                 yield kept
 

@@ -7,7 +7,6 @@ from functools import partial
 from importlib import import_module
 
 from dltools.probe.progress.base import NOTHING, Claim, Family, Point
-from dltools.probe.progress.drawn import BarFamily
 from dltools.probe.progress.kinds import Kind, Kinds, Question
 from dltools.probe.progress.named import Named
 
@@ -106,19 +105,6 @@ class Automatic:
         if self._idle > _LOST and (self._kept or not self._reads_names):
             self._start_again()
         return NOTHING
-
-    def bar_family(self, line: str) -> BarFamily | None:
-        """Return the family that is asked first for a line of a log whose families are known, None
-        if its bars cannot be read together."""
-        questions = self.kinds.of(line).questions
-        family = questions[0].family if self._kept and questions else None
-        return family if isinstance(family, BarFamily) else None
-
-    def count(self, family: str, lines: int) -> None:
-        """Take note of lines with points of a family, which were read together."""
-        self._claimed += lines
-        self._votes[family] = self._votes.get(family, 0) + lines - 1
-        self._vote(family)
 
     def _of_kept(self, line: str, questions: Sequence[Question]) -> list[Point]:
         """Return the points that the first of the families finds that are kept."""

@@ -7,7 +7,6 @@ value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -87,11 +86,6 @@ class Held(Generic[M]):
         seen.waiting = []
         self._has_points = True
         return now
-
-    def trust(self, metrics: Iterable[str]) -> None:
-        """Take note of points of metrics that are certain."""
-        self._has_points = True
-        self._sure.update(dict.fromkeys(metrics))
 
     def end(self) -> list[Marked[M]]:
         """Return the points that wait and count at the end of a log.

@@ -38,24 +38,6 @@ class LogLine(NamedTuple):
     is_certain: bool = True
 
 
-class Redrawn(NamedTuple):
-    """Drawings of one line, each over the one before, with carriage returns between."""
-
-    text: str
-
-    def lines(self) -> list[LogLine]:
-        """Return the drawings."""
-        return [
-            LogLine(drawing[:LONGEST_LINE], is_redrawn=True)
-            for drawing in self.text.split("\r")
-            if drawing and not drawing.isspace()
-        ]
-
-
-_MANY = 32
-"""Drawings of a line that are given together."""
-
-
 class LogLines:
     """Cuts a log, given in pieces of any size, into lines.
 
@@ -73,14 +55,6 @@ class LogLines:
 
     def feed(self, data: bytes) -> list[LogLine]:
         """Return the lines that are now complete, without blank ones."""
-        return _each(self.pieces(data))
-
-    def end(self) -> list[LogLine]:
-        """Return the last line, if it has no end."""
-        return _each(self.last_pieces())
-
-    def pieces(self, data: bytes) -> list[LogLine | Redrawn]:
-        """Return the lines that are now complete, those together that were drawn often."""
         if _plain(data) and not self._begun and not self._is_skipping:
             self._begin()
             line = data[:-1].decode("utf-8", "replace")
@@ -100,8 +74,8 @@ class LogLines:
         self._keep(data[end:])
         return self._cut(head)
 
-    def last_pieces(self) -> list[LogLine | Redrawn]:
-        """Return what `pieces` has not returned yet: a last line without end."""
+    def end(self) -> list[LogLine]:
+        """Return the last line, if it has no end."""
         head, self._begun, self._is_skipping = self._begun, b"", False
         found = self._cut(head)
         for part in self._parts.values():
@@ -129,8 +103,8 @@ class LogLines:
             if len(self._begun) > longest:
                 self._begun, self._is_skipping = self._begun[:longest], True
 
-    def _cut(self, data: bytes) -> list[LogLine | Redrawn]:
-        found: list[LogLine | Redrawn] = []
+    def _cut(self, data: bytes) -> list[LogLine]:
+        found: list[LogLine] = []
         *whole, last = _clean(data.decode("utf-8", "replace")).split("\n")
         may_be_entries = any(word in data for word in _OF_ENTRIES)
         may_be_binary = len(data.translate(None, _CONTROL_CHARACTERS)) != len(data)
@@ -147,7 +121,7 @@ class LogLines:
             self._add(last, found, is_whole=False)
         return found
 
-    def _add(self, line: str, found: list[LogLine | Redrawn], *, is_whole: bool) -> None:
+    def _add(self, line: str, found: list[LogLine], *, is_whole: bool) -> None:
         """Add the drawings of a line, or of a part of it, that is an entry or none."""
         if self._is_begun or not may_be_entry(line) or not (entries := entries_of(line)):
             self._is_begun = True
@@ -163,7 +137,7 @@ class LogLines:
                 self._stream = entry.stream
             self._draw(text, found, is_whole=is_whole or line[0] == "{")
 
-    def _draw(self, line: str, found: list[LogLine | Redrawn], *, is_whole: bool = True) -> None:
+    def _draw(self, line: str, found: list[LogLine], *, is_whole: bool = True) -> None:
         """Add drawings, without the last one if the next entry of the stream goes on with it."""
         rest = None
         if self._stream and is_whole:
@@ -173,19 +147,11 @@ class LogLines:
         if rest is not None:
             self._parts[self._stream] = _Part(rest[:LONGEST_LINE], self._is_drawn)
 
-    def _draw_text(self, line: str, found: list[LogLine | Redrawn]) -> None:
-        drawings, rest = [line], ""
-        if "\r" in line:
-            drawings = line.split("\r", _MANY)
-            rest = drawings.pop() if len(drawings) > _MANY else ""
-            if rest and not self._is_drawn and not "".join(drawings).strip():
-                drawings, rest = line.split("\r"), ""
-        for drawing in drawings:
+    def _draw_text(self, line: str, found: list[LogLine]) -> None:
+        for drawing in line.split("\r"):
             if drawing and not drawing.isspace():
                 found.append(LogLine(drawing[:LONGEST_LINE], self._is_drawn, self._stamp))
                 self._is_drawn, self._stamp = True, ""
-        if rest:
-            found.append(Redrawn(rest))
 
 
 class _Part(NamedTuple):
@@ -206,16 +172,6 @@ def _is_binary(line: str) -> bool:
         return False
     begin = line[:_JUDGED]
     return len(_CONTROLS.findall(begin)) > max(_FEW, len(begin) // _ONE_IN)
-
-
-def _each(pieces: list[LogLine | Redrawn]) -> list[LogLine]:
-    found: list[LogLine] = []
-    for piece in pieces:
-        if isinstance(piece, Redrawn):
-            found += piece.lines()
-        else:
-            found.append(piece)
-    return found
 
 
 _ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, Generic, NamedTuple
+from collections.abc import Callable
+from typing import Any, Generic
 
 from dltools.probe.progress.base import NOTHING, Claim, Extractor, Point
 from dltools.probe.progress.detect import Automatic
-from dltools.probe.progress.drawn import Bars, Drawings
 from dltools.probe.progress.held import Held, M, Marked
 from dltools.probe.progress.kinds import Kind, Kinds
-from dltools.probe.progress.log_lines import LONGEST_LINE, LogLine, LogLines, Redrawn
+from dltools.probe.progress.log_lines import LogLine, LogLines
 from dltools.probe.progress.peel import peel
 from dltools.probe.progress.ranks import Ranks
 from dltools.probe.progress.repeats import Repeats
@@ -19,42 +18,16 @@ Note = Callable[[LogLine, list[Point]], M]
 """What a caller notes of a line and of what was found in it, certain or not."""
 
 
-NoteDrawn = Callable[[list[float]], Sequence[M]]
-"""What a caller notes of drawings that were read together, from the job's own times of them."""
-
-
-class Together(NamedTuple, Generic[M]):
-    """Drawings that were read together, and what was noted of each."""
-
-    marks: Sequence[M]
-    drawings: Drawings
-
-    def marked(self) -> list[Marked[M]]:
-        """Return their points one by one."""
-        pairs = zip(self.marks, self.drawings.points(), strict=True)
-        return [(mark, point) for mark, points in pairs for point in points]
-
-
 class PointReader(Generic[M]):
     """Reads one log, given in pieces of any size.
 
     `note` is called for each line in order; a point comes with what it returned for the point's
-    line. Points that are doubtful come later than their line, those of one metric in order. With
-    `note_drawn` the drawings of a bar are read together where they can be; `note` is not called for
-    these.
+    line. Points that are doubtful come later than their line, those of one metric in order.
     """
 
-    def __init__(
-        self,
-        extractor: Extractor,
-        note: Note[M] | None = None,
-        note_drawn: NoteDrawn[M] | None = None,
-    ) -> None:
-        self._finder = extractor if isinstance(extractor, Automatic) else None
-        self._note_drawn = note_drawn
-        self._bars = Bars(self._finder.bar_family) if self._finder and note_drawn else None
+    def __init__(self, extractor: Extractor, note: Note[M] | None = None) -> None:
         self._claim = _claims_of(extractor)
-        self._kind = (self._finder.kinds if self._finder else Kinds()).of
+        self._kind = (extractor.kinds if isinstance(extractor, Automatic) else Kinds()).of
         self._note = note
         self._lines = LogLines()
         self._held: Held[M] = Held()
@@ -71,24 +44,13 @@ class PointReader(Generic[M]):
     def marked(self, data: bytes, *, is_last: bool = False) -> list[Marked[M]]:
         """Return the points that are certain now, with what was noted of their lines."""
         found: list[Marked[M]] = []
-        for block in self.blocks(data, is_last=is_last):
-            found += block.marked() if isinstance(block, Together) else block
-        return found
-
-    def blocks(
-        self, data: bytes, *, is_last: bool = False
-    ) -> Iterator[list[Marked[M]] | Together[M]]:
-        """Yield what `marked` returns, drawings that were read together in one block."""
-        found: list[Marked[M]] = []
-        pieces = self._lines.pieces(data)
+        for line in self._lines.feed(data):
+            self._line(line, found)
         if is_last:
-            pieces += self._lines.last_pieces()
-        for piece in pieces:
-            if not isinstance(piece, Redrawn):
-                self._line(piece, found)
-                continue
-            found = yield from self._redrawn(piece, found)
-        yield found + self._held.end() if is_last else found
+            for line in self._lines.end():
+                self._line(line, found)
+            found += self._held.end()
+        return found
 
     def settled(self) -> list[Marked[M]]:
         """Return those of the points that wait that are likely enough if the log ends here."""
@@ -98,52 +60,15 @@ class PointReader(Generic[M]):
         """Return how many points of each metric were taken for no series so far."""
         return self._held.dropped()
 
-    def _redrawn(
-        self, piece: Redrawn, found: list[Marked[M]]
-    ) -> Generator[list[Marked[M]] | Together[M], None, list[Marked[M]]]:
-        """Yield the points of a line's drawings after those found before; return the last ones."""
-        bars = self._bars
-        if bars is None:
-            for line in piece.lines():
-                self._line(line, found)
-            return found
-        text, at = piece.text, 0
-        while at < len(text):
-            if (read := bars.read(text, at)) is not None:
-                drawings, count, at = read
-                if (together := self._together(drawings, count)) is not None:
-                    yield found
-                    yield together
-                    found = []
-                continue
-            end = text.find("\r", at)
-            drawing = text[at : end if end >= 0 else len(text)]
-            at += len(drawing) + 1
-            if drawing and not drawing.isspace():
-                line = LogLine(drawing[:LONGEST_LINE], is_redrawn=True)
-                bars.learn(drawing, self._line(line, found))
-        return found
-
-    def _together(self, drawings: Drawings, count: int) -> Together[M] | None:
-        """Return drawings that were read together without those that say nothing new."""
-        if self._finder is not None:
-            self._finder.count(drawings.source, count)
-        self._held.trust(metric for metric, _ in drawings.metrics)
-        drawings = self._repeats.new_drawings(drawings)
-        if not drawings.steps or self._note_drawn is None:
-            return None
-        return Together(self._note_drawn(drawings.elapsed), drawings)
-
-    def _line(self, line: LogLine, found: list[Marked[M]]) -> list[Point]:
-        """Read a line; return the points in it, repeated ones too, [] where it had a prefix."""
+    def _line(self, line: LogLine, found: list[Marked[M]]) -> None:
         kind = self._kind(line[0])
         if kind.prefix is None:
-            return self._read(line, kind, found)
+            self._read(line, kind, found)
+            return
         for one in peel(line, kind.prefix):
             self._read(one, self._kind(one.text), found)
-        return []
 
-    def _read(self, line: LogLine, kind: Kind, found: list[Marked[M]]) -> list[Point]:
+    def _read(self, line: LogLine, kind: Kind, found: list[Marked[M]]) -> None:
         try:
             claim = self._claim(line[0], kind)
         except (ValueError, OverflowError):  # a "number" of thousands of digits
@@ -156,7 +81,6 @@ class PointReader(Generic[M]):
         mark: Any = self._note(line, points) if self._note else None
         if points:
             found += self._held.pass_on(points, claim, mark)
-        return claim[0]
 
 
 def _claims_of(extractor: Extractor) -> Callable[[str, Kind], Claim]:
