@@ -14,13 +14,11 @@ from dltools.engine.containers import Engine, GoneError, RefusedError
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
+from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
 from dltools.probe.gpu import Gpus
 from dltools.probe.inventory import Inventory, Watched
-from dltools.probe.job_columns import add_job_columns
-from dltools.probe.owner_columns import Owners
-from dltools.probe.process_watch import SEARCH_PART, Candidate, search_due
-from dltools.probe.rows import NO_STATS, container_row
-from dltools.probe.threads import side_by_side
+from dltools.probe.rows import NO_STATS, OwnerColumns, add_job_columns, container_row
+from dltools.probe.side_by_side import side_by_side
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
 _UNREADABLE = "OpenMP: this user may not read its processes"
@@ -38,7 +36,7 @@ class Counters:
         self._roles = roles
         self._state_directories = state_directories
         self._gpus = Gpus()
-        self._owners = Owners(state_directories, engine.cpus)
+        self._owners = OwnerColumns(state_directories, engine.cpus)
         self._turns: Mapping[str, TurnNote] = {}
 
     def read(self, inventory: Inventory) -> list[Row]:
@@ -142,7 +140,7 @@ def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> N
     """Search the processes of those containers on this machine that are due, within a time."""
     search_due(
         [
-            Candidate(
+            Searchable(
                 one.processes,
                 one.cgroup,
                 row["thread_count"],

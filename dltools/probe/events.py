@@ -100,7 +100,8 @@ def is_selected(attributes: Mapping[str, str], labels: Sequence[str], names: Seq
 
 
 def await_change(changed: threading.Event, seconds: float) -> bool:
-    """Wait until something is set, and clear it a moment later; tell whether it was set in time."""
+    """Wait until an event stream sets `changed`, but so long at most, and clear it; tell whether
+    that was in time. The events of one moment (50 ms) are one change."""
     if not changed.wait(seconds):
         return False
     time.sleep(_ONE_MOMENT_S)
@@ -125,7 +126,7 @@ class EventStream:
         labels: Sequence[str],
         names: Sequence[Any],
         listener: Listener,
-        changed: threading.Event | None = None,
+        changed: threading.Event,
     ) -> None:
         """Nothing is watched yet; once events are followed, the listener is called for each, and
         `changed` is set when a container starts or exits."""
@@ -139,12 +140,7 @@ class EventStream:
         self._begun: dict[str, Run] = {}  # by events, and not yet ended
         self._known_until = 0.0  # by the engine's clock, in seconds since the epoch
         self._thread: threading.Thread | None = None
-        self._changed = changed or threading.Event()
-
-    def wait_for_change(self, seconds: float) -> bool:
-        """Wait until a selected container starts or exits, but so long at most; tell whether one
-        has since the last call. The events of one moment (50 ms) are one change."""
-        return await_change(self._changed, seconds)
+        self._changed = changed
 
     def past(self, since: float, until: float) -> list[Row]:
         """Return the events between two times (seconds since the epoch) that the engine still

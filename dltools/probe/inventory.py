@@ -1,9 +1,13 @@
-"""Which containers run on a host, and what is read of each: its cgroup and its progress."""
+"""Which containers run on a host, and what is read of each: its cgroup and its progress.
+
+`sampler` refreshes the inventory at each sample. To add a source of progress, name its factory in
+`SOURCES`.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dltools.engine import cgroup, host
@@ -11,16 +15,46 @@ from dltools.engine.cgroup import Cgroup
 from dltools.engine.containers import Container, Engine, GoneError
 from dltools.engine.demand import DemandWatch
 from dltools.labels import unknown_labels
-from dltools.probe.process_watch import ProcessWatch
+from dltools.probe.container_watch import ProcessWatch, RoleWatch
+from dltools.probe.endpoints.where import endpoint_source
+from dltools.probe.files.source import file_source
+from dltools.probe.logs import log_source
 from dltools.probe.progress import Extractor
-from dltools.probe.progress.source import Target
-from dltools.probe.role_watch import RoleWatch
-from dltools.probe.sources import SourceSet
-from dltools.probe.threads import side_by_side
+from dltools.probe.side_by_side import side_by_side
+from dltools.probe.source import ProgressSource, Target
 
-_RELIST_S = 30.0
-_HARMLESS = ("exec_", "health_status", "top")
-"""Actions that begin so change nothing in the inventory."""
+SOURCES: tuple[Callable[[Target], ProgressSource | None], ...] = (
+    log_source,
+    file_source,
+    endpoint_source,
+)
+"""Each returns its source for a container, None if the container has no such source."""
+
+
+class SourceSet:
+    """The sources of one container."""
+
+    def __init__(self) -> None:
+        self._sources: list[ProgressSource | None] = [None] * len(SOURCES)
+
+    def start(self, target: Target) -> None:
+        """Make the sources of a container that has started; those of an earlier start go on."""
+        for number, make in enumerate(SOURCES):
+            known = self._sources[number]
+            if known is None:
+                self._sources[number] = make(target)
+            else:
+                known.restart(target)
+
+    @property
+    def all(self) -> list[ProgressSource]:
+        """The sources that the container has."""
+        return [source for source in self._sources if source is not None]
+
+    @property
+    def gaps(self) -> list[str]:
+        """Why points may be missing."""
+        return [source.gap for source in self.all if source.gap]
 
 
 @dataclass(slots=True)
@@ -41,6 +75,12 @@ class Watched:
     def gaps(self) -> str | None:
         """Why some of it cannot be measured now, None if all can."""
         return "; ".join(filter(None, (self.gap, *self.sources.gaps))) or None
+
+
+_RELIST_S = 30.0
+
+_HARMLESS = ("exec_", "health_status", "top")
+"""Actions that begin so change nothing in the inventory."""
 
 
 class Inventory:

@@ -1,4 +1,4 @@
-"""Saved logs as observations: the points in them, and their times."""
+"""Saved logs as observations: the points in them, and their times; called by the tool dl-probe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dltools.notation.byte_sizes import format_bytes
 from dltools.observations.table import Row
 from dltools.probe.point_times import PointTime, PointTimes
 from dltools.probe.progress import Extractor, PointReader
-from dltools.probe.progress.held import Marked
+from dltools.probe.progress.confirm import Tagged
 from dltools.probe.rows import progress_row
 
 HOST = "log"
@@ -34,18 +34,6 @@ _BATCH = 8_192
 """Rows of several logs that are given at a time."""
 
 
-def progress_rows(
-    stream: BinaryIO, name: str, extractor: Extractor, start: datetime = START
-) -> Iterator[Row]:
-    """Yield the points of a log as rows of kind `progress`, of the container `name`.
-
-    A point's time is that of its line (`PointTimes`). Rows come in the order of the log, but for
-    points that were doubtful at first: they come when they are certain, with their line's time.
-    """
-    for batch in progress_batches(stream, name, extractor, start):
-        yield from batch
-
-
 def progress_batches(
     stream: BinaryIO,
     name: str,
@@ -53,15 +41,18 @@ def progress_batches(
     start: datetime = START,
     dropped: dict[str, int] | None = None,
 ) -> Iterator[list[Row]]:
-    """Yield the rows of `progress_rows` in parts: what each piece of the log holds, as it comes.
+    """Yield the points of a log as rows of kind `progress`, of the container `name`: in parts, what
+    each piece of the log holds, as it comes.
 
-    At the end `dropped` gets the number of points of each metric that were taken for no series.
+    A point's time is that of its line (`PointTimes`). Rows come in the order of the log, but for
+    points that were doubtful at first: they come when they are certain, with their line's time. At
+    the end `dropped` gets the number of points of each metric that were taken for no series.
     Raises `DataError` for a line that is too long.
     """
     id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
     times = PointTimes(start, is_assumed=start == START)
     reader = PointReader(extractor, times.note)
-    ready: deque[Marked[PointTime | None]] = deque()
+    ready: deque[Tagged[PointTime | None]] = deque()
     for points in _points(stream, name, reader, times):
         ready += points
         rows: list[Row] = []
@@ -85,7 +76,7 @@ def merged(logs: Sequence[Iterator[list[Row]]]) -> Iterator[list[Row]]:
 
 def _points(
     stream: BinaryIO, name: str, reader: PointReader[PointTime | None], times: PointTimes
-) -> Iterator[list[Marked[PointTime | None]]]:
+) -> Iterator[list[Tagged[PointTime | None]]]:
     """Yield the points of each piece of a log. Raises `DataError` for a line that is too long."""
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)  # what is there, at once
     length = 0
@@ -93,10 +84,10 @@ def _points(
         length = 0 if b"\n" in data or b"\r" in data else length + len(data)
         if length > LONGEST_LINE:
             raise DataError(f"{name}: {format_bytes(length)} without a line end: not a log")
-        yield reader.marked(data)
+        yield reader.tagged(data)
         times.pause()
         yield []  # what has waited for a time
-    yield reader.marked(b"", is_last=True)
+    yield reader.tagged(b"", is_last=True)
     times.end()
     yield []
 

@@ -13,7 +13,7 @@ from dltools.apply.rotation import Rotation
 from dltools.apply.rules import Rules
 from dltools.engine.containers import Engine
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
-from dltools.probe.progress.expressions import compiled
+from dltools.probe.progress.pattern import compiled
 
 SOON, LATER = "2999-01-01T00:00:00Z", "2999-01-01T00:03:00Z"
 OTHERS = frozenset({"e" * 64})

@@ -108,7 +108,7 @@ def busy_time(count: int) -> float:
     from dltools.observations.table import to_table
     from dltools.probe.sampler import Options, Sampler
 
-    sampler = Sampler(Engine(), Options({"label": [LABEL]}, 600.0))
+    sampler = Sampler({"": Engine}, Options({"label": [LABEL]}, 600.0))
     sampler.follow()
     with Path(os.devnull).open("wb") as out:
         stream = ARROW.writer(out)
@@ -199,7 +199,7 @@ def new_sampler() -> Any:
     from dltools.engine.containers import Engine
     from dltools.probe.sampler import Options, Sampler
 
-    sampler = Sampler(Engine(), Options({"label": [LABEL]}, 600.0))
+    sampler = Sampler({"": Engine}, Options({"label": [LABEL]}, 600.0))
     sampler.follow()
     return sampler
 
@@ -259,7 +259,7 @@ def memory(samples: int) -> None:
         "from dltools.probe.sampler import Options, Sampler\n"
         "from dltools.observations.table import to_table\n"
         "from dltools.observations.recording.recorder import Recorder\n"
-        f"sampler = Sampler(Engine(), Options({{'label': [{LABEL!r}]}}, 1.0))\n"
+        f"sampler = Sampler({{'': Engine}}, Options({{'label': [{LABEL!r}]}}, 1.0))\n"
         "sampler.follow()\n"
         "recorder = Recorder(Path(sys.argv[1]), rotate_s=20.0, since_s=1.0)\n"
         f"for number in range({samples} + 1):\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from helpers.scripted_engine import BEGUN, ScriptedEngine, event
 
 from dltools.errors import UnavailableError
-from dltools.probe.events import EventStream, event_row, is_selected
+from dltools.probe.events import EventStream, await_change, event_row, is_selected
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,7 @@ def stream(engine: Any, **options: Any) -> tuple[EventStream, list[tuple[str, st
     made = EventStream(
         engine, options.get("labels", ()), options.get("names", ()),
         lambda action, id_: told.append((action, id_)),
+        options.get("changed", threading.Event()),
     )  # fmt: skip
     return made, told
 
@@ -107,17 +109,18 @@ def test_events_are_given_once_and_all_are_told() -> None:
 
 def test_a_start_or_an_exit_of_a_selected_container_ends_the_wait() -> None:
     engine = ScriptedEngine()
-    found, told = stream(engine, labels=["team"])
+    changed = threading.Event()
+    found, told = stream(engine, labels=["team"], changed=changed)
     found.follow(0.0)
     engine.raw_events.put(event("start", "c1", "job"))
     engine.raw_events.put(event("pause", "c2", "job", team="red"))
     wait_for(told, 2)
-    assert not found.wait_for_change(0.0)
+    assert not await_change(changed, 0.0)
     engine.raw_events.put(event("start", "c2", "job", team="red"))
     engine.raw_events.put(event("die", "c2", "job", team="red"))
     wait_for(told, 4)
-    assert found.wait_for_change(60.0)
-    assert not found.wait_for_change(0.0)
+    assert await_change(changed, 60.0)
+    assert not await_change(changed, 0.0)
     engine.raw_events.put(None)
 
 

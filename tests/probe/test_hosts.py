@@ -17,15 +17,14 @@ from helpers.tools import Tools
 
 from dltools.engine.api_usage import network_of, usage_of
 from dltools.errors import UnavailableError
-from dltools.probe.hosts import Hosts
-from dltools.probe.sampler import Options
+from dltools.probe.sampler import Options, Sampler
 
 Rows = list[dict[str, Any]]
 Connectors = dict[str, Callable[[], Any]]
 
 
-def hosts(connectors: Connectors, deadline_s: float = 5.0) -> Hosts:
-    return Hosts(connectors, Options({}, 1e9), deadline_s)
+def hosts(connectors: Connectors, deadline_s: float = 5.0) -> Sampler:
+    return Sampler(connectors, Options({}, 1e9), deadline_s)
 
 
 def gaps(rows: Rows) -> dict[str, str]:

@@ -14,7 +14,7 @@ from dltools.engine.distributed import Membership
 from dltools.engine.process_search import Processes
 from dltools.observations.table import Row
 from dltools.probe.inventory import Watched
-from dltools.probe.job_columns import add_job_columns
+from dltools.probe.rows import add_job_columns
 
 UNNAMED = Membership("", 2)
 SHOWN = Membership("10.0.0.2:29500", 2)

@@ -9,7 +9,7 @@ import pytest
 
 from dltools.engine.containers import Container
 from dltools.engine.transport import LARGEST
-from dltools.probe import log_reader, logs
+from dltools.probe import logs
 from dltools.probe.logs import LogSource
 from dltools.probe.progress import Automatic, Extractor, Pattern
 
@@ -84,7 +84,7 @@ CONTAINER = Container("c" * 64, "job", "", "running", 0, None, False, {}, {}, {}
 
 
 def test_of_a_log_without_end_the_first_part_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_reader, "MOST_BYTES", 8 << 20)
+    monkeypatch.setattr(logs, "MOST_BYTES", 8 << 20)
     engine: Any = Endless()
     source = LogSource(engine, CONTAINER, Pattern(r"loss: (?P<loss>\d)"))
     assert {found.point.value for found in source.read(0.0, 0.0)} == {0}

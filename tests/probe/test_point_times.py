@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,8 @@ START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def rows(text: str, start: datetime = saved_logs.START) -> list[Row]:
-    return list(saved_logs.progress_rows(io.BytesIO(text.encode()), "job", Automatic(), start))
+    log = io.BytesIO(text.encode())
+    return list(chain.from_iterable(saved_logs.progress_batches(log, "job", Automatic(), start)))
 
 
 def times(text: str, start: datetime = saved_logs.START) -> list[str]:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.openmp import OpenMP
 from dltools.engine.process_search import Processes
-from dltools.probe import process_watch
-from dltools.probe.process_watch import Candidate, ProcessWatch, search_due
+from dltools.probe import container_watch
+from dltools.probe.container_watch import ProcessWatch, Searchable, search_due
 
 GROUP = Cgroup({}, None)
 
@@ -29,13 +29,15 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str | None]]
     ) -> list[str | None]:
         numbers = iter(range(1, 99))
         monkeypatch.setattr(
-            process_watch, "search", lambda _pids, **_: Processes(OpenMP(str(next(numbers))), finds)
+            container_watch,
+            "search",
+            lambda _pids, **_: Processes(OpenMP(str(next(numbers))), finds),
         )
         watch = ProcessWatch()
         found = []
         for now, threads in looks:
             monkeypatch.setattr("time.monotonic", lambda now=now: now)
-            search_due([Candidate(watch, GROUP, threads, is_known)], math.inf)
+            search_due([Searchable(watch, GROUP, threads, is_known)], math.inf)
             found.append(watch.found.openmp.runtime)
         return found
 
@@ -90,9 +92,9 @@ class Host:
             self._taken += 1
             return Processes(OpenMP(str(self._taken)))
 
-        monkeypatch.setattr(process_watch, "search", search)
+        monkeypatch.setattr(container_watch, "search", search)
         clocks = SimpleNamespace(monotonic=lambda: self._now, perf_counter=lambda: self._clock)
-        monkeypatch.setattr(process_watch, "time", clocks)
+        monkeypatch.setattr(container_watch, "time", clocks)
 
     def start(self, *names: str) -> None:
         for name in names:
@@ -107,7 +109,7 @@ class Host:
         before = {name: watch.found for name, watch in self.watches.items()}
         self._now = now
         search_due(
-            [Candidate(watch, GROUP, self.threads[name], is_known=False)
+            [Searchable(watch, GROUP, self.threads[name], is_known=False)
              for name, watch in self.watches.items()],
             budget_s,
         )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from dltools.engine.containers import Container
 from dltools.engine.process_search import Processes
 from dltools.observations.roles import NO_RULES, Rules, parse_rule
-from dltools.probe.role_watch import RoleWatch
+from dltools.probe.container_watch import RoleWatch
 
 TORCH = Processes(runtimes=("libtorch",))
 

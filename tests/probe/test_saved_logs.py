@@ -8,6 +8,7 @@ import sys
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from subprocess import PIPE, Popen
 
@@ -22,7 +23,8 @@ START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def rows(text: str, start: datetime = START) -> list[Row]:
-    return list(saved_logs.progress_rows(io.BytesIO(text.encode()), "job", Automatic(), start))
+    log = io.BytesIO(text.encode())
+    return list(chain.from_iterable(saved_logs.progress_batches(log, "job", Automatic(), start)))
 
 
 def times(text: str) -> list[str]:
@@ -64,7 +66,7 @@ def test_a_line_without_end_counts() -> None:
 def test_a_pattern_reads_what_nothing_else_does() -> None:
     pattern = Pattern(r"^(?P<epoch>\d+): (?P<loss>[\d.]+)$")
     text = io.BytesIO(b"Finished epoch:  0\n0: 1.58287\n1: 1.07\n")
-    found = list(saved_logs.progress_rows(text, "job", pattern, START))
+    found = list(chain.from_iterable(saved_logs.progress_batches(text, "job", pattern, START)))
     assert [(row["epoch"], row["value"]) for row in found] == [(0, 1.58287), (1, 1.07)]
 
 

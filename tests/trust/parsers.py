@@ -45,10 +45,9 @@ from dltools.plan.policy.parameters import build
 from dltools.plan.reading import load_plans
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.writing import dump_plan
-from dltools.probe.endpoints import fetch
-from dltools.probe.endpoints.text import parse
+from dltools.probe.endpoints import source
 from dltools.probe.endpoints.where import candidates
-from dltools.probe.endpoints.window import window
+from dltools.probe.endpoints.window import parse_metrics, window
 from dltools.probe.files import event_file
 from dltools.probe.files.readers import reader_of, reader_of_named
 from dltools.probe.progress import Automatic, Pattern, PointReader
@@ -140,7 +139,7 @@ def _workload(data: bytes) -> object:
 
 def _endpoint(data: bytes) -> object:
     head, _, tail = _text(data).partition("\n--\n")
-    return window(parse(head), parse(tail or head), 1.0)
+    return window(parse_metrics(head), parse_metrics(tail or head), 1.0)
 
 
 class _Answer:
@@ -157,7 +156,7 @@ def _http(data: bytes) -> object:
     answer: Any = _Answer(data)
     response = http.client.HTTPResponse(answer, method="GET")
     response.begin()
-    return parse(fetch._text_of(response, time.monotonic() + 1))
+    return parse_metrics(source._text_of(response, time.monotonic() + 1))
 
 
 def _file(name: str) -> Callable[[bytes], object]:

@@ -246,7 +246,7 @@ class ApplyContext:
 def _rules(bounds: Bounds) -> Rules:
     """Return what may be changed. Raises `ConfigError` for a name that is no expression."""
     from dltools.apply.rules import Rules
-    from dltools.probe.progress.expressions import compiled
+    from dltools.probe.progress.pattern import compiled
 
     names = [compiled(name, "--name") for name in bounds.names]
     return Rules(

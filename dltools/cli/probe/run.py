@@ -15,13 +15,12 @@ from dltools.cli.probe.metrics import print_metrics
 from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.sampling import follow, sample_once
 from dltools.probe.progress import Pattern
-from dltools.probe.progress.expressions import compiled
+from dltools.probe.progress.pattern import compiled
 
 if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
     from dltools.engine.addresses import Address
     from dltools.engine.containers import Engine
-    from dltools.probe.hosts import Hosts
     from dltools.probe.sampler import Sampler
 
 
@@ -52,12 +51,11 @@ def run_request(request: Request) -> None:
         raise typer.Exit(Exit.PARTIAL)
 
 
-def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler | Hosts:
+def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
     from dltools.engine import state_directory
     from dltools.observations.roles import Rules, parse_rule
-    from dltools.probe.hosts import Hosts
     from dltools.probe.sampler import Options, Sampler
 
     selection = request.selection
@@ -71,12 +69,9 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         state_directories=state_directory.all_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
     )
-    addresses = request.engines.addresses()
-    if len(addresses) == 1:
-        return Sampler(_connected(addresses[0]), options)
-    connectors = {one.name: partial(_connected, one) for one in addresses}
+    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
-    return Hosts(connectors, options, deadline_s)
+    return Sampler(connectors, options, deadline_s)
 
 
 def _connected(address: Address) -> Engine:

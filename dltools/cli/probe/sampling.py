@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
-    from dltools.probe.hosts import Hosts
     from dltools.probe.sampler import Sampler
 
 _RETRY_S = 0.5
 """Time between two attempts to reach an engine that is away."""
 
 
-def sample_once(sampler: Sampler | Hosts, writer: Writer, request: Request) -> None:
+def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
     """Write a sample, with --window after an earlier one of the counters."""
     gc.disable()  # the process ends before there is garbage
     earlier: list[Row] = []
@@ -34,7 +33,7 @@ def sample_once(sampler: Sampler | Hosts, writer: Writer, request: Request) -> N
     write_rows(writer, earlier + rows, is_verbose=request.is_verbose)
 
 
-def follow(sampler: Sampler | Hosts, writer: Writer, request: Request) -> None:
+def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
     """Write samples at fixed times, and at once when a container starts or exits.
 
     A slow sample delays only itself. --count counts the samples at fixed times.
@@ -64,7 +63,7 @@ def follow(sampler: Sampler | Hosts, writer: Writer, request: Request) -> None:
             return
 
 
-def _wait_of(sampler: Sampler | Hosts, writer: Writer) -> Callable[[float], bool]:
+def _wait_of(sampler: Sampler, writer: Writer) -> Callable[[float], bool]:
     """Return what waits for the next sample, and tells whether the user quits.
 
     A live table watches the keys meanwhile, and is drawn at fixed times only.
@@ -94,7 +93,7 @@ def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:
     writer.write(to_table(rows))
 
 
-def _sample(sampler: Sampler | Hosts, patience_s: float) -> list[Row]:
+def _sample(sampler: Sampler, patience_s: float) -> list[Row]:
     """Return a sample; where the engine goes away, one from when it is back. Raises
     `UnavailableError` where it stays away for longer than the patience."""
     until: float | None = None
@@ -113,7 +112,7 @@ def _sample(sampler: Sampler | Hosts, patience_s: float) -> list[Row]:
             time.sleep(min(_RETRY_S, until - now))
 
 
-def _warn_of_paused(sampler: Sampler | Hosts, warned: set[str]) -> None:
+def _warn_of_paused(sampler: Sampler, warned: set[str]) -> None:
     """Warn of containers that a killed dl-apply has left paused, once of each."""
     from dltools.engine.turn_notes import left_paused
 

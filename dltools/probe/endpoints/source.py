@@ -1,16 +1,21 @@
-"""One serving container's endpoint: found, scraped, and turned into windows of response times."""
+"""One serving container's endpoint, scraped at each sample: response times between two scrapes.
+
+A scrape may take half a second, and 4 MiB: a server that hangs must not hold up the sample.
+"""
 
 from __future__ import annotations
 
 import http.client
+import socket
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
 
-from dltools.probe.endpoints.fetch import fetch
-from dltools.probe.endpoints.text import Scrape, parse
 from dltools.probe.endpoints.where import endpoint_urls
-from dltools.probe.endpoints.window import window
-from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
+from dltools.probe.endpoints.window import Scrape, parse_metrics, window
+from dltools.probe.source import ProgressSource, Target, TimedPoint
 
 _RETRY_S = 60.0
 
@@ -73,10 +78,74 @@ class EndpointSource(ProgressSource):
                     self.gap = f"endpoint {url}: {str(error)[:60] or type(error).__name__}"
                 self._url, self._before = None, None
                 continue
-            scrape = parse(text)
+            scrape = parse_metrics(text)
             if scrape.values or scrape.buckets:
                 self._url, self.gap = url, None
                 return scrape
             if self._wanted:
                 self.gap = f"endpoint {url}: no metrics there"
         return None
+
+
+TIMEOUT_S = 0.5
+_LARGEST = 4 << 20
+
+
+def fetch(url: str) -> str:
+    """Return the text behind a URL: no redirects, no proxies, 4 MiB and `TIMEOUT_S` at most (more
+    only to look up a name).
+
+    Raises OSError, HTTPException or ValueError.
+    """
+    until = time.monotonic() + TIMEOUT_S
+    parts = urlsplit(url)
+    connection = _Connection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+    connection.until = until
+    try:
+        query = f"?{parts.query}" if parts.query else ""
+        connection.request("GET", (parts.path or "/") + query, headers={"Accept": "text/plain"})
+        return _text_of(connection.getresponse(), until)
+    finally:
+        connection.close()
+
+
+def _text_of(response: http.client.HTTPResponse, until: float) -> str:
+    """Return the text of an answer. If the answer does not say how long it is, a last line without
+    an end is left out: it may be cut."""
+    if response.status != 200:
+        raise ValueError(f"status {response.status}")
+    data = b""
+    while chunk := response.read1(1 << 16):
+        data += chunk
+        if len(data) > _LARGEST:
+            raise ValueError("more than 4 MiB")
+        if time.monotonic() > until:
+            raise TimeoutError("timed out")
+    if response.length:
+        raise http.client.IncompleteRead(data, response.length)
+    if response.length is None and not response.chunked:
+        data = data[: data.rfind(b"\n") + 1]
+    return data.decode("utf-8", "replace")
+
+
+class _Socket(socket.socket):
+    """A socket whose reads end at a fixed time: a timeout alone begins again with every byte."""
+
+    until = 0.0
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self.settimeout(left)
+        return super().recv_into(*args, **kwargs)
+
+
+class _Connection(http.client.HTTPConnection):
+    until = 0.0
+
+    def connect(self) -> None:
+        super().connect()
+        made = _Socket(fileno=self.sock.detach())
+        made.settimeout(self.timeout)
+        made.until, self.sock = self.until, made

@@ -1,4 +1,7 @@
-"""Points that a log shows twice: bars drawn again, programs that print each point twice."""
+"""Points that a log shows twice: bars drawn again, programs that print each point twice.
+
+The fifth step of the pipeline drops them.
+"""
 
 from __future__ import annotations
 

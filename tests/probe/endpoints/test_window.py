@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.probe.endpoints.text import parse
-from dltools.probe.endpoints.window import window
+from dltools.probe.endpoints.window import parse_metrics, window
 
 
 def points(before: str, after: str, seconds: float = 10.0) -> dict[str, float]:
-    return {p.metric: p.value for p in window(parse(before), parse(after), seconds)}
+    return {p.metric: p.value for p in window(parse_metrics(before), parse_metrics(after), seconds)}
 
 
 TRITON = """# HELP nv_inference_request_success Number of successful inference requests
@@ -107,7 +106,7 @@ def test_other_metrics_are_no_response_times() -> None:
 
 @given(st.text(), st.text())
 def test_no_text_makes_it_fail(before: str, after: str) -> None:
-    for found in window(parse(before), parse(after), 1.0):
+    for found in window(parse_metrics(before), parse_metrics(after), 1.0):
         assert isinstance(found.value, float)
 
 

@@ -8,7 +8,7 @@ from helpers.log_text import line_text, lines_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.probe.progress.log_lines import LONGEST_LINE
+from dltools.probe.progress.lines import LONGEST_LINE
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.probe.progress.stamps import Stamps
+from dltools.probe.point_times import Stamps
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ import re
 from typing import ClassVar, NamedTuple
 
 from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report
-from dltools.probe.progress.name_words import Sort, sort
+from dltools.probe.progress.tokens import NameKind, name_kind
 
 _REST = (
     r"(?<!\d)(?P<n>\d++(?:\.\d+)?)(?P<unit>[kMGT]?)(?:/(?P<total>[\d.]+[kMGT]?|\?))?[a-zA-Z]*\s*"
@@ -113,10 +113,10 @@ def _bar(line: str) -> tuple[str, re.Match[str] | None]:
 
 def _wanted(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the pairs that are metrics; all if no name is known."""
-    sorts = [sort(name) for name, _ in pairs]
-    if not any(what > Sort.BESIDE for what in sorts):
+    sorts = [name_kind(name) for name, _ in pairs]
+    if not any(what > NameKind.BESIDE for what in sorts):
         return pairs
-    return [pair for pair, what in zip(pairs, sorts, strict=True) if what >= Sort.BESIDE]
+    return [pair for pair, what in zip(pairs, sorts, strict=True) if what >= NameKind.BESIDE]
 
 
 def _description(text: str) -> _Description:

@@ -1,11 +1,14 @@
-"""Ranks: processes of one training that print the same metrics, each of its own data."""
+"""Ranks: processes of one training that print the same metrics, each of its own data.
+
+The fourth step of the pipeline follows one of them.
+"""
 
 from __future__ import annotations
 
 import re
 
 from dltools.probe.progress.base import Point, Regex
-from dltools.probe.progress.log_lines import LogLine
+from dltools.probe.progress.lines import LogLine
 
 _SILENT = 200
 """Points of other ranks after which a rank that says nothing more is no longer followed."""

@@ -1,14 +1,23 @@
-"""The lines of what a job writes: bars redrawn in place, escape codes, endless lines, any bytes."""
+"""The lines of what a job writes; the first step of the pipeline.
+
+A log comes in pieces of any size, as bytes of any kind: bars redrawn in place, escape codes,
+endless lines.
+
+A saved log may be a file of an engine, whose entries hold a time stamp, a stream, and a line or a
+part of one. Docker's json-file (`{"log":"...","stream":"stderr","time":"..."}`) and CRI
+(`2026-01-31T12:00:00Z stderr F ...`) cut lines of more than 16 KiB. In json-file only the last part
+ends with a line end, where no other program took the line ends away; CRI calls it F, for full, and
+the other parts P.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import repeat
 from typing import NamedTuple
-
-from dltools.probe.progress.entries import JSON, entries_of, may_be_entry
 
 LONGEST_LINE = 16_384
 """Bytes of a line that are read: a line of a million characters takes no more memory."""
@@ -16,11 +25,31 @@ LONGEST_LINE = 16_384
 _LONGEST_ENTRY = 8 * LONGEST_LINE
 """Bytes of an entry of an engine's file that are read: it holds up to 16 KiB, and escapes."""
 
+_JSON = '{"log":'
+_ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf")
+_CONTROL_CHARACTERS = bytes((*range(1, 7), *range(14, 27), *range(28, 32)))
+
+_OF_ENTRIES = (b" stdout ", b" stderr ", _JSON.encode())
+"""What the entries of an engine's file have."""
+
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-B]|[@-Z\\-_])"
 )
+
 _BACK = bytes.maketrans(b"\x08\x0b\x0c", b"\r\r\r")
 _BACK_TEXT = str.maketrans("\x08\x0b\x0c", "\r\r\r")
+
+_LEAST_PART = 4_096
+"""Characters of an entry of json-file without a line end that is a part of a line: it has 16 KiB,
+and a character up to four bytes."""
+
+_CRI = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)) (std(?:out|err)) ([FP])"
+    r"(?: |\Z)"
+)
+
+_CONTROLS = re.compile("[\x01-\x06\x0e-\x1a\x1c-\x1f]")
+_JUDGED, _FEW, _ONE_IN = 512, 3, 32
 
 
 class LogLine(NamedTuple):
@@ -58,7 +87,7 @@ class LogLines:
         if _plain(data) and not self._begun and not self._is_skipping:
             self._begin()
             line = data[:-1].decode("utf-8", "replace")
-            if not may_be_entry(line):
+            if not _may_be_entry(line):
                 return [LogLine(line, False)] if line and not line.isspace() else []
         data = data.translate(_BACK)
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
@@ -98,7 +127,7 @@ class LogLines:
         self._begun += tail
         longest = LONGEST_LINE
         if len(self._begun) > longest:
-            if self._begun.startswith(JSON.encode()) or self._begun[10:11] == b"T":
+            if self._begun.startswith(_JSON.encode()) or self._begun[10:11] == b"T":
                 longest = _LONGEST_ENTRY
             if len(self._begun) > longest:
                 self._begun, self._is_skipping = self._begun[:longest], True
@@ -112,7 +141,7 @@ class LogLines:
             found += _plain_lines(whole)
             whole = []
         for line in whole:
-            if self._is_begun or "\r" in line or (may_be_entries and may_be_entry(line)):
+            if self._is_begun or "\r" in line or (may_be_entries and _may_be_entry(line)):
                 self._add(line, found, is_whole=True)
                 self._begin()
             elif line and not line.isspace() and not (may_be_binary and _is_binary(line)):
@@ -123,7 +152,7 @@ class LogLines:
 
     def _add(self, line: str, found: list[LogLine], *, is_whole: bool) -> None:
         """Add the drawings of a line, or of a part of it, that is an entry or none."""
-        if self._is_begun or not may_be_entry(line) or not (entries := entries_of(line)):
+        if self._is_begun or not _may_be_entry(line) or not (entries := _entries_of(line)):
             self._is_begun = True
             self._draw(line, found, is_whole=is_whole)
             return
@@ -161,10 +190,6 @@ class _Part(NamedTuple):
     is_redrawn: bool
 
 
-_CONTROLS = re.compile("[\x01-\x06\x0e-\x1a\x1c-\x1f]")
-_JUDGED, _FEW, _ONE_IN = 512, 3, 32
-
-
 def _is_binary(line: str) -> bool:
     """Tell whether a line holds so many control characters that no program prints to a terminal
     that it is no text: bytes cost more to read than text, and say nothing."""
@@ -174,17 +199,50 @@ def _is_binary(line: str) -> bool:
     return len(_CONTROLS.findall(begin)) > max(_FEW, len(begin) // _ONE_IN)
 
 
-_ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf")
+class _Entry(NamedTuple):
+    """What an entry holds: a line without its end, or a part of one, which the next entry of the
+    stream goes on with."""
+
+    text: str
+    stream: str
+    stamp: str
+    is_part: bool
+
+
+def _may_be_entry(line: str) -> bool:
+    """Tell whether a line may be an entry: a quick look at some characters."""
+    return line[10:11] == "T" or line.startswith(_JSON)
+
+
+def _entries_of(line: str) -> list[_Entry]:
+    """Return the entry that a line is, several for one of several lines; [] if it is none."""
+    if line.startswith(_JSON):
+        return _of_json(line)
+    match = _CRI.match(line)
+    if match is None:
+        return []
+    return [_Entry(line[match.end() :], match[2], match[1], match[3] == "P")]
+
+
+def _of_json(line: str) -> list[_Entry]:
+    try:
+        record = json.loads(line)
+        text, stream = record["log"], str(record.get("stream"))
+        stamp = str(record.get("time") or record.get("@timestamp") or "")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+    if not isinstance(text, str):
+        return []
+    *lines, last = text.split("\n")
+    found = [_Entry(one, stream, stamp, is_part=False) for one in lines]
+    if last or not lines:
+        found.append(_Entry(last, stream, stamp, is_part=len(text) >= _LEAST_PART))
+    return found
 
 
 def _plain(data: bytes) -> bool:
     """Tell whether this is one line that needs no cleaning, as most lines are."""
     return data.find(b"\n") == len(data) - 1 < LONGEST_LINE and not _ODD.search(data)
-
-
-_CONTROL_CHARACTERS = bytes((*range(1, 7), *range(14, 27), *range(28, 32)))
-_OF_ENTRIES = (b" stdout ", b" stderr ", JSON.encode())
-"""What the entries of an engine's file have."""
 
 
 def _plain_lines(lines: list[str]) -> Iterator[LogLine]:

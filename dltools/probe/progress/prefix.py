@@ -1,6 +1,7 @@
-"""What stands before a program's own line: engines, journals, launchers and ranks put it there.
+"""What stands before a program's own line; the second step of the pipeline.
 
-Docker's time stamps (`2026-01-31T12:00:00Z ...`), journald, kubectl (`[pod/job/main] ...`), compose
+Engines, journals, launchers and ranks put it there: Docker's time stamps
+(`2026-01-31T12:00:00Z ...`), journald, kubectl (`[pod/job/main] ...`), compose
 (`trainer-1  | ...`), mpirun (`[1,0]<stdout>:`), Slurm (`0: ...`), torchrun (`[rank0]: ...`), Ray
 (`(Worker pid=7) ...`).
 """
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dltools.probe.progress.base import Regex
-from dltools.probe.progress.log_lines import LogLine
+from dltools.probe.progress.lines import LogLine
 
 Span = tuple[int, int]
 """Where something begins and ends in a line."""

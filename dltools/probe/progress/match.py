@@ -1,4 +1,7 @@
-"""Finding the families of formats that a log belongs to, by trying all on its first lines."""
+"""The families of formats that a log belongs to, found by trying all on its first lines.
+
+It is the third step of the pipeline, and the module where a family is registered.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 
-from dltools.probe.progress.base import NOTHING, Claim, Family, Point
-from dltools.probe.progress.kinds import Kind, Kinds, Question
+from dltools.probe.progress.base import NOTHING, Family, Point, Reading
 from dltools.probe.progress.named import Named
+from dltools.probe.progress.shapes import Layout, Question, Shapes
 
 FAMILIES: tuple[str, ...] = (
     "mlperf",
@@ -55,8 +58,8 @@ _LOST = 200
 """Lines without a point after which all families are tried again, and the generic reader too."""
 
 
-_CERTAIN = partial(tuple.__new__, Claim)
-"""Makes a claim of its fields in C."""
+_CERTAIN = partial(tuple.__new__, Reading)
+"""Makes a reading of its fields in C."""
 
 
 class Automatic:
@@ -71,8 +74,8 @@ class Automatic:
 
     def __init__(self) -> None:
         self._families = [_make(name) for name in FAMILIES]
-        self.kinds = Kinds(self._families)
-        self._named = Named()
+        self.shapes = Shapes(self._families)
+        self._named = Named(self.shapes)
         self._kept: list[Family] = []
         self._reads_names = True
         self._votes: dict[str, int] = {}
@@ -81,26 +84,23 @@ class Automatic:
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
-        return self.claim(line).points
+        return self.read(line, self.shapes.of(line)).points
 
-    def claim(self, line: str) -> Claim:
-        """Return the points of one line, and how sure they are."""
-        return self.claim_of(line, self.kinds.of(line))
-
-    def claim_of(self, line: str, kind: Kind) -> Claim:
-        """Return the points of a line of a kind."""
+    def read(self, line: str, layout: Layout) -> Reading:
+        """Return the points of a line of a layout, and how sure they are."""
+        shape = layout.shape
         ask = self._of_kept if self._kept else self._of_all
-        if kind.questions and (found := ask(line, kind.questions)):
-            if found[0].source == "latency" and kind.may_be_named and self._reads_names:
-                read = self._named.read(line[:LONGEST_TEXT], kind.key)
+        if shape.questions and (found := ask(line, shape.questions)):
+            if found[0].source == "latency" and shape.may_be_named and self._reads_names:
+                read = self._named.read(line[:LONGEST_TEXT], layout)
                 found = [*read.points, *found] if read.is_sure else found
             return _CERTAIN((found, True, 0, False))
-        if kind.may_be_named and self._reads_names:
-            claim = self._named.read(line[:LONGEST_TEXT], kind.key)
-            if claim.points:
+        if shape.may_be_named and self._reads_names:
+            read = self._named.read(line[:LONGEST_TEXT], layout)
+            if read.points:
                 rivals = self._claimed - self._votes.get("", 0)
                 self._vote("")
-                return claim if rivals <= 0 else claim._replace(is_sure=False, rivals=rivals)
+                return read if rivals <= 0 else read._replace(is_sure=False, rivals=rivals)
         self._idle += 1
         if self._idle > _LOST and (self._kept or not self._reads_names):
             self._start_again()
@@ -108,7 +108,7 @@ class Automatic:
 
     def _of_kept(self, line: str, questions: Sequence[Question]) -> list[Point]:
         """Return the points that the first of the families finds that are kept."""
-        for points_of, needs_all, _, is_partial, _, _ in questions:
+        for points_of, needs_all, _, is_partial, _ in questions:
             if found := points_of(line if needs_all else line[:LONGEST_TEXT]):
                 self._idle = 0
                 if not is_partial:
@@ -121,7 +121,7 @@ class Automatic:
     def _of_all(self, line: str, questions: Sequence[Question]) -> list[Point]:
         """Return the points that the first family finds; all see the line, until some are kept."""
         found: list[Point] = []
-        for points_of, needs_all, name, is_partial, _, _ in questions:
+        for points_of, needs_all, name, is_partial, _ in questions:
             points = points_of(line if needs_all else line[:LONGEST_TEXT])
             if points and not found:
                 found = points
@@ -138,13 +138,13 @@ class Automatic:
         self._votes[name] = self._votes.get(name, 0) + 1
         if not self._kept and sum(self._votes.values()) >= MANY:
             self._kept = [f for f in self._families if f.name in (*self._votes, *_ALWAYS)]
-            self.kinds.ask(self._kept)
+            self.shapes.ask(self._kept)
         if self._claimed >= MANY and self._claimed > self._votes.get("", 0):
             self._reads_names = False
 
     def _start_again(self) -> None:
         self._kept, self._votes, self._idle = [], {}, 0
-        self.kinds.ask(self._families)
+        self.shapes.ask(self._families)
         self._claimed, self._reads_names = min(self._claimed, 2), True
 
 

@@ -1,7 +1,7 @@
-"""Series that wait until they have shown that they are some.
+"""Doubtful points, which wait for a second one like them; the last step of the pipeline.
 
 A line of settings, of source code or of debug text looks like a point. It comes once; the lines of
-a training come again. So a doubtful point waits until a line of the same shape comes with another
+a training come again. So a doubtful point waits until a line of the same metrics comes with another
 value.
 """
 
@@ -10,84 +10,84 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from dltools.probe.progress.base import Claim, Point
+from dltools.probe.progress.base import Point, Reading
 
-M = TypeVar("M")
-"""What the reader of a log notes of a line: its time."""
+T = TypeVar("T")
+"""What the reader of a log notes of a line: its tag, such as its time."""
 
 _AGAIN = 2
-"""Lines of one shape, with different values, that make a series."""
+"""Lines of one form, with different values, that make a series."""
 
 _SAME_AGAIN = 4
-"""Lines of one shape that make a series if all values are the same."""
+"""Lines of one form that make a series if all values are the same."""
 
-_MOST_SHAPES = 1_000
-_MOST_HELD = 4_096
+_MOST_FORMS = 1_000
+_MOST_WAITING = 4_096
 _PHASES = ("val_", "test_", "eval_")
 
-Shape = tuple[tuple[str, bool], ...]
+_Form = tuple[tuple[str, bool], ...]
+"""The metrics of a line, each with whether its value is a whole number."""
 
-
-Marked = tuple[M, Point]
-"""What was noted of a point's line, and the point."""
+Tagged = tuple[T, Point]
+"""A point, behind the tag of its line."""
 
 
 @dataclass(slots=True)
-class _Seen(Generic[M]):
-    """The lines of one shape."""
+class _Seen(Generic[T]):
+    """The lines of one form."""
 
     count: int = 0
     is_series: bool = False
     differs: bool = False
     values: tuple[float, ...] = ()
-    waiting: list[Marked[M]] = field(default_factory=list)
+    waiting: list[Tagged[T]] = field(default_factory=list)
 
 
-class Held(Generic[M]):
-    """Keeps the doubtful points of one log back."""
+class Confirmation(Generic[T]):
+    """Keeps the doubtful points of one log until others like them come."""
 
     def __init__(self) -> None:
         """Nothing waits."""
-        self._seen: dict[Shape, _Seen[M]] = {}
-        self._held = 0
+        self._seen: dict[_Form, _Seen[T]] = {}
+        self._waiting = 0
         self._has_points = self._has_rivals = False
         self._sure: dict[str, int | None] = {}  # the newest step of each metric that is certain
         self._series: set[tuple[str, ...]] = set()
         self._lost: dict[str, int] = {}
 
-    def pass_on(self, points: list[Point], claim: Claim, mark: M) -> list[Marked[M]]:
-        """Return the points that are certain now, earlier ones first; `points` are those of a claim
-        that are new."""
-        now = [(mark, point) for point in points]
-        if claim.is_sure:
+    def confirmed(self, points: list[Point], reading: Reading, tag: T) -> list[Tagged[T]]:
+        """Return the points that are certain now, earlier ones first; `points` are those of a
+        reading that are new."""
+        now = [(tag, point) for point in points]
+        if reading.is_sure:
             self._has_points = True
             for point in points:
                 self._sure[point[0]] = point[2]
-            return self._released(points) + now if self._held and claim.has_fraction else now
-        self._has_rivals = self._has_rivals or claim.rivals > 0
+            return self._released(points) + now if self._waiting and reading.has_fraction else now
+        self._has_rivals = self._has_rivals or reading.rivals > 0
         names = tuple(point.metric for point in points)
-        is_known = (len(names) > 1 or claim.has_fraction) and names in self._series
+        is_known = (len(names) > 1 or reading.has_fraction) and names in self._series
         is_known = is_known or all(self._is_known(point) for point in points)
-        if is_known and not claim.rivals:
+        if is_known and not reading.rivals:
             return now
         seen = self._see(points)
         if seen is None:
             return []
         if not seen.is_series:
             needed = _AGAIN if seen.differs else _SAME_AGAIN
-            if seen.count < needed + claim.rivals:
-                self._hold(seen, now)
+            if seen.count < needed + reading.rivals:
+                self._keep(seen, now)
                 return []
             seen.is_series = True
             self._series.add(names)
             self._sure.update((point.metric, point.step) for point in points)
         now = [*seen.waiting, *now]
-        self._held -= len(seen.waiting)
+        self._waiting -= len(seen.waiting)
         seen.waiting = []
         self._has_points = True
         return now
 
-    def end(self) -> list[Marked[M]]:
+    def end(self) -> list[Tagged[T]]:
         """Return the points that wait and count at the end of a log.
 
         These are all if there is no other series; else, if no family of formats knows the log, the
@@ -102,7 +102,7 @@ class Held(Generic[M]):
                     found.append(one)
                 else:
                     self._lost[metric] = self._lost.get(metric, 0) + 1
-        self._held = 0
+        self._waiting = 0
         return found
 
     def dropped(self) -> dict[str, int]:
@@ -113,31 +113,31 @@ class Held(Generic[M]):
                 found[point.metric] = found.get(point.metric, 0) + 1
         return found
 
-    def _released(self, points: list[Point]) -> list[Marked[M]]:
-        """Return the points that waited for a line of the shape of these, which are certain."""
-        seen = self._seen.get(_shape_of(points))
+    def _released(self, points: list[Point]) -> list[Tagged[T]]:
+        """Return the points that waited for a line of the form of these, which are certain."""
+        seen = self._seen.get(_form_of(points))
         if seen is None or seen.values == tuple(point.value for point in points):
             return []
         waiting, seen.waiting, seen.is_series = seen.waiting, [], True
-        self._held -= len(waiting)
+        self._waiting -= len(waiting)
         return waiting
 
-    def _see(self, points: list[Point]) -> _Seen[M] | None:
-        shape = _shape_of(points)
-        seen = self._seen.get(shape)
+    def _see(self, points: list[Point]) -> _Seen[T] | None:
+        form = _form_of(points)
+        seen = self._seen.get(form)
         if seen is None:
-            if len(self._seen) >= _MOST_SHAPES:
+            if len(self._seen) >= _MOST_FORMS:
                 return None
-            seen = self._seen[shape] = _Seen()
+            seen = self._seen[form] = _Seen()
         values = tuple(point.value for point in points)
         seen.differs = seen.differs or (seen.count > 0 and values != seen.values)
         seen.count, seen.values = seen.count + 1, values
         return seen
 
-    def _hold(self, seen: _Seen[M], points: list[Marked[M]]) -> None:
-        if self._held + len(points) <= _MOST_HELD:
+    def _keep(self, seen: _Seen[T], points: list[Tagged[T]]) -> None:
+        if self._waiting + len(points) <= _MOST_WAITING:
             seen.waiting += points
-            self._held += len(points)
+            self._waiting += len(points)
 
     def _is_known(self, point: Point) -> bool:
         """Tell whether a point goes on with a series that is certain; a whole number does if its
@@ -157,5 +157,5 @@ class Held(Generic[M]):
         )
 
 
-def _shape_of(points: list[Point]) -> Shape:
+def _form_of(points: list[Point]) -> _Form:
     return tuple((point.metric, point.value.is_integer()) for point in points)

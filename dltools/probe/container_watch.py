@@ -1,18 +1,24 @@
-"""When containers' processes are searched for runtimes and programs.
+"""What a container is, from its processes, labels and reports, and when those are searched.
 
-A search costs as much as all else that a sample reads of a container, or more. So a sample searches
-each container that it sees for the first time, whose inspection and log cost more still, and of the
-others only as many as a tenth of its time allows.
+`inventory` keeps both watches of each container, `counters` asks them at each sample. A search of
+processes costs as much as all else that a sample reads of a container, or more. So a sample
+searches each container that it sees for the first time, whose inspection and log cost more still,
+and of the others only as many as a tenth of its time allows.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from dltools.engine.cgroup import Cgroup
+from dltools.engine.containers import Container
+from dltools.engine.interactive import interactive_program
 from dltools.engine.process_search import Processes, search
+from dltools.observations import roles
+from dltools.observations.roles import Judgement, Rules, Signs
 
 SEARCH_PART = 0.1
 """What searches of containers that are known already may take, of the time that a sample takes to
@@ -66,7 +72,7 @@ class ProcessWatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Searchable:
     """A container that may be searched: see `ProcessWatch`."""
 
     watch: ProcessWatch
@@ -76,13 +82,13 @@ class Candidate:
     shares_network: bool = False
 
 
-def search_due(candidates: Iterable[Candidate], budget_s: float) -> None:
+def search_due(candidates: Iterable[Searchable], budget_s: float) -> None:
     """Search the containers that are due: all that never were; then, one at least and for so long
     as `budget_s` allows, new ones, and then those that were not searched for longest."""
     now = time.monotonic()
     due = [one for one in candidates if one.watch.is_due(now, one.threads, is_known=one.is_known)]
 
-    def place(one: Candidate) -> tuple[bool, bool, float]:
+    def place(one: Searchable) -> tuple[bool, bool, float]:
         begun = one.watch.begun
         return begun is not None, begun is not None and now - begun > _NEW_S, one.watch.searched_at
 
@@ -95,3 +101,47 @@ def search_due(candidates: Iterable[Candidate], budget_s: float) -> None:
             elif reached >= until:
                 return
         one.watch.search(now, one.group, one.threads, shares_network=one.shares_network)
+
+
+@dataclass(slots=True)
+class RoleWatch:
+    """One container: `metrics` are the names of those that it has reported in this run of the
+    probe, in earlier runs of the container too."""
+
+    metrics: set[str] = field(default_factory=set)
+    _judged_on: Any = None
+    _judgement: Judgement = roles.NO_SIGN
+
+    @property
+    def has_reported(self) -> bool:
+        """Whether reports tell what it is, which is stronger than what its processes are."""
+        return bool(self.metrics)
+
+    def look(
+        self, container: Container, rules: Rules, processes: Processes | None, *, has_gpu: bool
+    ) -> Judgement:
+        """Return what the container is; `processes` is None where they are not on this machine."""
+        basis = (container.name, len(self.metrics), processes, has_gpu)
+        if basis != self._judged_on:
+            self._judged_on = basis
+            self._judgement = self._judge(container, rules, processes or Processes(), has_gpu)
+        return self._judgement
+
+    def _judge(
+        self, container: Container, rules: Rules, processes: Processes, has_gpu: bool
+    ) -> Judgement:
+        labels = container.labels
+        word = roles.by_word(rules.said(container.name, labels), labels)
+        if known := word or roles.by_reports(self.metrics):
+            return known
+        program = interactive_program(container.command) or processes.program
+        return roles.by_signs(
+            Signs(
+                program,
+                container.ports,
+                processes.runtimes,
+                has_gpu,
+                processes.is_readable,
+                container.has_service_port,
+            )
+        )
