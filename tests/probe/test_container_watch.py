@@ -1,20 +1,23 @@
-"""Processes are searched when a container starts and when its threads change, not each sample."""
+"""What a container is, and when its processes are searched."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.engine.cgroup import Cgroup
+from dltools.engine.containers import Container
 from dltools.engine.openmp import OpenMP
 from dltools.engine.process_search import Processes
+from dltools.observations.roles import NO_RULES, Rules, parse_rule
 from dltools.probe import container_watch
-from dltools.probe.container_watch import ProcessWatch, Searchable, search_due
+from dltools.probe.container_watch import ProcessWatch, RoleWatch, Searchable, search_due
 
 GROUP = Cgroup({}, None)
 
@@ -192,3 +195,60 @@ def test_every_one_that_is_due_has_its_turn(
             for name in NAMES:
                 waits[name] = waits[name] + 1 if name in due and name not in found else 0
                 assert waits[name] <= len(NAMES)
+
+
+TORCH = Processes(runtimes=("libtorch",))
+
+
+def made(command: str = "sh -c job", labels: dict[str, str] | None = None, **raw: Any) -> Container:
+    path, *arguments = command.split()
+    host_config = raw.pop("HostConfig", {})
+    return Container("1" * 64, "job", "i", "running", 1, None, False, labels or {}, host_config,
+                     {"Path": path, "Args": arguments, **raw})  # fmt: skip
+
+
+PUBLISHED = {"HostConfig": {"PortBindings": {"5432/tcp": [{"HostPort": ""}]}}}
+INGRESS = {"NetworkSettings": {"Networks": {"ingress": {}, "lab": {}}}}
+TASK = {"com.docker.swarm.task.id": "t", "com.docker.swarm.service.name": "api"}
+SHOWN = {"NetworkSettings": {"Ports": {"80/tcp": [{"HostPort": "8080"}], "81/tcp": None}}}
+
+
+@pytest.mark.parametrize(
+    ("container", "processes", "has_gpu", "expected"),
+    [
+        (made(), None, False, "other: no sign of a training"),
+        (made(), Processes(), False, "other: no sign of a training"),
+        (made(), TORCH, False, "training: libtorch in its processes, silent"),
+        (made(), Processes(), True, "training: uses a GPU, silent"),
+        (made(**PUBLISHED), TORCH, True, "server: publishes port 5432"),
+        (made(**SHOWN), None, False, "server: publishes port 80"),
+        (made(labels=TASK, **INGRESS), TORCH, True, "server: its Swarm service publishes a port"),
+        (made(**INGRESS), TORCH, True, "training: libtorch in its processes, silent"),
+        (made("jupyter lab", **PUBLISHED), TORCH, True, "interactive: jupyter-lab"),
+        (made(**PUBLISHED), Processes(program="sshd"), False, "interactive: sshd"),
+        (made(labels={"dltools.qoe": "1"}, **PUBLISHED), TORCH, False,
+         "server: response-time target 1"),
+        (made("jupyter lab", {"dltools.role": "training"}), None, False,
+         "training: label dltools.role=training"),
+    ],
+)  # fmt: skip
+def test_signs(
+    container: Container, processes: Processes | None, has_gpu: bool, expected: str
+) -> None:
+    assert RoleWatch().look(container, NO_RULES, processes, has_gpu=has_gpu).text == expected
+
+
+def test_a_report_is_stronger_than_a_port_and_a_notebook_and_stays() -> None:
+    watch, container = RoleWatch(), made("jupyter lab", **PUBLISHED)
+    assert watch.look(container, NO_RULES, TORCH, has_gpu=False).text == "interactive: jupyter-lab"
+    watch.metrics.add("loss")
+    assert watch.look(container, NO_RULES, TORCH, has_gpu=False).text == "training: reports loss"
+    assert watch.look(container, NO_RULES, None, has_gpu=False).text == "training: reports loss"
+
+
+def test_the_user_overrules_all() -> None:
+    rules = Rules([parse_rule("label:team=x=other")])
+    container = made(labels={"team": "x", "dltools.role": "training"})
+    watch = RoleWatch({"loss"})
+    found = watch.look(container, rules, TORCH, has_gpu=True)
+    assert found.text == "other: --role label:team=x=other"
