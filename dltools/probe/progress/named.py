@@ -76,10 +76,13 @@ class Named:
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
-        return self.read(line, self._shapes.of(line)).points
+        return self.read(line).points
 
-    def read(self, line: str, layout: Layout) -> Reading:
-        """Return the points of a line of a layout, and whether they stand for themselves."""
+    def read(self, line: str, layout: Layout | None = None) -> Reading:
+        """Return the points of a line, and whether they stand for themselves; `layout` is the
+        line's, if it is known."""
+        if layout is None:
+            layout = self._shapes.of(line)
         if (located := layout.located_for(line)) is not None:
             meaning, places = located
             texts = [None if place is None else line[place[0] : place[1]] for place in places]
