@@ -89,7 +89,7 @@ def test_of_a_log_without_end_the_first_part_is_read(monkeypatch: pytest.MonkeyP
     source = LogSource(engine, CONTAINER, Pattern(r"loss: (?P<loss>\d)"))
     assert {found.point.value for found in source.read(0.0, 0.0)} == {0}
     assert engine.pieces == 8
-    assert source.gap == "logs: more than 256 MiB: see --since"
+    assert source.gap == "logs: more than 8 MiB: see --since"
 
 
 def test_a_stream_that_outruns_its_reader_goes_on_from_now() -> None:
