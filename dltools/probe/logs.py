@@ -20,7 +20,7 @@ from dltools.labels import PATTERN
 from dltools.notation.byte_sizes import format_bytes
 from dltools.notation.times import parse_time
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointReader
-from dltools.probe.source import ProgressSource, Target, TimedPoint
+from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
 _PATIENCE_S, _PATIENCE_S_PER_BYTE = 1.0, 1e-6
 """CPU seconds that reading one log may take in a sample: five times what a usual one does."""

@@ -27,9 +27,9 @@ from dltools.probe.counters import Counters
 from dltools.probe.events import EventStream, Run, await_change
 from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.progress import Pattern
+from dltools.probe.progress.source import ProgressSource, TimedPoint
 from dltools.probe.rows import progress_row
 from dltools.probe.side_by_side import side_by_side
-from dltools.probe.source import ProgressSource, TimedPoint
 
 Connector = Callable[[], Engine]
 """Connects to an engine, and raises `DltoolsError` if that fails."""

@@ -16,11 +16,11 @@ import pytest
 from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.containers import Container
-from dltools.probe.endpoints.where import endpoint_source
+from dltools.probe.endpoints import endpoint_source
 from dltools.probe.files.source import file_source
 from dltools.probe.inventory import SOURCES, SourceSet
 from dltools.probe.logs import log_source
-from dltools.probe.source import ProgressSource, Target, TimedPoint
+from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
 Make = Callable[[Target], ProgressSource | None]
 

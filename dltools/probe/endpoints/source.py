@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from dltools.probe.endpoints.where import endpoint_urls
 from dltools.probe.endpoints.window import Scrape, parse_metrics, window
-from dltools.probe.source import ProgressSource, Target, TimedPoint
+from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
 _RETRY_S = 60.0
 

@@ -1,8 +1,4 @@
-"""The source of a container's Prometheus endpoint, and where it may be.
-
-`inventory` asks for the source of each container. Most hosts need no HTTP: it is imported for the
-first endpoint.
-"""
+"""Where a container may serve Prometheus metrics; asked when it starts."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dltools.labels import ENDPOINT
-from dltools.probe.source import ProgressSource, Target
+from dltools.probe.progress.source import Target
 
 PATHS: dict[int, tuple[str, ...]] = {
     8002: ("/metrics",),  # Triton
@@ -24,16 +20,6 @@ PATHS: dict[int, tuple[str, ...]] = {
     9090: ("/metrics",),
 }
 """The ports to try if a container exposes them, and the paths there."""
-
-
-def endpoint_source(target: Target) -> ProgressSource | None:
-    """Return the source that scrapes a container's endpoint, None if there is no address to try."""
-    urls = endpoint_urls(target)
-    if not urls:
-        return None
-    from dltools.probe.endpoints.source import EndpointSource  # HTTP, which most hosts do not need
-
-    return EndpointSource(urls, wanted=ENDPOINT in target.container.labels)
 
 
 def endpoint_urls(target: Target) -> list[str]:

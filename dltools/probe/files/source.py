@@ -19,7 +19,7 @@ from dltools.engine.kernel_files import read_text
 from dltools.labels import FILES
 from dltools.probe.files.readers import Reader, Timed, reader_of, reader_of_named
 from dltools.probe.files.rooted import Root
-from dltools.probe.source import ProgressSource, Target, TimedPoint
+from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
 _SEARCH_S = 30.0
 """Time between two searches for new files."""

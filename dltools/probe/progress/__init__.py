@@ -9,7 +9,8 @@
 
 `pipeline` runs these steps for a log: `PointReader` takes bytes, and gives points. `shapes`
 remembers what lines have in common that differ in their digits alone, `base` says what a family
-must do, `pattern` reads by a user's expression instead of `match`.
+must do, `pattern` reads by a user's expression instead of `match`. `source` is the interface of all
+that progress is read from: logs, files and endpoints.
 """
 
 from __future__ import annotations
