@@ -15,7 +15,7 @@ from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
-from dltools.probe.gpu import Gpus
+from dltools.probe.gpu.collector import Gpus
 from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.rows import NO_STATS, OwnerColumns, add_job_columns, container_row
 from dltools.probe.side_by_side import side_by_side

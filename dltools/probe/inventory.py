@@ -17,8 +17,8 @@ from dltools.engine.demand import DemandWatch
 from dltools.labels import unknown_labels
 from dltools.probe.container_watch import ProcessWatch, RoleWatch
 from dltools.probe.endpoints import endpoint_source
-from dltools.probe.files.source import file_source
-from dltools.probe.logs import log_source
+from dltools.probe.files.file_source import file_source
+from dltools.probe.log_source import log_source
 from dltools.probe.progress import Extractor
 from dltools.probe.progress.source import ProgressSource, Target
 from dltools.probe.side_by_side import side_by_side

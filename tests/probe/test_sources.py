@@ -17,9 +17,9 @@ from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.containers import Container
 from dltools.probe.endpoints import endpoint_source
-from dltools.probe.files.source import file_source
+from dltools.probe.files.file_source import file_source
 from dltools.probe.inventory import SOURCES, SourceSet
-from dltools.probe.logs import log_source
+from dltools.probe.log_source import log_source
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
 Make = Callable[[Target], ProgressSource | None]

@@ -1,4 +1,4 @@
-"""Readers of files of metrics, chosen by a file's well-known name; called by `source`.
+"""Readers of files of metrics, chosen by a file's well-known name; called by `file_source`.
 
 Text files are CSV, JSON lines, trainer_state.json and MLflow's; the CSV files are those of Keras'
 CSVLogger, Lightning (metrics.csv), Ultralytics (results.csv) and DVCLive (TSV). A last line without

@@ -1,6 +1,6 @@
 """The points of one log, given as bytes: all steps of the pipeline, in order.
 
-The sources of logs use it: `logs` of containers, `saved_logs` and `explained_line`.
+The sources of logs use it: `log_source` of containers, `saved_logs` and `explained_line`.
 """
 
 from __future__ import annotations

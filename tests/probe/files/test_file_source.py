@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.probe.files.file_source import FileSource
 from dltools.probe.files.readers import Csv, JsonLines, MLflow, TrainerState, reader_of
-from dltools.probe.files.source import FileSource
 
 Row = tuple[str, float, int | None, float | None, str]
 

@@ -9,8 +9,8 @@ import pytest
 
 from dltools.engine.containers import Container
 from dltools.engine.transport import LARGEST
-from dltools.probe import logs
-from dltools.probe.logs import LogSource
+from dltools.probe import log_source
+from dltools.probe.log_source import LogSource
 from dltools.probe.progress import Automatic, Extractor, Pattern
 
 LINES = [b"2026-01-31T12:00:0%dZ loss: %d\n" % (number, number) for number in range(3)]
@@ -42,7 +42,7 @@ def test_lines_that_take_too_long_are_skipped_and_counted(
     extractor: Extractor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert read(extractor) == ([0, 1, 2], None)
-    monkeypatch.setattr(logs, "_PATIENCE_S", -1)  # used up before the first line
+    monkeypatch.setattr(log_source, "_PATIENCE_S", -1)  # used up before the first line
     values, gap = read(extractor)
     assert values == []
     assert gap == "logs: 3 of 3 lines skipped: reading them takes too long"
@@ -84,7 +84,7 @@ CONTAINER = Container("c" * 64, "job", "", "running", 0, None, False, {}, {}, {}
 
 
 def test_of_a_log_without_end_the_first_part_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MOST_BYTES", 8 << 20)
+    monkeypatch.setattr(log_source, "MOST_BYTES", 8 << 20)
     engine: Any = Endless()
     source = LogSource(engine, CONTAINER, Pattern(r"loss: (?P<loss>\d)"))
     assert {found.point.value for found in source.read(0.0, 0.0)} == {0}
