@@ -45,7 +45,7 @@ from dltools.plan.policy.parameters import build
 from dltools.plan.reading import load_plans
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.writing import dump_plan
-from dltools.probe.endpoints import endpoint_source
+from dltools.probe.endpoints import scraper
 from dltools.probe.endpoints.where import candidates
 from dltools.probe.endpoints.window import parse_metrics, window
 from dltools.probe.files import event_file
@@ -156,7 +156,7 @@ def _http(data: bytes) -> object:
     answer: Any = _Answer(data)
     response = http.client.HTTPResponse(answer, method="GET")
     response.begin()
-    return parse_metrics(endpoint_source._text_of(response, time.monotonic() + 1))
+    return parse_metrics(scraper._text_of(response, time.monotonic() + 1))
 
 
 def _file(name: str) -> Callable[[bytes], object]:

@@ -16,6 +16,6 @@ def endpoint_source(target: Target) -> ProgressSource | None:
     urls = endpoint_urls(target)
     if not urls:
         return None
-    from dltools.probe.endpoints.endpoint_source import EndpointSource
+    from dltools.probe.endpoints.scraper import EndpointSource
 
     return EndpointSource(urls, wanted=ENDPOINT in target.container.labels)

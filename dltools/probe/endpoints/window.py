@@ -1,4 +1,4 @@
-"""Response times over the time between two scrapes of a server; called by `endpoint_source`.
+"""Response times over the time between two scrapes of a server; called by `scraper`.
 
 A scrape is Prometheus text, read as numbers: cumulative series by labels, and the buckets of
 histograms. The names of the series are those of well-known serving programs, or look like those of

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dltools.probe.endpoints import endpoint_source
-from dltools.probe.endpoints.endpoint_source import EndpointSource
+from dltools.probe.endpoints import scraper
+from dltools.probe.endpoints.scraper import EndpointSource
 
 TEXT = "ts_inference_requests_total {n}\nts_inference_latency_microseconds {us}\n"
 
@@ -54,7 +54,7 @@ class Server:
 @pytest.fixture(autouse=True)
 def time_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that answers does so in time, however busy the machine is."""
-    monkeypatch.setattr(endpoint_source, "TIMEOUT_S", 2.0)
+    monkeypatch.setattr(scraper, "TIMEOUT_S", 2.0)
 
 
 @pytest.fixture
