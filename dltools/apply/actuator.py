@@ -7,26 +7,24 @@ from dataclasses import replace
 from datetime import datetime
 
 from dltools.apply import reasons
-from dltools.apply.bounds import out_of_bounds
 from dltools.apply.comparison import compare
 from dltools.apply.deliver.deliverer import Deliverer
-from dltools.apply.engine_fields import creation_fields
 from dltools.apply.journal import Entry, Journal
-from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.original import Originals, is_foreign
 from dltools.apply.pauses import set_state
 from dltools.apply.reverts import Reverts
 from dltools.apply.rotation import Rotation
 from dltools.apply.rules import Rules
-from dltools.apply.settings import attainable_settings
 from dltools.apply.settings_update import SettingsUpdate
 from dltools.apply.turn_order import Turn
 from dltools.apply.undo import undo
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError, engine_time
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
+from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
+from dltools.engine.limits.cpu_limits import Locator, attainable_settings, out_of_bounds
 from dltools.errors import UnavailableError
 from dltools.labels import QOE
+from dltools.notation.times import parse_time
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -115,7 +113,7 @@ class Actuator:
             return False
 
     def _entries(self) -> list[Entry]:
-        return own(self.engine, self._journal.entries(self.engine.id))
+        return own_records(self.engine, self._journal.entries(self.engine.id))
 
     @property
     def engines(self) -> list[Engine]:
@@ -137,7 +135,7 @@ class Actuator:
         self.rotation.run = replace(self.rotation.run, policy=plan.policy)
         self._originals.run = self.rotation.run
         turns_before, self._turns = self._turns, []
-        planned_at = engine_time(plan.at)
+        planned_at = _time(plan.at)
         results: list[Result] = []
         too_old = self._rules.refusal_of_age(planned_at)
         for action in plan.actions:
@@ -212,7 +210,7 @@ class Actuator:
 
     def _apply(self, action: Action, planned_at: datetime | None) -> Result:
         found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
-        if reason := reasons.unsupported(action, self.engine.host):
+        if reason := reasons.unsupported(action, self.engine.host, self.engine.capabilities):
             return replace(found, error=reason)
         try:
             container = self.engine.inspect(action.container_id)
@@ -258,7 +256,7 @@ class Actuator:
         if self.migrator is None:
             return replace(found, error="name both hosts with --host to have jobs moved")
         entry = self._journal.find(container.id)
-        original = creation_fields(entry.fields if entry else {})
+        original = entry.fields if entry else {}
         return self.migrator.migrate(action, container, found, original)
 
     def _apply_settings(
@@ -333,6 +331,13 @@ class Actuator:
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED
         return replace(found, status=status, after=action.set)
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None
 
 
 def check_offline(plan: Plan, on_result: OnResult) -> None:

@@ -16,7 +16,7 @@ from dltools.apply.actuator import Actuator, OnResult
 from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.deliver.deliverers import Deliverers
 from dltools.apply.migrate.migrator import Migrator
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 from dltools.plan.records import Action, Plan, Result, Status
 

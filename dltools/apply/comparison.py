@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from dltools.apply.bounds import out_of_bounds, unfit_cpu_list
-from dltools.apply.located import LocatedContainer
 from dltools.apply.reasons import refusal
-from dltools.apply.settings import attainable_settings, settings_in_force
+from dltools.engine.interface import LocatedContainer
+from dltools.engine.limits.cpu_limits import (
+    attainable_settings,
+    out_of_bounds,
+    settings_in_force,
+    unfit_cpu_list,
+)
 from dltools.plan.realisation.settings import Settings, differs
 from dltools.plan.records import Action, Result, Status
 
@@ -47,7 +52,7 @@ def compare(
 
 
 def _is_known(
-    present: Settings, known: Sequence[Settings], names: Iterable[str], cpus: float
+    present: Mapping[str, Any], known: Sequence[Settings], names: Iterable[str], cpus: float
 ) -> bool:
     """Tell whether each setting of these names is one of those that are known."""
     return all(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from dltools.apply.journal import Journal, timestamp
 from dltools.apply.undo import undo
-from dltools.engine.containers import Engine
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
+from dltools.engine.interface import Engine
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.plan.records import Result, Status
 
@@ -22,7 +22,7 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     now = timestamp()
     leased = {
         entry.container_id: entry
-        for entry in own(engine, journal.entries(engine.id))
+        for entry in own_records(engine, journal.entries(engine.id))
         if entry.leased_by.pid not in (0, run.pid) or entry.has_expired(now)
     }
     results = undo(engine, journal, lambda _: None, only=leased) if leased else []

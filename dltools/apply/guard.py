@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dltools.apply.watchdog import FAREWELL, LEASES, address_word, beat
-from dltools.engine.addresses import Address
+from dltools.engine.docker.addresses import Address
 from dltools.engine.runs import ApplyRun
 
 BEAT_S = 1.0

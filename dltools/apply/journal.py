@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.journal_files import VERSION, entry_name
+from dltools.engine.interface import CpuLimits
+from dltools.engine.owner_limits import JOURNAL_VERSION, entry_name
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DataError
 from dltools.notation.json_text import parse_json
-from dltools.plan.realisation.settings import Settings
 
 _LONGEST_S = 1e9
 """Longest lease (s), about thirty years: later times need not be dates."""
@@ -47,14 +47,14 @@ class Entry:
     container_id: str
     container_name: str
     fields: Mapping[str, Any]
-    settings: Settings
+    settings: CpuLimits
     kernel: Mapping[str, str]
     state: str | None = None
     since: str = ""
     run: ApplyRun = UNKNOWN_RUN
     started: str = ""
     leased_by: ApplyRun = UNKNOWN_RUN
-    ours: Sequence[Settings] = ()
+    ours: Sequence[CpuLimits] = ()
     host: str = ""
     until: str = ""
 
@@ -130,7 +130,7 @@ class Journal:
         return min((entry.until for entry in found if entry and entry.until), default="")
 
     def _write(self, entry: Entry) -> None:
-        text = json.dumps({"v": VERSION, **asdict(entry)})
+        text = json.dumps({"v": JOURNAL_VERSION, **asdict(entry)})
         self._folder.write(entry_name(entry.container_id), text.encode())
 
     def entries(self, engine: str) -> list[Entry]:
@@ -149,7 +149,7 @@ class Journal:
             return None
         try:
             data = parse_json(text)
-            if data.pop("v") != VERSION:
+            if data.pop("v") != JOURNAL_VERSION:
                 raise ValueError("it has another version")
             for key in ("run", "leased_by"):
                 data[key] = ApplyRun.from_json(data.get(key) or {})

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.apply.pauses import unpause
-from dltools.engine.containers import Engine, RefusedError
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
+from dltools.engine.interface import Engine, RefusedError
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import read_note
 
@@ -30,7 +30,7 @@ def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
     folder = StateFolder(directory)
     for name in folder.names():
         note = read_note(folder, name)
-        if note is None or note.engine != engine.id or not own(engine, [note]):
+        if note is None or note.engine != engine.id or not own_records(engine, [note]):
             continue
         try:
             was_paused = unpause(engine, note.container_id)

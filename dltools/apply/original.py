@@ -7,19 +7,15 @@ restarts, and it fails every update.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 
-from dltools.apply import engine_fields, limit_files
 from dltools.apply.journal import Entry, Journal, timestamp
-from dltools.apply.located import LocatedContainer
-from dltools.apply.settings import recorded_settings, settings_in_force
-from dltools.engine import gpu
-from dltools.engine.containers import SWARM_TASK, Engine, RefusedError
-from dltools.engine.gpu import Access
+from dltools.engine.interface import CpuLimits, Engine, GpuAccess, LocatedContainer
+from dltools.engine.limits import limit_files
+from dltools.engine.limits.cpu_limits import recorded_settings, settings_in_force
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.realisation.settings import differs
 
 _FEWEST_TO_CHECK = 100
 """Containers that a run has changed when it looks for the first time which are gone (ours)."""
@@ -39,19 +35,19 @@ class Originals:
         self._journal = journal
 
     def describe(
-        self, located: LocatedContainer, state: str | None = None, wanted: Settings | None = None
+        self, located: LocatedContainer, state: str | None = None, wanted: CpuLimits | None = None
     ) -> Entry:
         """Return a container as it is now. `state` is given where the state is to be changed,
         `wanted` where settings are."""
         container = located.container
         present = settings_in_force(located)
         # A restart loses what was written to the kernel's files alone.
-        is_lasting = wanted is not None and gpu.access(container) is not Access.HOOK
+        is_lasting = wanted is not None and container.gpu is not GpuAccess.FRAGILE
         return Entry(
             engine=self._engine.id,
             container_id=container.id,
             container_name=container.name,
-            fields={name: container.host_config.get(name) or 0 for name in engine_fields.FIELDS},
+            fields=container.limit_fields,
             settings=present,
             kernel=limit_files.read_files(located),
             state=state,
@@ -92,7 +88,7 @@ class Originals:
 def is_foreign(located: LocatedContainer, entry: Entry) -> bool:
     """Tell whether somebody else has changed the settings of a container since dl-apply did. Swarm
     does so by itself with its tasks: that is nobody's wish."""
-    if SWARM_TASK in located.container.labels:
+    if located.container.is_task:
         return False
     if not entry.ours or (entry.kernel and located.controller("cpu") is None):
         return False
@@ -100,7 +96,7 @@ def is_foreign(located: LocatedContainer, entry: Entry) -> bool:
     names = {name for ours in entry.ours for name in ours}
     return any(
         all(
-            differs({name: ours[name]}, present, located.usable_cpus)
+            differs({name: ours.get(name)}, present, located.usable_cpus)
             for ours in entry.ours
             if name in ours
         )
@@ -108,19 +104,19 @@ def is_foreign(located: LocatedContainer, entry: Entry) -> bool:
     )
 
 
-def is_restored(located: LocatedContainer, entry: Entry) -> bool:
+def is_restored(engine: Engine, located: LocatedContainer, entry: Entry) -> bool:
     """Tell whether a container is as its entry says: the kernel's files where they were visible,
     and the effect of the engine's record.
 
     A restart of the container loses what was written to the kernel's files alone.
     """
     container = located.container
-    if gpu.access(container) is Access.HOOK and not container.pid:
+    if container.gpu is GpuAccess.FRAGILE and not container.pid:
         return True
     if entry.kernel and not limit_files.are_same(limit_files.read_files(located), entry.kernel):
         return False
-    recorded = recorded_settings(container.host_config, located)
-    original = recorded_settings(entry.fields, located)
+    recorded = recorded_settings(located)
+    original = recorded_settings(located, engine.recorded(entry.fields))
     if located.cgroup_version == 2:  # many shares stand for one weight there
         recorded["cpu_weight"] = original["cpu_weight"]
     return recorded == original
@@ -131,48 +127,35 @@ def restore(engine: Engine, located: LocatedContainer, entry: Entry) -> None:
 
     Raises `GoneError`, `RefusedError` or OSError.
     """
-    if gpu.access(located.container) is Access.HOOK:
+    if located.container.gpu is GpuAccess.FRAGILE:
         limit_files.write_files(located, entry.kernel)
         return
-    equivalent = engine_fields.equivalent_quota_fields(located, entry.fields, engine.cpus)
-    try:
-        _update(engine, located, entry, engine_fields.original_quota_fields(entry.fields))
-    except RefusedError:
-        if not equivalent:
-            raise
-        _update(engine, located, entry, equivalent)
+    wanted: CpuLimits = {"cpu_weight": entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)}
+    if _has_lost_cpu_list(located, entry):
+        wanted["cpuset"] = entry.settings["cpuset"]
+    engine.restore_limits(located, entry.fields, wanted, lambda: _are_original(located, entry))
     _restore_files(located, entry)
 
 
-def _update(
-    engine: Engine, located: LocatedContainer, entry: Entry, quota_fields: Mapping[str, object]
-) -> None:
-    """Send the original quota, CPU list and weight; of several weights, until the files agree."""
-    fields = {**quota_fields, **_cpuset_fields(located, entry)}
-    weight = entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)
-    for candidate in engine_fields.weight_candidates(located, weight):
-        engine.update(located.container.id, fields | candidate)
-        current = limit_files.read_files(located)
-        if not entry.kernel or not current or limit_files.are_same(current, entry.kernel):
-            return
-
-
-def _cpuset_fields(located: LocatedContainer, entry: Entry) -> Mapping[str, object]:
-    """Return the field that restores the CPU list, {} if that is as it was."""
+def _has_lost_cpu_list(located: LocatedContainer, entry: Entry) -> bool:
+    """Tell whether the CPU list of an entry must be set: it is known, and not as it was."""
     if "cpuset" not in entry.settings:
-        return {}
-    original = entry.settings["cpuset"]
-    recorded = recorded_settings(located.container.host_config, located)["cpuset"]
-    if settings_in_force(located).get("cpuset") == recorded == original:
-        return {}
-    return engine_fields.cpuset_fields(located, original)
+        return False
+    original, recorded = entry.settings["cpuset"], recorded_settings(located)["cpuset"]
+    return not settings_in_force(located).get("cpuset") == recorded == original
+
+
+def _are_original(located: LocatedContainer, entry: Entry) -> bool:
+    """Tell whether the kernel's files are as an entry says, as far as anybody knows."""
+    current = limit_files.read_files(located)
+    return not entry.kernel or not current or limit_files.are_same(current, entry.kernel)
 
 
 def _restore_files(located: LocatedContainer, entry: Entry) -> None:
     """Write the files that still differ after the engine's update, if permissions allow it."""
-    current = limit_files.read_files(located)
-    if not current or not entry.kernel or limit_files.are_same(current, entry.kernel):
+    if _are_original(located, entry):
         return
+    current = limit_files.read_files(located)
     texts = {
         name: text
         for name, text in entry.kernel.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dltools.engine.containers import Engine, GoneError, RefusedError
+from dltools.engine.interface import Engine, GoneError, RefusedError
 
 
 def set_state(engine: Engine, container_id: str, state: str) -> None:

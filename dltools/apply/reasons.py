@@ -6,7 +6,14 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from dltools.engine.containers import Container, Engine, GoneError
+from dltools.engine.interface import (
+    ALL_CAPABILITIES,
+    LIMITS,
+    Capabilities,
+    Container,
+    Engine,
+    GoneError,
+)
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, is_true
 from dltools.plan.records import Action, Op, Result, Status
@@ -15,7 +22,6 @@ GONE = "the container no longer exists"
 FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"
 PAUSED_ELSEWHERE = "paused, not by dl-apply"
 
-_SETTINGS = ("cpus", "cpu_weight", "cpuset")
 _SKEW = timedelta(minutes=1)
 """How far the clocks of two hosts that are in order may differ (ours)."""
 
@@ -28,13 +34,22 @@ def has_processes(container: Container) -> bool:
     return container.state in _WITH_PROCESSES
 
 
-def unsupported(action: Action, host: str) -> str | None:
-    """Return why this engine's dl-apply cannot carry out an action, None if it can."""
+def unsupported(
+    action: Action, host: str, engine_can: Capabilities = ALL_CAPABILITIES
+) -> str | None:
+    """Return why dl-apply cannot carry out an action on the engine of a host, None if it can."""
     if action.host != host:
         return f"the action is for host {action.host}, and this engine is on host {host}"
-    unknown = [name for name in action.set if name not in _SETTINGS]
+    unknown = [name for name in action.set if name not in LIMITS]
     if action.op is Op.UPDATE and unknown:
         return f"dl-apply cannot set {', '.join(unknown)}"
+    unable = [name for name in action.set if name in LIMITS and name not in engine_can.limits]
+    if action.op is Op.UPDATE and unable:
+        return f"the engine of host {host} cannot set {', '.join(unable)}"
+    if action.op in (Op.PAUSE, Op.UNPAUSE, Op.ROTATE) and not engine_can.pauses:
+        return f"the engine of host {host} cannot pause containers"
+    if action.op is Op.MIGRATE and not engine_can.creates:
+        return f"the engine of host {host} cannot move containers"
     return None
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dltools.apply.located import LocatedContainer
-from dltools.engine.containers import SWARM_TASK
+from dltools.engine.interface import LocatedContainer
 from dltools.plan.realisation.settings import Settings, differs
 from dltools.plan.records import Result, Status
 
@@ -40,7 +39,7 @@ class Reverts:
         made |= result.after
         if not changed or result.error:
             return result
-        is_task = SWARM_TASK in located.container.labels
+        is_task = located.container.is_task
         who = "Swarm, or somebody," if is_task else "somebody"
         reason = f"{who} has changed {' and '.join(changed)} since dl-apply had set it"
         return replace(result, error=reason)

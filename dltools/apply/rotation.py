@@ -16,14 +16,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dltools.apply.journal import timestamp
-from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.pauses import unpause
 from dltools.apply.turn_order import Turn, Use
 from dltools.apply.turn_queues import TurnQueues
 from dltools.engine import host
-from dltools.engine.containers import Engine, GoneError, RefusedError
 from dltools.engine.counters import cpu_seconds
 from dltools.engine.demand import DemandWatch
+from dltools.engine.interface import Engine, GoneError, LocatedContainer, RefusedError
+from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import TurnNote, how_to_unpause, listed
@@ -238,7 +238,7 @@ class _Pauser:
 
     def refresh(self) -> set[str]:
         """See which containers are paused, and return the ids of all that run or are paused."""
-        states = {found["Id"]: found.get("State") for found in self._engine.containers()}
+        states = {found.id: found.state for found in self._engine.containers()}
         self._paused = {key for key, state in states.items() if state == "paused"}
         return set(states)
 

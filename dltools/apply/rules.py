@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dltools.engine import cgroup
-from dltools.engine.containers import Container
+from dltools.engine.interface import Container
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.labels import has_labels
 

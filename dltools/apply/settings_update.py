@@ -5,19 +5,25 @@ A change that fails is reverted at once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from dltools.apply import engine_fields, limit_files
 from dltools.apply.journal import Entry
-from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.original import Originals, is_restored, restore
 from dltools.apply.reasons import GONE, ended_meanwhile
-from dltools.apply.settings import current_settings
-from dltools.engine import gpu
-from dltools.engine.containers import Engine, GoneError, RefusedError
-from dltools.engine.gpu import Access
-from dltools.plan.realisation.settings import Settings, differs
+from dltools.engine.interface import (
+    CpuLimits,
+    Engine,
+    GoneError,
+    GpuAccess,
+    LocatedContainer,
+    RefusedError,
+)
+from dltools.engine.limits import limit_files
+from dltools.engine.limits.cpu_limits import Locator, current_settings
+from dltools.plan.realisation.settings import differs
 from dltools.plan.records import Result, Status
 
 
@@ -29,28 +35,26 @@ class SettingsUpdate:
         self._locator = locator
         self._originals = originals
 
-    def apply(self, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
+    def apply(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
         """Apply settings to a container and return what became of it."""
         before = self._originals.describe(located, wanted=wanted)
         is_new = self._originals.record(before)
         container = located.container
-        had_gpu = gpu.access(container) is not Access.NONE and gpu.is_usable(
-            self._engine, container
-        )
+        had_gpu = container.gpu is not GpuAccess.NONE and self._engine.can_open_gpu(container)
         result = self._try(found, located, wanted)
         if result.status is not Status.APPLIED:
             return self._revert(result, before, is_new)
-        if had_gpu and gpu.is_usable(self._engine, container) is False:
+        if had_gpu and self._engine.can_open_gpu(container) is False:
             reason = "the update has cut off its GPU: restart the container"
             return replace(result, status=Status.FAILED, error=reason)
         return result
 
-    def _try(self, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
+    def _try(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
         try:
-            if gpu.access(located.container) is Access.HOOK:
+            if located.container.gpu is GpuAccess.FRAGILE:
                 limit_files.write_settings(located, wanted)
             else:
-                self._send(located, wanted)
+                self._engine.set_limits(located, wanted, partial(self._has, located, wanted))
             return read_back(self._engine, found, located, wanted)
         except GoneError:
             return replace(found, status=Status.STALE, error=GONE)
@@ -64,23 +68,9 @@ class SettingsUpdate:
                 f"files cannot be written: {error.strerror or error}",
             )
 
-    def _send(self, located: LocatedContainer, wanted: Settings) -> None:
-        """Send settings to the engine; of several fields for a weight, until one is in force."""
-        container, fields = located.container, dict[str, Any]()
-        if "cpus" in wanted:
-            fields |= engine_fields.quota_fields(
-                container.host_config, wanted["cpus"], self._engine.cpus
-            )
-        if "cpuset" in wanted:
-            fields |= engine_fields.cpuset_fields(located, wanted["cpuset"])
-        if "cpu_weight" not in wanted:
-            self._engine.update(container.id, fields)
-            return
-        for candidate in engine_fields.weight_candidates(located, wanted["cpu_weight"]):
-            self._engine.update(container.id, fields | candidate)
-            current = current_settings(self._engine, located)
-            if not differs(wanted, current, located.usable_cpus):
-                return
+    def _has(self, located: LocatedContainer, wanted: CpuLimits) -> bool:
+        """Tell whether the limits in force now are those wanted."""
+        return not differs(wanted, current_settings(self._engine, located), located.usable_cpus)
 
     def _revert(self, result: Result, before: Entry, is_new: bool) -> Result:
         """Restore what was in force before a change that failed, on the engine's record and in the
@@ -94,7 +84,7 @@ class SettingsUpdate:
         except (RefusedError, OSError) as error:
             reason = f"{result.error}; the change could not be reverted: {error}"
             return replace(result, error=reason)
-        after = {name: current[name] for name in result.before if name in current}
+        after = {name: value for name, value in current.items() if name in result.before}
         if differs(before.settings, current, located.usable_cpus):
             reason = f"{result.error}; some settings could not be reverted"
             return replace(result, after=after, error=reason)
@@ -103,7 +93,7 @@ class SettingsUpdate:
 
     def _restored(self, before: Entry) -> LocatedContainer:
         located = self._locator.find(before.container_id)
-        if is_restored(located, before):
+        if is_restored(self._engine, located, before):
             return located
         restore(self._engine, located, before)
         return self._locator.find(before.container_id)
@@ -113,7 +103,9 @@ class SettingsUpdate:
             self._originals.forget(before)
 
 
-def read_back(engine: Engine, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
+def read_back(
+    engine: Engine, found: Result, located: LocatedContainer, wanted: Mapping[str, Any]
+) -> Result:
     """Return a result with the settings that are in force now, and whether they are as wanted."""
     try:
         current = current_settings(engine, located)

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dltools.apply.journal import Entry, Journal
-from dltools.apply.located import Locator
 from dltools.apply.migrate.record import Migration, MigrationFiles
-from dltools.apply.settings import current_settings, settings_in_force
-from dltools.engine.containers import Engine, GoneError
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
+from dltools.engine.interface import Engine, GoneError
+from dltools.engine.limits.cpu_limits import Locator, current_settings, settings_in_force
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import AccessError, DataError
@@ -55,7 +54,7 @@ def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[Chan
     known: dict[str, _Known] = {}
     for directory in directories:
         noted = read_notes([directory], engine.id).values()
-        notes = {note.container_id: note for note in own(engine, noted)}
+        notes = {note.container_id: note for note in own_records(engine, noted)}
         entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
         for key in {**entries, **notes}:
             known.setdefault(key, _Known(key, entries.get(key), notes.get(key), directory))
@@ -78,7 +77,7 @@ def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
     """Return what a state directory's journal says of an engine's containers, [] if it cannot be
     read: it may be another user's."""
     try:
-        return own(engine, Journal(directory / "journal").entries(engine.id))
+        return own_records(engine, Journal(directory / "journal").entries(engine.id))
     except (AccessError, DataError):
         return []
 
@@ -107,7 +106,7 @@ def _current(engine: Engine, locator: Locator, known: _Known) -> Settings:
     """Return the settings that a container has now, with its state and turn where these may have
     been changed."""
     located = locator.find(known.container_id)
-    current = current_settings(engine, located)
+    current: Settings = {**current_settings(engine, located)}
     if known.note or (known.entry and known.entry.state):
         current["state"] = located.container.state
     if known.note and known.note.seconds and known.note.run.is_alive:
@@ -121,7 +120,7 @@ def _original(known: _Known, current: Settings | None) -> Settings:
     entry = known.entry
     if current is None:
         return dict(entry.settings) if entry else {}
-    settings = entry.settings if entry else current
+    settings: Mapping[str, Any] = entry.settings if entry else current
     names = [name for name in settings if name in current and name not in _OF_TURNS]
     original = {name: settings[name] for name in names}
     if "state" in current:
@@ -140,15 +139,10 @@ def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
         known |= read_notes([directory], engine.id).keys()
         known |= {one.container_id for one in journal_entries(engine, directory) if one.state}
     return sorted(
-        _listed_name(one)
+        one.name or one.id[:12]
         for one in engine.containers()
-        if one.get("State") == "paused" and one["Id"] not in known
+        if one.state == "paused" and one.id not in known
     )
-
-
-def _listed_name(listed: Mapping[str, Any]) -> str:
-    names = listed.get("Names") or [listed["Id"][:12]]
-    return str(names[0]).lstrip("/")
 
 
 def unusual_settings(engine: Engine) -> Mapping[str, Settings]:
@@ -158,7 +152,7 @@ def unusual_settings(engine: Engine) -> Mapping[str, Settings]:
     found: dict[str, Settings] = {}
     for listed in engine.containers():
         try:
-            located = locator.find(listed["Id"])
+            located = locator.find(listed.id)
         except GoneError:
             continue
         unusual = {

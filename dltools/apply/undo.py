@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from dltools.apply.journal import Entry, Journal
-from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.original import is_foreign, is_restored, restore
 from dltools.apply.pauses import set_state
 from dltools.apply.reasons import FOREIGN, has_processes
-from dltools.apply.settings import current_settings
 from dltools.apply.settings_update import read_back
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
+from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
+from dltools.engine.limits.cpu_limits import Locator, current_settings
 from dltools.plan.records import Result, Status
 
 
@@ -34,7 +33,7 @@ def undo(
     wanted = None if only is None else set(only)
     undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
     results = []
-    for number, entry in enumerate(own(engine, journal.entries(engine.id)), 1):
+    for number, entry in enumerate(own_records(engine, journal.entries(engine.id)), 1):
         if wanted is not None and entry.container_id not in wanted:
             continue
         try:
@@ -67,7 +66,7 @@ class _Undoing:
         found = Result(number, Status.STALE, entry.container_id, entry.container_name)
         try:
             located = self._locator.find(entry.container_id)
-            before = current_settings(self._engine, located)
+            before = {**current_settings(self._engine, located)}
             found = replace(found, before=before, after=before)
             return (self._plan if self._dry_run else self._restore)(located, entry, found)
         except RefusedError as error:
@@ -76,7 +75,7 @@ class _Undoing:
             return _without_settings(found, Status.FAILED, str(error.strerror or error))
 
     def _plan(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
-        if not is_restored(located, entry):
+        if not is_restored(self._engine, located, entry):
             if self._is_left_alone(located, entry):
                 return replace(found, status=Status.SKIPPED, error=FOREIGN)
             return replace(found, status=Status.PLANNED, after=_settings_to_restore(entry, found))
@@ -90,7 +89,7 @@ class _Undoing:
         state = _state_to_restore(located.container, entry)
         if state is not None:
             set_state(self._engine, entry.container_id, state)
-        if is_restored(located, entry):
+        if is_restored(self._engine, located, entry):
             return replace(found, status=Status.APPLIED if state else Status.UNCHANGED)
         if self._is_left_alone(located, entry):
             return replace(found, status=Status.SKIPPED, error=FOREIGN)

@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dltools.engine.addresses import Address, context_address
+from dltools.engine.docker.addresses import Address, context_address
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 
@@ -142,12 +142,11 @@ def _is_released(state: LockedState, address: Address) -> bool:
     """Undo what is under lease on one engine, and tell whether no more can be done there."""
     from dltools.apply.dead_leases import end_dead_leases
     from dltools.apply.leftovers import unpause_leftovers
-    from dltools.engine.connect import connect
-    from dltools.engine.containers import Engine
-    from dltools.engine.patience import Patient
+    from dltools.engine.docker.engine import DockerEngine, connect
+    from dltools.engine.docker.transport import Patient
 
     try:
-        engine = Engine(Patient(connect(address), _ANSWER_S))
+        engine = DockerEngine(Patient(connect(address), _ANSWER_S))
         state.settle()
         for _ in unpause_leftovers(engine, state.home / "rotation"):
             pass

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.engine.runs import process_start
 from dltools.errors import RetryError
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dltools.engine.addresses import Address, context_address, default_address, host_address
+from dltools.engine.docker.addresses import Address, context_address, default_address, host_address
 
 Hosts = Annotated[
     list[str] | None,
@@ -59,8 +59,8 @@ class Engines:
         found += [context_address(name) for name in self.contexts]
         found = found or [default_address()]
         if self.is_swarm:
-            from dltools.engine.connect import connect
-            from dltools.engine.swarm_nodes import node_addresses
+            from dltools.engine.docker.engine import connect
+            from dltools.engine.docker.swarm import node_addresses
 
             found = node_addresses(connect(found[0]), found[0])
         return list({one.url: one for one in reversed(found)}.values())[::-1]

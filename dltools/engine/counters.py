@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dltools.engine import cgroup_v1
 from dltools.engine.cgroup import Cgroup
+from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage, cpu_seconds_v1
 from dltools.engine.kernel_files import ROOT, Read, pressure_seconds, read_int, read_text
-from dltools.engine.usage import CpuUsage, MemoryUsage, Transfer, Usage
 
 
 def usage(cgroup: Cgroup) -> Usage:
@@ -30,7 +29,7 @@ def _cpu(cgroup: Cgroup) -> CpuUsage:
     if cpuset:
         found = found._replace(cpuset=cpuset.cpuset(read))
     if cpuacct and cpuacct.version == 1:
-        found = found._replace(seconds=cgroup_v1.cpu_seconds(cpuacct.path, read))
+        found = found._replace(seconds=cpu_seconds_v1(cpuacct.path, read))
     return found
 
 

@@ -1,4 +1,8 @@
-"""Folders of state: records that only their owner can read, change or replace.
+"""Where dltools keeps its state, and the records in it that only their owner can change.
+
+One directory for each user, whatever starts the tools: a shell, cron and systemd have different
+environments, and a run that one of them starts must find what another run has changed. So root's
+directory depends only on the option.
 
 Whoever can write to the state decides what dl-apply, as root, does to containers. So no link is
 followed, and nothing of another user is trusted, except of root.
@@ -21,6 +25,30 @@ _LONGEST = 16 << 20
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+SYSTEM = Path("/var/lib/dltools")
+"""Root's directory; systemd's StateDirectory=dltools is the same."""
+
+
+def state_directory(asked: Path | None = None) -> Path:
+    """Return where state is kept: the directory asked for, else $XDG_STATE_HOME/dltools, else
+    /var/lib/dltools for root and ~/.local/state/dltools for other users."""
+    if asked is not None:
+        return asked.absolute()
+    base = os.environ.get("XDG_STATE_HOME") or ""
+    if Path(base).is_absolute():
+        return Path(base) / "dltools"
+    return SYSTEM if os.geteuid() == 0 else _in_home()
+
+
+def state_directories(asked: Path | None = None) -> list[Path]:
+    """Return every directory where state of this machine may be, the one in use first."""
+    return list(dict.fromkeys((state_directory(asked), SYSTEM, _in_home())))
+
+
+def _in_home() -> Path:
+    return Path.home() / ".local" / "state" / "dltools"
 
 
 def prepare(home: Path) -> None:
@@ -146,7 +174,6 @@ class StateFolder:
             yield None
             return
         try:
-            _close_to_others(folder)
             yield folder
         finally:
             os.close(folder)
@@ -210,13 +237,6 @@ def _check(handle: int, path: Path, is_kind: Callable[[int], bool]) -> None:
             f"{path}: it belongs to another user ({found.st_uid}), whose state is not trusted: "
             "remove it, or choose another --state-dir"
         )
-
-
-def _close_to_others(folder: int) -> None:
-    """Take the access of other users from a folder of one's own, as earlier versions made it."""
-    found = os.fstat(folder)
-    if found.st_uid == os.geteuid() and found.st_mode & 0o077:
-        os.fchmod(folder, 0o700)
 
 
 def _why(path: Path, error: OSError) -> str:

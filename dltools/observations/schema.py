@@ -191,6 +191,9 @@ REQUIRED: tuple[str, ...] = ("time", "host", "kind")
 DEFAULT_CPU_WEIGHT = 1024.0
 """CPU weight of a container for which none was set, in Docker's shares."""
 
+CPU_WEIGHT_STEP = DEFAULT_CPU_WEIGHT / 100
+"""One step of the weights of cgroup version 2, whose default is 100 steps, in Docker's shares."""
+
 
 @functools.cache
 def arrow_schema() -> pa.Schema:

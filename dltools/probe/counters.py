@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from dltools.engine import host
-from dltools.engine.containers import Engine, GoneError, RefusedError
+from dltools.engine.cgroup_files import Usage
+from dltools.engine.interface import Engine, GoneError, RefusedError
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
@@ -19,7 +19,7 @@ from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.job_columns import add_job_columns
 from dltools.probe.owner_columns import Owners
 from dltools.probe.process_watch import SEARCH_PART, Candidate, search_due
-from dltools.probe.rows import NO_STATS, container_row
+from dltools.probe.rows import container_row
 from dltools.probe.threads import side_by_side
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
@@ -38,7 +38,7 @@ class Counters:
         self._roles = roles
         self._state_directories = state_directories
         self._gpus = Gpus()
-        self._owners = Owners(state_directories, engine.cpus)
+        self._owners = Owners(state_directories, engine)
         self._turns: Mapping[str, TurnNote] = {}
 
     def read(self, inventory: Inventory) -> list[Row]:
@@ -51,11 +51,10 @@ class Counters:
         self._owners.begin(inventory.running)
         host_row = self._row_of_host_elsewhere() if elsewhere else self._host_row(inventory)
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
-        stats = self._stats([one for one in by_name if one.cgroup is None])
+        used = self._usage_elsewhere([one for one in by_name if one.cgroup is None])
         on_gpu = {row.get("container_id") for row in gpus}
         found = [
-            (one, self._container_row(one, host_row, stats.get(one.container.id, NO_STATS)))
-            for one in by_name
+            (one, self._container_row(one, host_row, used.get(one.container.id))) for one in by_name
         ]
         budget_s = SEARCH_PART * (time.perf_counter() - begun)
         _search_processes(found, budget_s if inventory.is_followed else math.inf)
@@ -102,21 +101,21 @@ class Counters:
             "gap": "the engine's host is not this machine",
         }
 
-    def _stats(self, watched: Sequence[Watched]) -> dict[str, Mapping[str, Any]]:
-        """Return what the engine's API tells of containers, by id."""
+    def _usage_elsewhere(self, watched: Sequence[Watched]) -> dict[str, Usage | None]:
+        """Return what the engine tells of containers whose cgroups are not here, by id."""
 
-        def ask(one: Watched) -> tuple[str, Mapping[str, Any]]:
+        def ask(one: Watched) -> tuple[str, Usage | None]:
             try:
-                return one.container.id, self._engine.stats(one.container.id)
+                return one.container.id, self._engine.usage(one.container.id)
             except (GoneError, RefusedError):
-                return one.container.id, NO_STATS
+                return one.container.id, None
 
         return dict(side_by_side(ask, watched))
 
-    def _container_row(self, watched: Watched, host_row: Row, stats: Mapping[str, Any]) -> Row:
+    def _container_row(self, watched: Watched, host_row: Row, used: Usage | None) -> Row:
         container, gaps = watched.container, watched.gaps
-        row = container_row(container, watched.cgroup, gaps, host_row, stats)
-        if stats:
+        row = container_row(container, watched.cgroup, gaps, host_row, used)
+        if used is not None:
             row["gap"] = "; ".join(filter(None, (gaps, _BY_API)))
         turn = self._turns.get(watched.container.id)
         if turn is not None and turn.run.is_alive:
@@ -147,7 +146,7 @@ def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> N
                 one.cgroup,
                 row["thread_count"],
                 one.role.has_reported,
-                one.container.shares_network,
+                one.container.network.is_shared,
             )
             for one, row in rows
             if one.cgroup is not None

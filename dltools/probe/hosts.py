@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.observations.table import Row
 from dltools.probe.events import await_change

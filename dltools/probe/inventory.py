@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container, Engine, GoneError
 from dltools.engine.demand import DemandWatch
+from dltools.engine.interface import Container, Engine, GoneError, Listed
 from dltools.labels import unknown_labels
 from dltools.probe.process_watch import ProcessWatch
 from dltools.probe.progress import Extractor
@@ -19,8 +19,6 @@ from dltools.probe.sources import SourceSet
 from dltools.probe.threads import side_by_side
 
 _RELIST_S = 30.0
-_HARMLESS = ("exec_", "health_status", "top")
-"""Actions that begin so change nothing in the inventory."""
 
 
 @dataclass(slots=True)
@@ -88,14 +86,14 @@ class Inventory:
 
     def note_event(self, action: str, id_: str) -> None:
         """Take note of an event, from any thread."""
-        if action.startswith(_HARMLESS):
+        if not action:
             return
         if action == "start":
             self._started.add(id_)
             self._exited.discard(id_)
-        elif action == "die":
+        elif action == "exit":
             self._exited.add(id_)
-        elif action == "destroy":
+        elif action == "remove":
             self._removed.add(id_)
         self._is_stale = True
 
@@ -112,7 +110,8 @@ class Inventory:
             return
         self._is_stale, self._listed_at = False, now
         started = set(self._started)
-        listed = {entry["Id"]: entry for entry in self._engine.containers(self._filters)}
+        labels, names = self._filters.get("label", ()), self._filters.get("name", ())
+        listed = {one.id: one for one in self._engine.containers(labels, names)}
         self._exited &= listed.keys()
         for id_ in tuple(self._exited):
             listed.pop(id_, None)
@@ -193,11 +192,10 @@ def _gap(container: Container, is_here: bool, group: Cgroup | None) -> str | Non
     return "; ".join(gaps) or None
 
 
-def _update(watched: Watched, entry: Mapping[str, object]) -> None:
+def _update(watched: Watched, listed: Listed) -> None:
     """Update what can change without a restart: state and name."""
-    names = entry.get("Names")
-    name = str(names[0]).lstrip("/") if isinstance(names, list) and names else ""
-    state = str(entry.get("State") or "")
     old = watched.container
-    if (name, state) != (old.name, old.state):
-        watched.container = replace(old, name=name or old.name, state=state or old.state)
+    if (listed.name, listed.state) != (old.name, old.state):
+        watched.container = replace(
+            old, name=listed.name or old.name, state=listed.state or old.state
+        )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from dltools.engine.containers import Container
 from dltools.engine.distributed import Membership, membership, variables_in
+from dltools.engine.interface import Container
 from dltools.labels import JOB
 from dltools.observations.table import Row
 from dltools.probe.inventory import Watched
@@ -38,7 +38,7 @@ def _membership(watched: Watched) -> Membership | None:
     if watched.cgroup is not None and (found.membership or found.is_readable):
         return found.membership
     variables = variables_in(container.environ)
-    return membership(variables, container.command, shares_network=container.shares_network)
+    return membership(variables, container.command, shares_network=container.network.is_shared)
 
 
 def _name(container: Container, member: Membership, given: Mapping[str, int]) -> str:
@@ -53,5 +53,5 @@ def _name(container: Container, member: Membership, given: Mapping[str, int]) ->
 
 def _meeting(container: Container, member: Membership) -> str:
     """Return where members meet: an address means something else in each network."""
-    places = "+".join(container.own_networks)
+    places = "+".join(container.network.own_names)
     return f"{member.job} on {places}" if member.job and places else member.job

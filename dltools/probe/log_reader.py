@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from dltools.engine.containers import Container, Engine, Flow
-from dltools.engine.log_entries import EntrySplitter
-from dltools.engine.transport import LARGEST
+from dltools.engine.interface import Container, Engine, LogFlow
 from dltools.notation.times import parse_time
 
 _OVERLAP_S = 0.001
@@ -54,8 +52,7 @@ class LogReader:
         self.container = container
         self._since = 0.0
         self._last = _Mark()
-        self._flow: Flow | None = None
-        self._splitter = EntrySplitter(container.tty)
+        self._flow: LogFlow | None = None
         self._repeated = _Mark()  # what a connection repeats of what was read
         self.is_cut = False
         """Whether `read_all` has left a part of the log."""
@@ -83,12 +80,8 @@ class LogReader:
         """Return what has come since the last reading."""
         if self._flow is None:
             return []
-        has_ended = self._flow.ended
-        came = self._flow.take()
-        self.is_behind = len(came) >= LARGEST
-        entries = self._splitter.feed(came)
-        if has_ended:
-            entries += self._splitter.end()
+        entries = self._flow.take()
+        self.is_behind = self._flow.is_behind
         return self._note(self._not_repeated(entries))
 
     def wait(self, seconds: float) -> None:
@@ -102,13 +95,13 @@ class LogReader:
             return
         stamp = self._last.stamp
         since = moment(stamp).timestamp() - _OVERLAP_S if stamp else self._since
-        self._repeated, self._splitter = self._last, EntrySplitter(self.container.tty)
+        self._repeated = self._last
         self._flow = self._engine.follow(self.container, since)
 
     def skip(self) -> None:
         """Go on with what is logged from now on."""
         self.close()
-        self._repeated, self._splitter = _Mark(), EntrySplitter(self.container.tty)
+        self._repeated = _Mark()
         self._flow = self._engine.follow(self.container, self._since, is_new_only=True)
 
     def close(self) -> None:

@@ -6,8 +6,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.transport import LARGEST
+from dltools.engine.interface import LARGEST_BACKLOG, Container, Engine, GoneError, RefusedError
 from dltools.errors import ConfigError, DltoolsError
 from dltools.labels import PATTERN
 from dltools.notation.byte_sizes import format_bytes
@@ -114,7 +113,8 @@ class LogSource(ProgressSource):
     def _read_new(self) -> list[TimedPoint]:
         found = self._points([self._reader.read_new()])
         if self._reader.is_behind:
-            self._complain(f"more than {format_bytes(LARGEST)} between two samples: lines skipped")
+            most = format_bytes(LARGEST_BACKLOG)
+            self._complain(f"more than {most} between two samples: lines skipped")
             self._points_of.marked(b"\n")
             with suppress(GoneError):
                 self._reader.skip()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from dltools.engine.interface import Engine
 from dltools.engine.owner_limits import JournaledLimits, OwnerLimits
-from dltools.engine.weight import asked_weight
+from dltools.engine.scales import asked_weight
 from dltools.notation.cpu_lists import parse_cpus
 from dltools.observations.table import Row
 from dltools.probe.inventory import Watched
@@ -20,11 +21,10 @@ class Owners:
     counts where either time it names the container.
     """
 
-    def __init__(self, state_directories: Sequence[Path], cpus: int) -> None:
-        """Nothing is read yet. dl-apply keeps its journal in the state directories; the engine has
-        so many CPUs."""
-        self._journal = JournaledLimits(state_directories)
-        self._cpus = cpus
+    def __init__(self, state_directories: Sequence[Path], engine: Engine) -> None:
+        """Nothing is read yet. dl-apply keeps its journal in the state directories."""
+        self._journal = JournaledLimits(state_directories, engine.recorded)
+        self._cpus = engine.cpus
         self._before: Mapping[str, OwnerLimits | str] = {}
 
     def begin(self, container_ids: Collection[str]) -> None:
@@ -57,7 +57,7 @@ class Owners:
             return None
         found = watched.cgroup.directory("cpu") if watched.cgroup else None
         asked = asked_weight(
-            watched.container.host_config.get("CpuShares"),
+            watched.container.recorded.weight,
             weight,
             is_v2=found is not None and found.version == 2,
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dltools.engine.containers import Container
-from dltools.engine.interactive import interactive_program
-from dltools.engine.process_search import Processes
+from dltools.engine.interface import Container
+from dltools.engine.processes import Processes, interactive_program
 from dltools.observations import roles
 from dltools.observations.roles import Judgement, Rules, Signs
 
@@ -47,10 +46,10 @@ class RoleWatch:
         return roles.by_signs(
             Signs(
                 program,
-                container.ports,
+                container.network.ports,
                 processes.runtimes,
                 has_gpu,
                 processes.is_readable,
-                container.has_service_port,
+                container.network.serves_nodes,
             )
         )

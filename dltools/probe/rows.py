@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from dltools.engine.api_usage import network_of, usage_of
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container
+from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.counters import network_bytes, usage
-from dltools.engine.quota import configured_quota
-from dltools.engine.usage import CpuUsage, MemoryUsage, Transfer
-from dltools.engine.weight import configured_weight
+from dltools.engine.interface import Container, RecordedLimits
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.observations.table import Row
 from dltools.probe.progress import Point
 
 _N = TypeVar("_N", int, float)
-
-NO_STATS: Mapping[str, Any] = {}
 
 
 def progress_row(
@@ -47,10 +42,10 @@ def container_row(
     group: Cgroup | None,
     gap: str | None,
     host_row: Row,
-    stats: Mapping[str, Any] = NO_STATS,
+    used: Usage | None = None,
 ) -> Row:
-    """Return a container's counters, and the limits in force: without a cgroup, the counters in the
-    engine's `stats`, and the limits that the engine names."""
+    """Return a container's counters, and the limits in force: without a cgroup, the counters and
+    limits that the engine tells."""
     labels = container.dltools_labels
     row: Row = {
         "kind": "container",
@@ -63,33 +58,29 @@ def container_row(
         "gap": gap,
     }
     if group is None:
-        return row | _columns_of_api(stats) | _configured_limits(container, host_row)
-    used = usage(group)
+        return row | _columns_elsewhere(used) | _recorded_limits(container.recorded, host_row)
+    here = usage(group)
     return row | {
-        **_cpu_columns(used.cpu, host_row),
-        **{f"{name}_pressure_seconds": value for name, value in used.pressure.items()},
-        "thread_count": used.threads,
-        **_memory_columns(used.memory, host_row),
-        **_transfer_columns(used.io, network_bytes(container.pid, read=group.files.read)),
+        **_cpu_columns(here.cpu, host_row),
+        **{f"{name}_pressure_seconds": value for name, value in here.pressure.items()},
+        "thread_count": here.threads,
+        **_memory_columns(here.memory, host_row),
+        **_transfer_columns(here.io, network_bytes(container.pid, read=group.files.read)),
     }
 
 
-def _columns_of_api(stats: Mapping[str, Any]) -> Row:
-    """Return the counters that the engine's API tells, {} if it tells none."""
-    if not stats:
+def _columns_elsewhere(used: Usage | None) -> Row:
+    """Return the counters that the engine tells, {} if it tells none."""
+    if used is None:
         return {}
-    used = usage_of(stats)
     memory = _memory_columns(used.memory, {"memory_total_bytes": None})
-    transfer = _transfer_columns(used.io, network_of(stats))
-    return (
-        memory
-        | transfer
-        | {
-            "cpu_seconds": used.cpu.seconds,
-            "cpu_throttled_seconds": used.cpu.throttled_seconds,
-            "thread_count": used.threads,
-        }
-    )
+    return {
+        **memory,
+        **_transfer_columns(used.io, used.network),
+        "cpu_seconds": used.cpu.seconds,
+        "cpu_throttled_seconds": used.cpu.throttled_seconds,
+        "thread_count": used.threads,
+    }
 
 
 def _cpu_columns(cpu: CpuUsage, host_row: Row) -> Row:
@@ -124,14 +115,12 @@ def _transfer_columns(io: Transfer, network: Transfer) -> Row:
     }
 
 
-def _configured_limits(container: Container, host_row: Row) -> Row:
-    config = container.host_config
-    memory = config.get("Memory") or None
+def _recorded_limits(recorded: RecordedLimits, host_row: Row) -> Row:
     return {
-        "cpu_limit_cores": _bounded(configured_quota(config), host_row["cpu_count"]),
-        "cpu_weight": configured_weight(config),
-        "cpuset": config.get("CpusetCpus") or None,
-        "memory_limit_bytes": _bounded(memory, host_row["memory_total_bytes"]),
+        "cpu_limit_cores": _bounded(recorded.cpus, host_row["cpu_count"]),
+        "cpu_weight": float(recorded.weight or DEFAULT_CPU_WEIGHT),
+        "cpuset": recorded.cpuset or None,
+        "memory_limit_bytes": _bounded(recorded.memory, host_row["memory_total_bytes"]),
     }
 
 

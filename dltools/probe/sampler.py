@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.containers import Container, Engine
+from dltools.engine.interface import Container, Engine
 from dltools.engine.kernel_files import hold_files
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row

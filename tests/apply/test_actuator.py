@@ -10,7 +10,7 @@ from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 from dltools.apply.actuator import Actuator, check_offline
 from dltools.apply.journal import Journal
 from dltools.apply.rotation import Rotation
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.plan.records import Action, Op, Result, Status
 
 

@@ -18,9 +18,8 @@ from dltools.apply.actuator import Actuator
 from dltools.apply.actuators import Actuators, Connector
 from dltools.apply.journal import Journal
 from dltools.apply.rotation import Rotation
-from dltools.engine.addresses import host_address
-from dltools.engine.connect import connect
-from dltools.engine.containers import Engine
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.errors import UnavailableError
 from dltools.plan.records import Plan, Result, Status
 from dltools.plan.writing import dump_plan
@@ -45,7 +44,7 @@ def plan(*hosts: str) -> Plan:
 
 def connector(url: str, tmp_path: Path) -> Connector:
     def made() -> Actuator:
-        engine = Engine(connect(host_address(url)))
+        engine = DockerEngine(connect(host_address(url)))
         rotation = Rotation(engine, tmp_path / "rotation")
         return Actuator(engine, Journal(tmp_path / "journal" / engine.id), rotation)
 

@@ -15,9 +15,8 @@ from dltools.apply.journal import Entry, Journal
 from dltools.apply.leftovers import Leftover, unpause_leftovers
 from dltools.apply.rotation import Rotation
 from dltools.apply.status import changed_containers
-from dltools.engine.addresses import host_address
-from dltools.engine.connect import connect
-from dltools.engine.containers import Engine
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote
 from dltools.plan.records import Status
@@ -44,8 +43,8 @@ def changed(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
     return fake_engine
 
 
-def on(fake: FakeEngine) -> Engine:
-    return Engine(connect(host_address(fake.url)))
+def on(fake: FakeEngine) -> DockerEngine:
+    return DockerEngine(connect(host_address(fake.url)))
 
 
 def actuator_on(fake: FakeEngine, tmp_path: Path) -> Actuator:
@@ -54,7 +53,7 @@ def actuator_on(fake: FakeEngine, tmp_path: Path) -> Actuator:
 
 
 def test_a_clone_drops_no_entry_of_the_other(
-    changed: FakeEngine, clone: FakeEngine, engine: Engine, tmp_path: Path
+    changed: FakeEngine, clone: FakeEngine, engine: DockerEngine, tmp_path: Path
 ) -> None:
     assert actuator_on(clone, tmp_path).undo() == []
     assert end_dead_leases(on(clone), tmp_path) == []
@@ -65,7 +64,7 @@ def test_a_clone_drops_no_entry_of_the_other(
 
 
 def test_a_clone_that_leaves_its_leases_leaves_none_of_the_other(
-    changed: FakeEngine, clone: FakeEngine, engine: Engine, tmp_path: Path
+    changed: FakeEngine, clone: FakeEngine, engine: DockerEngine, tmp_path: Path
 ) -> None:
     assert not actuator_on(clone, tmp_path).leave_leases("2999-01-01T00:00:00Z", None)
     (result,) = end_dead_leases(engine, tmp_path)
@@ -73,7 +72,7 @@ def test_a_clone_that_leaves_its_leases_leaves_none_of_the_other(
 
 
 def test_a_clone_removes_no_note_of_a_paused_container(
-    fake_engine: FakeEngine, clone: FakeEngine, engine: Engine, tmp_path: Path
+    fake_engine: FakeEngine, clone: FakeEngine, engine: DockerEngine, tmp_path: Path
 ) -> None:
     folder = tmp_path / "rotation"
     folder.mkdir(mode=0o700)
@@ -92,7 +91,7 @@ def test_a_host_that_was_renamed_keeps_its_containers(changed: FakeEngine, tmp_p
 
 
 def test_entries_of_earlier_versions_name_no_host(
-    engine: Engine, journal: Journal, tmp_path: Path
+    engine: DockerEngine, journal: Journal, tmp_path: Path
 ) -> None:
     journal.add(Entry("FAKE", "0" * 64, "gone", {}, {}, {}))
     (found,) = changed_containers(engine, [tmp_path])

@@ -11,7 +11,7 @@ from helpers.fake_engine import action
 from helpers.located_containers import located
 
 from dltools.apply.comparison import compare
-from dltools.apply.located import LocatedContainer
+from dltools.engine.interface import LocatedContainer
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Result, Status
 

@@ -10,7 +10,7 @@ from helpers.fake_engine import ID, NAME, FakeEngine
 from dltools.apply.leftovers import Leftover, unpause_leftovers
 from dltools.apply.rotation import TurnNotes
 from dltools.apply.turn_order import Turn
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DataError
 

@@ -8,10 +8,10 @@ import pytest
 from helpers.fake_engine import ID, FakeEngine
 from helpers.located_containers import located, on_version_1, on_version_2
 
-from dltools.apply.located import Locator
 from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Engine, GoneError
+from dltools.engine.interface import Engine, GoneError
+from dltools.engine.limits.cpu_limits import Locator
 
 
 def test_a_container_without_processes_has_no_cgroup(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,9 @@ from helpers.fake_engine import ID, FakeEngine
 from helpers.located_containers import on_version_1, on_version_2
 
 from dltools.apply.journal import Entry, Journal
-from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.original import Originals, is_foreign, is_restored, restore
-from dltools.engine import gpu
-from dltools.engine.containers import Engine
-from dltools.engine.gpu import Access
+from dltools.engine.interface import Engine, GpuAccess, LocatedContainer
+from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
 from dltools.plan.realisation.settings import Settings
 
@@ -86,18 +85,18 @@ def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
 
 
 def test_a_container_that_has_not_changed_is_as_it_was(
-    originals: Originals, v1: LocatedContainer
+    engine: Engine, originals: Originals, v1: LocatedContainer
 ) -> None:
-    assert is_restored(v1, originals.describe(v1))
+    assert is_restored(engine, v1, originals.describe(v1))
 
 
 @pytest.mark.parametrize("name", ["cpu.cfs_quota_us", "cpu.shares", "cpuset.cpus"])
 def test_a_file_that_has_changed_is_noticed(
-    originals: Originals, v1: LocatedContainer, tmp_path: Path, name: str
+    engine: Engine, originals: Originals, v1: LocatedContainer, tmp_path: Path, name: str
 ) -> None:
     entry = originals.describe(v1)
     (tmp_path / name).write_text("0-1\n" if name == "cpuset.cpus" else "20000\n")
-    assert not is_restored(v1, entry)
+    assert not is_restored(engine, v1, entry)
 
 
 @pytest.mark.parametrize(
@@ -106,39 +105,45 @@ def test_a_file_that_has_changed_is_noticed(
     ids=str,
 )
 def test_a_record_that_has_changed_is_noticed(
-    originals: Originals, v1: LocatedContainer, tmp_path: Path, record: dict[str, int | str]
+    engine: Engine,
+    originals: Originals,
+    v1: LocatedContainer,
+    tmp_path: Path,
+    record: dict[str, int | str],
 ) -> None:
     """A restart of the container would bring it about."""
     entry = originals.describe(v1)
-    assert not is_restored(on_version_1(tmp_path, **{**v1.container.host_config, **record}), entry)
+    assert not is_restored(
+        engine, on_version_1(tmp_path, **{**v1.container.limit_fields, **record}), entry
+    )
 
 
 def test_a_record_of_the_same_effect_is_the_same(
-    originals: Originals, v1: LocatedContainer, tmp_path: Path
+    engine: Engine, originals: Originals, v1: LocatedContainer, tmp_path: Path
 ) -> None:
     entry = originals.describe(v1)
     same = {"CpuQuota": 50_000, "CpuPeriod": 100_000, "CpuShares": 300, "CpusetCpus": "0-3"}
-    assert is_restored(on_version_1(tmp_path, **same), entry)
+    assert is_restored(engine, on_version_1(tmp_path, **same), entry)
 
 
 def test_on_version_2_many_shares_stand_for_one_weight(
-    originals: Originals, tmp_path: Path
+    engine: Engine, originals: Originals, tmp_path: Path
 ) -> None:
     (tmp_path / "cpu.max").write_text("max 100000\n")
     (tmp_path / "cpu.weight").write_text("100\n")
     entry = originals.describe(on_version_2(tmp_path))
-    assert is_restored(on_version_2(tmp_path, CpuShares=1020), entry)
+    assert is_restored(engine, on_version_2(tmp_path, CpuShares=1020), entry)
 
 
 def test_a_gpu_container_without_processes_has_lost_the_change(
-    originals: Originals, v1: LocatedContainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, originals: Originals, v1: LocatedContainer, tmp_path: Path
 ) -> None:
     """Its files were written directly, and a restart brings about what the engine's record says."""
     entry = originals.describe(v1)
     (tmp_path / "cpu.shares").write_text("20000\n")
-    assert not is_restored(v1, entry)
-    monkeypatch.setattr(gpu, "access", lambda _: Access.HOOK)
-    assert is_restored(v1, entry)
+    assert not is_restored(engine, v1, entry)
+    fragile = replace(v1, container=replace(v1.container, gpu=GpuAccess.FRAGILE))
+    assert is_restored(engine, fragile, entry)
 
 
 # Restoring on an engine whose containers have no visible cgroup
@@ -171,9 +176,9 @@ def test_a_container_is_restored(
     entry = entry_of(engine, journal)
     fake_engine.host_config |= changed
     located = Locator(engine).find(ID)
-    assert not is_restored(located, entry)
+    assert not is_restored(engine, located, entry)
     restore(engine, located, entry)
-    assert is_restored(Locator(engine).find(ID), entry)
+    assert is_restored(engine, Locator(engine).find(ID), entry)
 
 
 def test_a_cpu_list_that_has_not_changed_is_not_sent(

@@ -10,7 +10,7 @@ from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action
 from helpers.located_containers import container
 
 from dltools.apply.reasons import GONE, has_processes, missing, refusal, unsupported
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.plan.records import Op, Result, Status
 
 

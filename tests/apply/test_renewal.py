@@ -11,7 +11,7 @@ from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
 from dltools.apply.rotation import Rotation
 from dltools.apply.rules import Rules
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.probe.progress.expressions import compiled
 

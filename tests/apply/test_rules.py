@@ -15,7 +15,7 @@ from dltools.apply.journal import Journal
 from dltools.apply.reasons import FOREIGN
 from dltools.apply.rotation import Rotation
 from dltools.apply.rules import Rules, is_own
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.plan.records import Plan, Result, Status
 
 ID = "c" * 64

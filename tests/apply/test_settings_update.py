@@ -11,8 +11,9 @@ from helpers.tools import Tools, complaint, records
 
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
-from dltools.engine import gpu
-from dltools.engine.gpu import Access
+from dltools.engine.docker import containers
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import GpuAccess
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Result, Status
 
@@ -221,8 +222,8 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
     actuator: Actuator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
-    monkeypatch.setattr(gpu, "access", lambda _: Access.SPECIFIED)
-    monkeypatch.setattr(gpu, "is_usable", lambda *_: next(answers))
+    monkeypatch.setattr(containers, "gpu_access", lambda _: GpuAccess.LASTING)
+    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (
         Status.FAILED, "the update has cut off its GPU: restart the container",
@@ -232,8 +233,8 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
 def test_files_that_are_not_visible_are_a_reason_to_skip(
     actuator: Actuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu, "access", lambda _: Access.HOOK)
-    monkeypatch.setattr(gpu, "is_usable", lambda *_: True)
+    monkeypatch.setattr(containers, "gpu_access", lambda _: GpuAccess.FRAGILE)
+    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: True)
     result = update(actuator, {"cpus": 1.5})
     assert result.status is Status.SKIPPED
     assert str(result.error).startswith("an engine update could cut off its GPU, and its cgroup ")

@@ -17,7 +17,7 @@ from dltools.apply.status import (
     open_migrations,
     unusual_settings,
 )
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote
 

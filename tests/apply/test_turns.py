@@ -12,7 +12,7 @@ from dltools.apply import rotation as rotation_module
 from dltools.apply.leftovers import Leftover, unpause_leftovers
 from dltools.apply.rotation import Rotation
 from dltools.apply.turn_order import Turn
-from dltools.engine.containers import RefusedError
+from dltools.engine.interface import RefusedError
 from dltools.engine.runs import ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import read_note

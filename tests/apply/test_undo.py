@@ -8,7 +8,7 @@ from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Entry, Journal
 from dltools.apply.undo import undo
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.plan.records import Op, Result, Status
 
 

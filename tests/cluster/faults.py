@@ -27,9 +27,8 @@ from helpers.containers import eventually
 from helpers.moves import order
 from helpers.tools import command, environment, records
 
-from dltools.engine.addresses import host_address
-from dltools.engine.connect import connect
-from dltools.engine.containers import Engine
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.plan.records import Plan
 from dltools.plan.writing import dump_plan
 
@@ -51,7 +50,7 @@ FAULTY = """
 import os, signal, subprocess, sys
 from dltools.apply.migrate.record import MigrationFiles, Step
 import dltools.apply.migrate.service_steps as steps
-import dltools.engine.transport as transport
+import dltools.engine.docker.transport as transport
 transport.TIMEOUT_S, steps.START_S, steps.PENDING_S = 3, 8, 3
 step, before, fault = Step(sys.argv.pop(1)), sys.argv.pop(1) == "before", sys.argv.pop(1)
 write, done = MigrationFiles.write, []
@@ -105,7 +104,7 @@ class Job:
                      "--entrypoint=/bin/sh", IMAGE, "-c", TRAINING)  # fmt: skip
         eventually(lambda: len(self.trace()) > 2)
         if is_service:
-            swarm = Engine(connect(host_address(nodes[0].url))).swarm
+            swarm = DockerEngine(connect(host_address(nodes[0].url))).swarm
             assert swarm is not None
             swarm.change("job", constraints=[])
         self.id = nodes[1]("ps", "-q", "--no-trunc")

@@ -16,9 +16,8 @@ from helpers.moves import KILLED, goes_on, order
 from helpers.tools import Tools, environment, records
 
 from dltools.apply.migrate.record import Step
-from dltools.engine.addresses import host_address
-from dltools.engine.connect import connect
-from dltools.engine.containers import Engine
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.plan.records import Plan
 from dltools.plan.writing import dump_plan
 
@@ -78,7 +77,7 @@ def constraints(manager: Node) -> str:
 def place(nodes: list[Node]) -> None:
     """Take back the constraint by which a service has started on a node. The docker command would
     start the task anew: it changes more of the service."""
-    swarm = Engine(connect(host_address(nodes[0].url))).swarm
+    swarm = DockerEngine(connect(host_address(nodes[0].url))).swarm
     assert swarm is not None
     swarm.change("job", constraints=[])
 

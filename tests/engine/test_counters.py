@@ -8,9 +8,8 @@ import pytest
 from helpers.cgroup_trees import TREES, Machine
 
 from dltools.engine import cgroup
-from dltools.engine.counters import network_bytes
+from dltools.engine.counters import Usage, network_bytes
 from dltools.engine.counters import usage as usage_of
-from dltools.engine.usage import Usage
 
 
 @pytest.fixture(scope="module", params=TREES)

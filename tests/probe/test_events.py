@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from helpers.scripted_engine import BEGUN, ScriptedEngine, event
 
+from dltools.engine.docker.containers import event_of
 from dltools.errors import UnavailableError
 from dltools.probe.events import EventStream, event_row, is_selected
 
@@ -19,7 +20,7 @@ from dltools.probe.events import EventStream, event_row, is_selected
      ("unpause", "unpause"), ("update", "update")],
 )  # fmt: skip
 def test_an_event_becomes_a_row(action: str, name: str) -> None:
-    assert event_row(event(action, "c1", "job"), "host") == {
+    assert event_row(event_of(event(action, "c1", "job")), "host") == {
         "time": BEGUN, "host": "host", "kind": "event", "container_id": "c1",
         "container_name": "job", "event": name, "exit_code": None,
     }  # fmt: skip
@@ -27,14 +28,14 @@ def test_an_event_becomes_a_row(action: str, name: str) -> None:
 
 @pytest.mark.parametrize(("code", "shown"), [("137", 137), ("-1", -1), ("", None), ("x", None)])
 def test_an_exit_has_its_code(code: str, shown: int | None) -> None:
-    row = event_row(event("die", "c1", "job", exitCode=code), "host")
+    row = event_row(event_of(event("die", "c1", "job", exitCode=code)), "host")
     assert row is not None
     assert row["exit_code"] == shown
 
 
 def test_an_event_without_nanoseconds_has_the_time_of_its_text() -> None:
     raw = event("start", "c1", "job") | {"timeNano": None, "time": "2026-01-31T12:00:05Z"}
-    row = event_row(raw, "host")
+    row = event_row(event_of(raw), "host")
     assert row is not None
     assert (row["time"] - BEGUN).total_seconds() == 5
 
@@ -44,7 +45,7 @@ def test_an_event_without_nanoseconds_has_the_time_of_its_text() -> None:
             {"Action": "start"}, {"Action": "start", "Actor": "c1"}],
 )  # fmt: skip
 def test_other_events_give_no_row(raw: dict[str, Any]) -> None:
-    assert event_row(raw, "host") is None
+    assert event_row(event_of(raw), "host") is None
 
 
 @pytest.mark.parametrize(
@@ -62,8 +63,8 @@ def test_other_events_give_no_row(raw: dict[str, Any]) -> None:
     ],
 )
 def test_labels_and_names_select(labels: list[str], names: list[str], selected: bool) -> None:
-    attributes = {"name": "job", "team": "red"}
-    assert is_selected(attributes, labels, [re.compile(name) for name in names]) is selected
+    told = event_of(event("start", "c1", "job", team="red"))
+    assert is_selected(told, labels, [re.compile(name) for name in names]) is selected
 
 
 def stream(engine: Any, **options: Any) -> tuple[EventStream, list[tuple[str, str]]]:

@@ -15,7 +15,7 @@ from helpers.fake_engine import FakeEngine
 from helpers.scripted_engine import ScriptedEngine
 from helpers.tools import Tools
 
-from dltools.engine.api_usage import network_of, usage_of
+from dltools.engine.docker.api_usage import usage_of
 from dltools.errors import UnavailableError
 from dltools.probe.hosts import Hosts
 from dltools.probe.sampler import Options
@@ -156,7 +156,7 @@ def test_the_engine_tells_counters_where_no_cgroup_is_seen(is_version_2: bool) -
 def test_whatever_the_engine_tells_is_no_error(hostile: dict[str, Any]) -> None:
     used = usage_of(hostile)
     assert used.cpu.seconds is used.memory.used is used.threads is None
-    assert network_of(hostile) == (None, None)
+    assert used.network == (None, None)
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.located_containers import container
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container
 from dltools.engine.distributed import Membership
-from dltools.engine.process_search import Processes
+from dltools.engine.processes import Processes
 from dltools.observations.table import Row
 from dltools.probe.inventory import Watched
 from dltools.probe.job_columns import add_job_columns
@@ -38,8 +38,8 @@ class Given:
             "Config": {"Hostname": self.host_name, "Env": list(self.environ)},
             "NetworkSettings": {"Networks": {name: {} for name in self.networks}},
         }
-        container = Container("1" * 64, "c", "i", "running", 1, None, False, self.labels, {}, raw)
-        watched = Watched(container, Cgroup({}, Path()) if self.is_here else None, None)
+        made = container(raw, id="1" * 64, labels=self.labels)
+        watched = Watched(made, Cgroup({}, Path()) if self.is_here else None, None)
         if self.is_here:
             watched.processes.found = Processes(
                 membership=self.member, is_readable=self.is_readable

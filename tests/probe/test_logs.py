@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from helpers.located_containers import container
 
-from dltools.engine.containers import Container
-from dltools.engine.transport import LARGEST
+from dltools.engine.interface import Container
 from dltools.probe import log_reader, logs
 from dltools.probe.logs import LogSource
 from dltools.probe.progress import Automatic, Extractor, Pattern
@@ -31,9 +31,9 @@ class Logged:
 
 
 def read(extractor: Extractor) -> tuple[list[float], str | None]:
-    container = Container("c" * 64, "job", "", "running", 0, None, False, {}, {}, {})
+    followed = container()
     engine: Any = Logged()
-    source = LogSource(engine, container, extractor)
+    source = LogSource(engine, followed, extractor)
     return [found.point.value for found in source.read(0.0, 0.0)], source.gap
 
 
@@ -70,17 +70,16 @@ class Full:
     """A stream with as much as is kept in memory."""
 
     ended = False
+    is_behind = True
 
-    def take(self) -> bytes:
-        entry = b"2026-01-31T12:00:05Z loss: 0.5\n"
-        frames = b"\1\0\0\0" + len(entry).to_bytes(4, "big") + entry
-        return frames + b"\1\0\0\0" + (LARGEST).to_bytes(4, "big") + b"x" * LARGEST
+    def take(self) -> list[bytes]:
+        return [b"2026-01-31T12:00:05Z loss: 0.5\n", b"2026-01-31T12:00:05Z cut o"]
 
     def close(self) -> None:
         pass
 
 
-CONTAINER = Container("c" * 64, "job", "", "running", 0, None, False, {}, {}, {})
+CONTAINER = container()
 
 
 def test_of_a_log_without_end_the_first_part_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from helpers.scripted_engine import ScriptedEngine
 
 from dltools.apply.journal import Entry, Journal
 from dltools.engine.cgroup import Cgroup
+from dltools.engine.docker.limit_fields import recorded_limits
 from dltools.observations.table import Row
 from dltools.probe.counters import Counters
 from dltools.probe.inventory import Inventory
@@ -40,7 +42,7 @@ class Sampled:
         self.inventory.refresh()
         watched = self.inventory.running[self.id]
         watched.cgroup, watched.gap = Cgroup({}, parent / "job"), None
-        watched.container.host_config.update(config)  # type: ignore[attr-defined]
+        watched.container = replace(watched.container, recorded=recorded_limits(config))
         self.counters = Counters(self.engine, [state])
 
     def row(self) -> Row:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from helpers.located_containers import container
 
-from dltools.engine.containers import Container
-from dltools.engine.process_search import Processes
+from dltools.engine.interface import Container
+from dltools.engine.processes import Processes
 from dltools.observations.roles import NO_RULES, Rules, parse_rule
 from dltools.probe.role_watch import RoleWatch
 
@@ -16,9 +17,7 @@ TORCH = Processes(runtimes=("libtorch",))
 
 def made(command: str = "sh -c job", labels: dict[str, str] | None = None, **raw: Any) -> Container:
     path, *arguments = command.split()
-    host_config = raw.pop("HostConfig", {})
-    return Container("1" * 64, "job", "i", "running", 1, None, False, labels or {}, host_config,
-                     {"Path": path, "Args": arguments, **raw})  # fmt: skip
+    return container({"Path": path, "Args": arguments, **raw}, labels=labels or {})
 
 
 PUBLISHED = {"HostConfig": {"PortBindings": {"5432/tcp": [{"HostPort": ""}]}}}

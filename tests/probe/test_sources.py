@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.located_containers import container
 from helpers.scripted_engine import ScriptedEngine
 
-from dltools.engine.containers import Container
 from dltools.probe.endpoints.factory import endpoint_source
 from dltools.probe.files.source import file_source
 from dltools.probe.logs import log_source
@@ -37,8 +37,8 @@ class Case:
 
 
 def target(labels: dict[str, str], engine: Any = None, pid: int = 0) -> Target:
-    container = Container("c" * 64, "job", "", "running", pid, None, True, labels, {}, {})
-    return Target(engine or ScriptedEngine(), container, is_followed=True)
+    made = container(pid=pid, labels=labels)
+    return Target(engine or ScriptedEngine(), made, is_followed=True)
 
 
 def a_log(_: Path, __: ExitStack) -> Case:

@@ -13,9 +13,8 @@ from helpers.containers import Containers, eventually, plan_for
 from helpers.tools import Tools, complaint, records
 from real_engine.test_pipe import TRAINING
 
-from dltools.apply.located import Locator
-from dltools.apply.settings import settings_in_force
-from dltools.engine.containers import GoneError
+from dltools.engine.interface import GoneError
+from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.plan.realisation.settings import Settings
 
 

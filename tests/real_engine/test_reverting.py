@@ -13,10 +13,11 @@ from real_engine.test_applying import STARTS
 
 from dltools.apply.actuator import Actuator
 from dltools.apply.journal import Journal
-from dltools.apply.located import Locator
 from dltools.apply.original import Originals
 from dltools.apply.rotation import Rotation
-from dltools.engine.containers import Engine, RefusedError
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import RefusedError
+from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
 from dltools.plan.reading import load_plans
 from dltools.plan.realisation.settings import Settings
@@ -33,7 +34,7 @@ def job(request: pytest.FixtureRequest, run: Containers) -> Job:
 
 def record(job: Job) -> dict[str, Any]:
     """Return the limits on the engine's record."""
-    config = job.inspect().host_config
+    config = job.inspect().native["HostConfig"]
     return {name: config[name] for name in FIELDS}
 
 
@@ -90,7 +91,7 @@ def test_a_quota_of_more_cpus_than_there_are_removes_the_quota(job: Job, tool: T
 
 
 @pytest.fixture
-def actuator(engine: Engine, state: Path) -> Actuator:
+def actuator(engine: DockerEngine, state: Path) -> Actuator:
     return Actuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
 
 
@@ -145,14 +146,14 @@ def test_an_update_that_fails_half_way_is_reverted(
     """The engine refuses after it has recorded and set a part."""
     job = run(nano_cpus=500_000_000)
     before, kernel = record(job), job.kernel()
-    update = Engine.update
+    update = DockerEngine.update
 
-    def break_off(self: Engine, id_: str, settings: Any) -> None:
+    def break_off(self: DockerEngine, id_: str, settings: Any) -> None:
         update(self, id_, settings)
-        monkeypatch.setattr(Engine, "update", update)
+        monkeypatch.setattr(DockerEngine, "update", update)
         raise RefusedError("on demand")
 
-    monkeypatch.setattr(Engine, "update", break_off)
+    monkeypatch.setattr(DockerEngine, "update", break_off)
     result = apply(actuator, job, {"cpus": 0.3})
     assert (result.status, result.error) == (Status.FAILED, "on demand")
     assert (record(job)["NanoCpus"], job.kernel()) == (before["NanoCpus"], kernel)

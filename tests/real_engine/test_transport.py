@@ -16,9 +16,10 @@ from helpers.containers import Containers, api, eventually
 from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
-from dltools.engine import local, remote, transport
-from dltools.engine.containers import Engine, GoneError, RefusedError
-from dltools.engine.log_entries import EntrySplitter
+from dltools.engine.docker import local, remote, transport
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.streams import EntrySplitter
+from dltools.engine.interface import GoneError, RefusedError
 from dltools.errors import UnavailableError
 
 
@@ -27,7 +28,7 @@ def test_a_quiet_event_stream_outlives_the_timeout(
 ) -> None:
     monkeypatch.setattr(transport, "TIMEOUT_S", 3)
     seen: list[tuple[str, str]] = []
-    events = Engine().events(time.time())
+    events = DockerEngine().events(time.time())
 
     def watch() -> None:
         seen.extend((e["Actor"]["ID"], e["Action"]) for e in events)
@@ -43,7 +44,7 @@ def test_a_quiet_event_stream_outlives_the_timeout(
 def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.MonkeyPatch) -> None:
     job = run("echo one; sleep 5; echo two; sleep 600")
     monkeypatch.setattr(transport, "TIMEOUT_S", 3)
-    engine = Engine()
+    engine = DockerEngine()
     flow, entries, came = engine.follow(engine.inspect(job.id), 0.0), EntrySplitter(tty=False), []
 
     def both() -> bool:
@@ -56,7 +57,7 @@ def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.M
 
 def test_a_log_ends_with_its_container(run: Containers) -> None:
     job = run("echo one; sleep 1; echo two")
-    engine = Engine()
+    engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
     flow.wait(120)
     assert flow.ended
@@ -68,7 +69,7 @@ def test_a_log_that_nobody_takes_stays_bounded(
 ) -> None:
     monkeypatch.setattr(transport, "LARGEST", 100_000)
     job = run("yes 0123456789012345678901234567890123456789; sleep 1")
-    engine = Engine()
+    engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
     came: Callable[[], int] = lambda: len(flow._received)  # type: ignore[attr-defined]  # noqa: E731
     eventually(came, lambda size: size > 50_000)
@@ -102,7 +103,7 @@ def test_an_address_that_leads_nowhere_is_told_why(
     assert said in complaint(done.stderr)
 
 
-def test_what_is_not_there_is_gone(engine: Engine) -> None:
+def test_what_is_not_there_is_gone(engine: DockerEngine) -> None:
     with pytest.raises(GoneError, match="No such container"):
         engine.inspect("no-such-container")
     with pytest.raises(GoneError, match="No such container"):
@@ -117,7 +118,7 @@ def _nobody() -> Any:
     return Nobody()
 
 
-def test_the_engines_refusal_is_its_own_words(engine: Engine, run: Containers) -> None:
+def test_the_engines_refusal_is_its_own_words(engine: DockerEngine, run: Containers) -> None:
     job = run("sleep 60")
     with pytest.raises(RefusedError, match=r"(?i)cpu"):
         engine.update(job.id, {"NanoCpus": int(1e15)})
@@ -139,7 +140,7 @@ def test_an_answer_that_is_cut_off_is_no_answer(
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
         with pytest.raises(UnavailableError, match="no Docker engine answers"):
-            Engine()
+            DockerEngine()
         server.shutdown()
 
 
@@ -173,11 +174,11 @@ def over_tcp() -> Iterator[str]:
 
 
 def test_an_engine_over_tcp_says_the_same(
-    engine: Engine, run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
+    engine: DockerEngine, run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = run("echo one; sleep 1; echo two; sleep 60")
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
-    far = Engine()
+    far = DockerEngine()
     assert not far.is_local
     assert (far.id, far.host, far.cpus) == (engine.id, engine.host, engine.cpus)
     assert far.inspect(job.id) == engine.inspect(job.id)
@@ -202,7 +203,7 @@ def test_quiet_streams_over_tcp_outlive_the_timeout(
     monkeypatch.setattr(remote, "TIMEOUT_S", 3)
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
     job = run("echo one; sleep 5; echo two; sleep 600")
-    far = Engine()
+    far = DockerEngine()
     flow, entries, came = far.follow(far.inspect(job.id), 0.0), EntrySplitter(tty=False), []
     seen: list[tuple[str, str]] = []
     events = far.events(time.time())
@@ -227,7 +228,7 @@ def test_a_refusal_over_tcp_is_the_engines_own_words(
 ) -> None:
     job = run("sleep 60")
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
-    far = Engine()
+    far = DockerEngine()
     with pytest.raises(RefusedError, match=r"(?i)cpu"):
         far.update(job.id, {"NanoCpus": int(1e15)})
     with pytest.raises(GoneError, match="No such container"):
@@ -236,7 +237,7 @@ def test_a_refusal_over_tcp_is_the_engines_own_words(
     far.pause(job.id)
     assert far.inspect(job.id).state == "paused"
     far.unpause(job.id)
-    assert far.inspect(job.id).host_config["CpuShares"] == 512
+    assert far.inspect(job.id).native["HostConfig"]["CpuShares"] == 512
 
 
 def test_a_server_that_is_no_engine_is_said_to_be_none(
@@ -251,7 +252,7 @@ def test_a_server_that_is_no_engine_is_said_to_be_none(
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
         with pytest.raises(UnavailableError, match="no Docker engine answers"):
-            Engine()
+            DockerEngine()
         server.shutdown()
 
 
@@ -270,7 +271,7 @@ def test_a_fault_of_the_engine_is_not_a_crash(
     fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
-    engine = Engine()
+    engine = DockerEngine()
     fake_engine.faults["GET /containers/json"] = 500
     with pytest.raises(RefusedError, match="status 500 on demand"):
         engine.containers()

@@ -26,7 +26,7 @@ from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.journal import Journal
 from dltools.apply.migrate.record import MigrationFiles
 from dltools.cli.report.job_tables import read_job_table
-from dltools.engine.log_entries import EntrySplitter
+from dltools.engine.docker.streams import EntrySplitter
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import read_note
 from dltools.errors import DltoolsError

@@ -13,8 +13,8 @@ from dltools.apply.deliver.archive import DamagedError
 from dltools.apply.deliver.copying import copy_checkpoint, read_manifest
 from dltools.apply.deliver.delivery import Delivery, DeliveryFiles, Step
 from dltools.apply.deliver.hook import Hook, RunningHook
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
+from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.errors import UnavailableError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 from dltools.plan.records import Action, Result, Status
@@ -63,7 +63,7 @@ class Deliverer:
     def _left_open(self) -> list[Delivery]:
         """Return the deliveries that are not done, and forget those that have long been."""
         found = []
-        for delivery in own(self._engine, self._files.all(self._engine.id)):
+        for delivery in own_records(self._engine, self._files.all(self._engine.id)):
             if delivery.step is not Step.DONE:
                 found.append(delivery)
             elif time.time() - delivery.since > KEPT_S:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.errors import DltoolsError
 
 

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
-from typing import Any
 
-from dltools.apply.migrate.configuration import is_own_network
-from dltools.engine import gpu
-from dltools.engine.containers import Container, Engine
-from dltools.engine.services import SERVICE
+from dltools.engine.interface import Container, Engine, GpuAccess
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 
 
@@ -23,24 +18,20 @@ def refusal(container: Container, target: Engine, *, force: bool) -> str | None:
 
 
 def _refusals(container: Container, target: Engine, force: bool) -> Iterator[str]:
-    config, labels = container.host_config, container.labels
+    labels = container.labels
     if is_true(labels.get(PROTECT)):
         yield f"protected by its label {PROTECT}"
     if container.state != "running":
         yield f"the container is {container.state}"
-    if config.get("AutoRemove"):
-        yield "it was started with --rm: it would be gone before its successor runs"
+    yield from container.ties
     if not force:
         yield from _checkpoint(container)
-    mode = config.get("NetworkMode") or "default"
-    if mode.startswith("container:") or config.get("VolumesFrom") or config.get("Links"):
-        yield "it shares a network, volumes or links with another container"
-    networks = container.raw.get("NetworkSettings", {}).get("Networks") or {}
-    if len(networks) > 1 and SERVICE not in labels:
+    networks = container.network.names
+    if len(networks) > 1 and not container.service_id:
         yield f"it is on {len(networks)} networks; one is supported"
-    if gpu.access(container) is not gpu.Access.NONE and not target.has_gpu:
+    if container.gpu is not GpuAccess.NONE and not target.has_gpu:
         yield f"it has a GPU, and {target.host} has none"
-    yield from _missing(container, target, "" if SERVICE in labels else mode)
+    yield from _missing(container, target, "" if container.service_id else container.network.needed)
 
 
 def _checkpoint(container: Container) -> Iterator[str]:
@@ -50,50 +41,28 @@ def _checkpoint(container: Container) -> Iterator[str]:
             f"it has no label {CHECKPOINT}, and would begin anew on the other host; "
             "--force moves it all the same"
         )
-    elif mount_of(container, path) is None:
+    elif container.mount_of(path) is None:
         yield f"its checkpoint {path} is not on a volume that another host can have"
 
 
 def _missing(container: Container, target: Engine, network: str) -> Iterator[str]:
     """Yield what the target lacks."""
-    image = container.raw.get("Image") or ""
+    image = container.image_id
     if target.image_id(image) is None:
         other = target.image_id(container.image)
         missing = "is absent" if other is None else f"is another one ({other[7:19]})"
         yield f"its image {container.image} ({image[7:19]}) {missing} on {target.host}"
-    for mount in container.raw.get("Mounts") or []:
-        if mount.get("Type") != "volume":
+    for mount in container.mounts:
+        if not mount.volume:
             continue
-        if mount["Destination"] not in named_targets(container):
-            yield (
-                f"its volume at {mount['Destination']} has no name: what is in it would stay behind"
-            )
-        elif not target.has_volume(mount["Name"]):
-            yield f"its volume {mount['Name']} is missing on {target.host}"
-    if is_own_network(network) and not target.has_network(network):
+        if not mount.is_named:
+            yield f"its volume at {mount.destination} has no name: what is in it would stay behind"
+        elif not target.has_volume(mount.volume):
+            yield f"its volume {mount.volume} is missing on {target.host}"
+    if network and not target.has_network(network):
         yield f"its network {network} is missing on {target.host}"
 
 
 def checkpoint_path(container: Container) -> str:
     """Return the path of a job's checkpoint, "" where it names none."""
     return container.labels.get(CHECKPOINT, "").strip()
-
-
-def mount_of(container: Container, path: str) -> dict[str, Any] | None:
-    """Return the mount that a path inside a container is on, None if it is on none."""
-    inside = PurePosixPath(path)
-    mounts = [
-        dict(mount)
-        for mount in container.raw.get("Mounts") or []
-        if mount.get("Type") in ("bind", "volume") and inside.is_relative_to(mount["Destination"])
-    ]
-    return max(mounts, key=lambda mount: len(mount["Destination"]), default=None)
-
-
-def named_targets(container: Container) -> set[str]:
-    """Return where volumes are mounted that the container's configuration names."""
-    config = container.host_config
-    mounts = {
-        mount.get("Target", "") for mount in config.get("Mounts") or [] if mount.get("Source")
-    }
-    return mounts | {bind.split(":")[1] for bind in config.get("Binds") or []}

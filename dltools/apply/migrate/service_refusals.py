@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dltools.engine.containers import Container, Engine
-from dltools.engine.services import PLACED, Service, Swarm, contradicts
+from dltools.apply.migrate.record import PLACED
+from dltools.engine.interface import Container, Engine, Service, ServiceManager
 from dltools.labels import PROTECT, is_true
 
 
 def service_refusal(
-    container: Container, service: Service, swarm: Swarm, target: Engine
+    container: Container, service: Service, swarm: ServiceManager, target: Engine
 ) -> str | None:
     """Return why the service of a container cannot be moved, None if it can. What keeps any
     container from being moved is not looked at.
@@ -21,7 +21,7 @@ def service_refusal(
 
 
 def _refusals(
-    container: Container, service: Service, swarm: Swarm, target: Engine
+    container: Container, service: Service, swarm: ServiceManager, target: Engine
 ) -> Iterator[str]:
     if is_true(service.labels.get(PROTECT)):
         yield f"its service is protected by its label {PROTECT}"
@@ -34,12 +34,10 @@ def _refusals(
     node = swarm.node(target.node_id)
     own = service.labels.get(PLACED)
     for constraint in service.constraints:
-        if constraint != own and contradicts(constraint, node):
+        if constraint != own and node.is_forbidden_by(constraint):
             yield f"the constraint {constraint} of its service forbids {target.host}"
-    state = (node.get("Status") or {}).get("State")
-    availability = (node.get("Spec") or {}).get("Availability")
-    if (state, availability) != ("ready", "active"):
-        yield f"Swarm says of {target.host}: {state}, {availability}"
+    if (node.state, node.availability) != ("ready", "active"):
+        yield f"Swarm says of {target.host}: {node.state}, {node.availability}"
     live = [one for one in swarm.tasks(service.id) if one.is_live]
     if [one.container_id for one in live] != [container.id]:
         yield "its service is being updated"

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from dltools.apply.writer_mark import WriterMarks
     from dltools.cli.apply.holding import Holding
     from dltools.cli.apply.request import Bounds, Request
-    from dltools.engine.addresses import Address
-    from dltools.engine.containers import Engine
-    from dltools.engine.own_state import Claims
+    from dltools.engine.docker.addresses import Address
+    from dltools.engine.identity import DistinctEngines
+    from dltools.engine.interface import Engine
     from dltools.errors import UnavailableError
 
 
@@ -52,9 +52,9 @@ class ApplyContext:
 
     def state_directories(self) -> list[Path]:
         """Return the state directories to look into, the one in use first."""
-        from dltools.engine import state_directory
+        from dltools.engine import state_folder
 
-        return state_directory.all_directories(self._state_directory)
+        return state_folder.state_directories(self._state_directory)
 
     def addresses(self) -> list[Address]:
         """Return the addresses of the engines. Raises `ConfigError` and `UnavailableError`."""
@@ -66,16 +66,15 @@ class ApplyContext:
         Raises `UnavailableError` with the names of containers that an earlier run has left paused.
         """
         from dltools.engine import turn_notes
-        from dltools.engine.connect import connect
-        from dltools.engine.containers import Engine
-        from dltools.engine.patience import Patient
+        from dltools.engine.docker.engine import DockerEngine, connect
+        from dltools.engine.docker.transport import Patient
         from dltools.errors import UnavailableError
 
         try:
             found = connect(address)
             if not is_only_one:
-                return Engine(found)
-            return Engine(Patient(found, self._patience, self._report_waiting))
+                return DockerEngine(found)
+            return DockerEngine(Patient(found, self._patience, self._report_waiting))
         except UnavailableError as error:
             notes = turn_notes.read_notes(self.state_directories(), None).values()
             names = [note.name for note in notes if not note.run.is_alive]
@@ -94,10 +93,10 @@ class ApplyContext:
         print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
     @cached_property
-    def _claims(self) -> Claims:
-        from dltools.engine.own_state import Claims
+    def _claims(self) -> DistinctEngines:
+        from dltools.engine.identity import DistinctEngines
 
-        return Claims()
+        return DistinctEngines()
 
     @contextmanager
     def actuator(self, dry_run: bool, *, is_undo: bool = False) -> Iterator[Actuator | Actuators]:
@@ -108,9 +107,9 @@ class ApplyContext:
         what an earlier run held under lease is undone.
         """
         from dltools.apply.actuators import Actuators
-        from dltools.engine import state_directory
+        from dltools.engine import state_folder
 
-        home = state_directory.directory(self._state_directory)
+        home = state_folder.state_directory(self._state_directory)
         advice = "end it first, then undo" if is_undo else "try again"
         with (
             nullcontext() if dry_run else self._locked_state(home, advice),
@@ -143,16 +142,13 @@ class ApplyContext:
 
     @contextmanager
     def _locked_state(self, home: Path, advice: str) -> Iterator[None]:
-        """Lock the state, and take over what earlier versions and killed runs have left of it. The
-        advice is for those whom another run keeps out."""
+        """Lock the state, and take over what killed runs have left of it. The advice is for those
+        whom another run keeps out."""
         from dltools.apply.locked_state import locked_state
-        from dltools.engine import state_directory
         from dltools.engine.state_folder import prepare
 
         prepare(home)
         with locked_state(home, advice) as self._state:
-            if earlier := state_directory.earlier(self._state_directory):
-                _move_state(earlier, home)
             yield
 
     def _connector(self, address: Address, home: Path, *, dry_run: bool) -> Connector:
@@ -261,11 +257,3 @@ def _end_dead_leases(engine: Engine, home: Path, own: ApplyRun) -> None:
         failure = f"its settings cannot be undone: {one.error}"
         became = failure if one.error else "its settings are undone now"
         print_message(f"{one.container_name}: the lease of an earlier dl-apply is over; {became}")
-
-
-def _move_state(source: Path, target: Path) -> None:
-    from dltools.apply.earlier_state import move_state
-
-    if count := move_state(source, target):
-        entries = "1 entry" if count == 1 else f"{count} entries"
-        print_message(f"moved {entries} from {source} to {target}, where state is kept now")

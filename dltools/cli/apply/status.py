@@ -15,7 +15,7 @@ from dltools.cli.words import settings_in_words
 if TYPE_CHECKING:
     from dltools.apply.migrate.record import Migration
     from dltools.apply.status import ChangedContainer
-    from dltools.engine.containers import Engine
+    from dltools.engine.interface import Engine
 
 
 def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:
@@ -128,7 +128,7 @@ def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
     }
     if not noted:
         return ""
-    paused = {one["Id"] for one in engine.containers() if one.get("State") == "paused"}
+    paused = {one.id for one in engine.containers() if one.state == "paused"}
     names = [note.name for key, note in noted.items() if key in paused]
     return turn_notes.left_paused(names) if names else ""
 

@@ -19,8 +19,8 @@ from dltools.probe.progress.expressions import compiled
 
 if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
-    from dltools.engine.addresses import Address
-    from dltools.engine.containers import Engine
+    from dltools.engine.docker.addresses import Address
+    from dltools.engine.interface import Engine
     from dltools.probe.hosts import Hosts
     from dltools.probe.sampler import Sampler
 
@@ -55,7 +55,7 @@ def run_request(request: Request) -> None:
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler | Hosts:
     """Return a sampler of the engines. Arrow is imported while these answer."""
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
-    from dltools.engine import state_directory
+    from dltools.engine import state_folder
     from dltools.observations.roles import Rules, parse_rule
     from dltools.probe.hosts import Hosts
     from dltools.probe.sampler import Options, Sampler
@@ -68,7 +68,7 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         pattern=pattern,
         metrics=frozenset(selection.metrics),
         names=names,
-        state_directories=state_directory.all_directories(request.state_directory),
+        state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
     )
     addresses = request.engines.addresses()
@@ -80,7 +80,6 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
 
 
 def _connected(address: Address) -> Engine:
-    from dltools.engine.connect import connect
-    from dltools.engine.containers import Engine
+    from dltools.engine.docker.engine import DockerEngine, connect
 
-    return Engine(connect(address))
+    return DockerEngine(connect(address))

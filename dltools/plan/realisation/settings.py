@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.observations.schema import CPU_WEIGHT_STEP
 
 SETTINGS = ("cpus", "cpu_weight", "cpuset", "memory")
 """Names of settings: cores (None: no quota), relative weight in Docker's shares (1024 is the
@@ -20,11 +21,8 @@ SHORTEST_TURN = 0.1
 LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
 """Bounds of Docker's CPU shares."""
 
-_V2_STEP = DEFAULT_CPU_WEIGHT / 100
-"""One step of the weights of cgroup version 2, whose default is 100 steps."""
 
-
-def differs(wanted: Settings, present: Settings, cpus: float) -> bool:
+def differs(wanted: Mapping[str, Any], present: Mapping[str, Any], cpus: float) -> bool:
     """Tell whether settings differ by more than the engine's precision and read-back rounding.
 
     No quota and a quota of the host's `cpus` or more have the same effect; an unknown present
@@ -52,4 +50,4 @@ def _is_one_step(wanted: float, present: float) -> bool:
     """
     if float(present).is_integer():
         return False
-    return max(1, round(wanted / _V2_STEP)) == round(present / _V2_STEP)
+    return max(1, round(wanted / CPU_WEIGHT_STEP)) == round(present / CPU_WEIGHT_STEP)

@@ -21,7 +21,7 @@ from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.deliver.hook import Hook
 from dltools.apply.journal import Journal
 from dltools.apply.rotation import Rotation
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.errors import DataError
 from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.records import Op, Result

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
-from dltools.engine.services import PLACED
-from dltools.engine.transport import RefusedError
+from dltools.apply.migrate.record import PLACED
+from dltools.engine.interface import RefusedError
 from dltools.errors import UnavailableError
 from dltools.plan.records import Op, Result, Status
 
