@@ -142,11 +142,10 @@ def _is_released(state: LockedState, address: Address) -> bool:
     """Undo what is under lease on one engine, and tell whether no more can be done there."""
     from dltools.apply.dead_leases import end_dead_leases
     from dltools.apply.leftovers import unpause_leftovers
-    from dltools.engine.docker.engine import DockerEngine, connect
-    from dltools.engine.docker.transport import Patient
+    from dltools.engine.members.opening import open_engine
 
     try:
-        engine = DockerEngine(Patient(connect(address), _ANSWER_S))
+        engine = open_engine(address, patience_s=_ANSWER_S)
         state.settle()
         for _ in unpause_leftovers(engine, state.home / "rotation"):
             pass

@@ -313,7 +313,11 @@ class ServiceManager(Protocol):
 class Engine(Protocol):
     """A connection to one engine. Methods raise `UnavailableError` or `AccessError` if the engine
     does not answer, `GoneError` if it has no such container, and `RefusedError` if it refuses.
-    Each sets a state and adds nothing: it can be repeated."""
+    Each sets a state and adds nothing: it can be repeated.
+
+    A member has this class as its base. It must show what there is; what else it leaves out, it
+    refuses.
+    """
 
     id: str
     """What tells this engine from all others, and stays the same when it restarts."""
@@ -324,13 +328,13 @@ class Engine(Protocol):
 
     cpus: int
     memory: int
-    has_gpu: bool
-    capabilities: Capabilities
+    has_gpu: bool = False
+    capabilities: Capabilities = Capabilities(frozenset(), pauses=False, creates=False)
 
-    node_id: str
+    node_id: str = ""
     """Its name in the cluster whose services it runs, "" for none."""
 
-    services: ServiceManager | None
+    services: ServiceManager | None = None
     """The services of its cluster, where it manages them."""
 
     # What there is
@@ -348,6 +352,7 @@ class Engine(Protocol):
     def usage(self, id_: str) -> Usage | None:
         """Return a container's counters, for one whose cgroup is on another machine; None where the
         engine tells none."""
+        return None
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time (seconds since 1970), as it comes. Each
@@ -363,6 +368,7 @@ class Engine(Protocol):
 
     def past_events(self, since: float, until: float) -> list[Event]:
         """Return the events between two times that the engine still remembers."""
+        return []
 
     # Limits and turns
 
@@ -370,6 +376,7 @@ class Engine(Protocol):
         self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
     ) -> None:
         """Set CPU limits. Of several ways to do it the next one is taken until `is_in_force`."""
+        raise _unable()
 
     def restore_limits(
         self,
@@ -380,56 +387,77 @@ class Engine(Protocol):
     ) -> None:
         """Restore the quota that a container had when its `limit_fields` were these, and the weight
         and CPU list that are wanted."""
+        raise _unable()
 
     def recorded(self, limit_fields: Fields) -> RecordedLimits:
         """Return the limits for which the fields of a journal's entry stand."""
+        return NOTHING_RECORDED
 
     def can_open_gpu(self, container: Container) -> bool | None:
         """Tell whether a container can open its GPU, None if it cannot be asked."""
+        return None
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes."""
+        raise _unable()
 
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
+        raise _unable()
 
     # Moves and copies
 
     def start(self, id_: str) -> None:
         """Start a container, unless it runs."""
+        raise _unable()
 
     def signal(self, id_: str, name: str) -> None:
         """Send a signal, such as SIGTERM, to a container's first process."""
+        raise _unable()
 
     def remove(self, id_: str) -> None:
         """Remove a container that does not run."""
+        raise _unable()
 
     def archive(self, id_: str, path: str) -> Iterator[bytes]:
         """Return a file or folder of a container, running or not, as the chunks of a tar stream.
         Raises `GoneError` also where the container has no such path."""
+        raise _unable()
 
     def describe_move(self, container: Container, original: Fields, image: str) -> Move:
         """Return what must be known to move a container. `original` are the `limit_fields` that it
         had before dl-apply changed it; `image` is what the target calls the image."""
+        raise _unable()
 
     def describe_look(self, container: Container, image: str) -> Fields:
         """Return what a target creates a container from that has the volumes of a service's task
         and does nothing."""
+        raise _unable()
 
     def create(self, name: str, body: Fields) -> str:
         """Create a container, which does not run yet, and return its id."""
+        raise _unable()
 
     def set_restart(self, id_: str, policy: Fields | None) -> None:
         """Set when the engine starts a container again by itself; None: never."""
+        raise _unable()
 
     def image_id(self, name: str) -> str | None:
         """Return the id of an image, None where it is absent."""
+        raise _unable()
 
     def has_volume(self, name: str) -> bool:
         """Tell whether there is a volume of a name."""
+        raise _unable()
 
     def has_network(self, name: str) -> bool:
         """Tell whether there is a network of a name."""
+        raise _unable()
 
     def has_task_of(self, service_id: str) -> bool:
         """Tell whether a task of a service runs here."""
+        return False
+
+
+def _unable() -> RefusedError:
+    return RefusedError("this engine can only be looked at")

@@ -222,8 +222,9 @@ def named_user(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "state", "./state", "~/state"])
+@pytest.mark.usefixtures("own_home")
 def test_root_has_one_place_whatever_its_home(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_home: Path, value: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None
 ) -> None:
     named_user(monkeypatch, 0)
     if value is not None:
@@ -239,9 +240,8 @@ def test_anybody_else_s_is_at_home(monkeypatch: pytest.MonkeyPatch, own_home: Pa
 
 
 @pytest.mark.parametrize("uid", [0, 1000])
-def test_xdg_and_what_is_asked_for_win(
-    monkeypatch: pytest.MonkeyPatch, own_home: Path, uid: int
-) -> None:
+@pytest.mark.usefixtures("own_home")
+def test_xdg_and_what_is_asked_for_win(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
     named_user(monkeypatch, uid)
     monkeypatch.setenv("XDG_STATE_HOME", "/var/state")
     assert state_folder.state_directory() == Path("/var/state/dltools")
@@ -249,6 +249,7 @@ def test_xdg_and_what_is_asked_for_win(
     assert state_folder.state_directory(Path("here")) == Path.cwd() / "here"
 
 
-def test_asking_makes_no_directory(tmp_path: Path, own_home: Path) -> None:
+@pytest.mark.usefixtures("own_home")
+def test_asking_makes_no_directory(tmp_path: Path) -> None:
     assert state_folder.state_directories(tmp_path / "asked")[0] == tmp_path / "asked"
     assert list(tmp_path.iterdir()) == []

@@ -66,15 +66,12 @@ class ApplyContext:
         Raises `UnavailableError` with the names of containers that an earlier run has left paused.
         """
         from dltools.engine import turn_notes
-        from dltools.engine.docker.engine import DockerEngine, connect
-        from dltools.engine.docker.transport import Patient
+        from dltools.engine.members.opening import open_engine
         from dltools.errors import UnavailableError
 
         try:
-            found = connect(address)
-            if not is_only_one:
-                return DockerEngine(found)
-            return DockerEngine(Patient(found, self._patience, self._report_waiting))
+            patience_s = self._patience if is_only_one else 0.0
+            return open_engine(address, patience_s=patience_s, report_waiting=self._report_waiting)
         except UnavailableError as error:
             notes = turn_notes.read_notes(self.state_directories(), None).values()
             names = [note.name for note in notes if not note.run.is_alive]

@@ -80,6 +80,6 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
 
 
 def _connected(address: Address) -> Engine:
-    from dltools.engine.docker.engine import DockerEngine, connect
+    from dltools.engine.members.opening import open_engine
 
-    return DockerEngine(connect(address))
+    return open_engine(address)

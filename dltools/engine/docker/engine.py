@@ -32,6 +32,7 @@ from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Container,
     CpuLimits,
+    Engine,
     Event,
     Fields,
     GoneError,
@@ -70,9 +71,8 @@ def connect(address: Address | None = None) -> Transport:
     return Remote(address.url, address.settings)
 
 
-class DockerEngine:
-    """A connection to one engine. Methods raise `UnavailableError` or `AccessError` if the engine
-    does not answer, `GoneError` if it has no such container, and `RefusedError` if it refuses."""
+class DockerEngine(Engine):
+    """A connection to one Docker engine, or to one with the same API."""
 
     capabilities = ALL_CAPABILITIES
 
