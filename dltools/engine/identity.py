@@ -15,7 +15,7 @@ class ContainerRecord(Protocol):
 
     @property
     def host(self) -> str:
-        """The host where it ran, "" in what earlier versions wrote."""
+        """The host where it ran."""
 
     @property
     def container_id(self) -> str:
@@ -30,7 +30,7 @@ def own_records(engine: Engine, noted: Iterable[AnyRecord]) -> list[AnyRecord]:
 
     A host that was renamed keeps its containers. Raises as the engine does.
     """
-    return [one for one in noted if one.host in ("", engine.host) or _has(engine, one.container_id)]
+    return [one for one in noted if one.host == engine.host or _has(engine, one.container_id)]
 
 
 def _has(engine: Engine, container_id: str) -> bool:

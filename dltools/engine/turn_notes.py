@@ -24,8 +24,7 @@ _NAMED = 5
 @dataclass(frozen=True, slots=True)
 class TurnNote:
     """A container that takes turns: the number of its group, the length of its turn (s), since when
-    (RFC 3339), by which run, and on which host ("" in notes of earlier versions); the name of the
-    queue, "" for that of the CPUs."""
+    (RFC 3339), by which run, and on which host; the name of the queue, "" for that of the CPUs."""
 
     engine: str
     container_id: str
@@ -43,15 +42,12 @@ class TurnNote:
 
 
 def read_note(folder: StateFolder, name: str) -> TurnNote | None:
-    """Read a note, also one of an earlier version; None if it is gone. Raises `DataError`."""
+    """Read a note; None if it is gone. Raises `DataError`."""
     text = folder.read(name)
     if text is None:
         return None
     try:
         data: Any = parse_json(text)
-        if isinstance(data, list):
-            engine, container_id, name = map(str, data)
-            return TurnNote(engine, container_id, name)
         return TurnNote(
             str(data["engine"]),
             str(data["container_id"]),
@@ -60,8 +56,8 @@ def read_note(folder: StateFolder, name: str) -> TurnNote | None:
             float(data["seconds"]),
             str(data["since"]),
             ApplyRun.from_json(data["run"]),
-            str(data.get("host", "")),
-            str(data.get("queue", "")),
+            str(data["host"]),
+            str(data["queue"]),
         )
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         where = folder.path / name
