@@ -20,7 +20,7 @@ from dltools.apply.pauses import unpause
 from dltools.apply.turn_order import Turn, Use
 from dltools.apply.turn_queues import TurnQueues
 from dltools.engine import host
-from dltools.engine.counters import cpu_seconds
+from dltools.engine.cgroup_counters import cpu_seconds
 from dltools.engine.demand import DemandWatch
 from dltools.engine.interface import Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator

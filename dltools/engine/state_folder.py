@@ -231,7 +231,7 @@ def _check(handle: int, path: Path, is_kind: Callable[[int], bool]) -> None:
     """Raise `AccessError` for what another user owns, and for devices, pipes and the like."""
     found = os.fstat(handle)
     if not is_kind(found.st_mode):
-        raise AccessError(f"{path}: it is of another kind than what dltools writes: remove it")
+        raise AccessError(f"{path}: not a file or folder of dltools: remove it")
     if found.st_uid not in (0, os.geteuid()):
         raise AccessError(
             f"{path}: it belongs to another user ({found.st_uid}), whose state is not trusted: "

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.addresses import Address, default_address
-from dltools.engine.docker.api_usage import usage_of
+from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.configuration import (
     NO_RESTART,
     creation_body,
@@ -17,7 +17,6 @@ from dltools.engine.docker.configuration import (
     restart_policy,
     stopping,
 )
-from dltools.engine.docker.containers import container_of, event_of, listed_of
 from dltools.engine.docker.limit_fields import (
     equivalent_original,
     recorded_limits,
