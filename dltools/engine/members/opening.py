@@ -1,4 +1,7 @@
-"""Opening the engine at an address, whichever it is. All tools connect here."""
+"""Opening the engine at an address, whichever it is. All tools connect here.
+
+It stands alone because it knows all members, and no member may know it.
+"""
 
 from __future__ import annotations
 
