@@ -7,7 +7,6 @@ what another run has changed. So root's directory depends only on the option.
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 SYSTEM = Path("/var/lib/dltools")
@@ -25,26 +24,9 @@ def directory(asked: Path | None = None) -> Path:
     return SYSTEM if os.geteuid() == 0 else _in_home()
 
 
-def earlier(asked: Path | None = None) -> Path | None:
-    """Return the directory to bring root's state from: earlier versions kept it in the home
-    directory. None if a directory was asked for, or if there is no such state of root's own: after
-    sudo, the home directory may be another user's."""
-    home = _in_home()
-    by_default = directory(asked) == SYSTEM and asked is None
-    return home if by_default and home != SYSTEM and _is_own(home) else None
-
-
 def all_directories(asked: Path | None = None) -> list[Path]:
     """Return every directory where state of this machine may be, the one in use first."""
     return list(dict.fromkeys((directory(asked), SYSTEM, _in_home())))
-
-
-def _is_own(path: Path) -> bool:
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _in_home() -> Path:

@@ -49,7 +49,7 @@ done"""
 
 FAULTY = """
 import os, signal, subprocess, sys
-from dltools.apply.migrate.record import MigrationFiles, Step
+from dltools.apply.migrate.migration import MigrationFiles, Step
 import dltools.apply.migrate.service_steps as steps
 import dltools.engine.transport as transport
 transport.TIMEOUT_S, steps.START_S, steps.PENDING_S = 3, 8, 3

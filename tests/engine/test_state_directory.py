@@ -52,18 +52,3 @@ def test_xdg_and_what_is_asked_for_win(monkeypatch: pytest.MonkeyPatch, uid: int
 def test_asking_makes_no_directory(tmp_path: Path) -> None:
     assert state_directory.all_directories(tmp_path / "asked")[0] == tmp_path / "asked"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_root_s_earlier_place_is_known_where_it_is_there(
-    monkeypatch: pytest.MonkeyPatch, home: Path
-) -> None:
-    as_user(monkeypatch, 0)
-    assert state_directory.earlier() is None
-    old = home / ".local" / "state" / "dltools"
-    old.mkdir(parents=True)
-    assert state_directory.earlier() == old
-    assert state_directory.earlier(Path("/asked")) is None
-    monkeypatch.setenv("XDG_STATE_HOME", "/var/state")
-    assert state_directory.earlier() is None
-    as_user(monkeypatch, 1000)
-    assert state_directory.earlier() is None

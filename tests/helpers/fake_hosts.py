@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from helpers.tar_archives import archive
 
-from dltools.apply.migrate.record import Migration, MigrationFiles
+from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
 from dltools.errors import UnavailableError
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers.scripted_engine import ScriptedEngine
 
-from dltools.apply.journal import Entry, Journal
+from dltools.apply.original_settings import Entry, Journal
 from dltools.engine.cgroup import Cgroup
 from dltools.observations.table import Row
 from dltools.probe.counters import Counters

@@ -10,9 +10,9 @@ import pytest
 from helpers.containers import Containers, Job, api
 
 from dltools.apply import limit_files
-from dltools.apply.actuator import Actuator
-from dltools.apply.journal import Journal
-from dltools.apply.rotation import Rotation
+from dltools.apply.engine_actuator import Actuator
+from dltools.apply.original_settings import Journal
+from dltools.apply.turns import Rotation
 from dltools.engine import gpu
 from dltools.engine.containers import Engine
 from dltools.engine.gpu import Access

@@ -1,4 +1,8 @@
-"""Migrations that plans order, and those that earlier runs have left half-way."""
+"""Migrations that plans order, and those that earlier runs have left half-way.
+
+The actuator calls it; `mover` takes the steps. Here stands, too, from what the target's engine
+creates the new container.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dltools.apply.migrate.configuration import creation_body, grace_seconds, stop_signal
-from dltools.apply.migrate.faults import WaitError
+from dltools.apply.migrate.migration import Migration, Step, WaitError
+from dltools.apply.migrate.movable import checkpoint_path, refusal, service_refusal
 from dltools.apply.migrate.mover import Mover, rolled_back
-from dltools.apply.migrate.record import Migration, Step
-from dltools.apply.migrate.refusals import checkpoint_path, refusal
-from dltools.apply.migrate.service_refusals import service_refusal
 from dltools.apply.migrate.service_steps import free, is_free, look_body, manager
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
 from dltools.engine.services import PLACED, SERVICE
 from dltools.errors import UnavailableError
+from dltools.labels import ORIGIN
 from dltools.notation.times import format_time
 from dltools.plan.records import Action, Result, Status
 
@@ -208,3 +210,67 @@ def _result(migration: Migration, status: Status) -> Result:
         before=host,
         after=host,
     )
+
+
+GRACE_S = 10.0
+"""How long an engine waits for a container to stop, unless the container says otherwise."""
+
+
+def creation_body(container: Container, original: Mapping[str, Any], image: str) -> dict[str, Any]:
+    """Return the body of the request that creates the same container on another engine.
+
+    `original` are the engine's fields that dl-apply has changed, as they were before; `image` is
+    what the other engine calls the image.
+    """
+    config = {**container.raw["Config"], "Image": image}
+    if config.get("Hostname") == container.id[:12]:
+        del config["Hostname"]
+    config["Labels"] = {**container.labels, ORIGIN: container.origin}
+    host_config = {**container.host_config, **original}
+    own = [_as_mount(bind) for bind in host_config.get("Binds") or []]
+    host_config["Mounts"] = [*(host_config.get("Mounts") or []), *own]
+    host_config["Binds"] = None  # unlike a mount, the engine would make a folder that is missing
+    body = {**config, "HostConfig": host_config}
+    network = host_config.get("NetworkMode", "default")
+    if is_own_network(network):
+        endpoint = (container.raw.get("NetworkSettings", {}).get("Networks") or {}).get(network)
+        aliases = [
+            name for name in (endpoint or {}).get("Aliases") or [] if name != container.id[:12]
+        ]
+        body["NetworkingConfig"] = {"EndpointsConfig": {network: {"Aliases": aliases}}}
+    return body
+
+
+def is_own_network(mode: str) -> bool:
+    """Tell whether a network mode names a network that a user has made."""
+    return mode not in ("", "default", "bridge", "host", "none") and ":" not in mode
+
+
+def grace_seconds(container: Container) -> float:
+    """Return how long a container may take to stop."""
+    found = container.raw["Config"].get("StopTimeout")
+    return GRACE_S if found is None else float(found)
+
+
+def stop_signal(container: Container) -> str:
+    """Return the signal that asks a container to stop."""
+    return str(container.raw["Config"].get("StopSignal") or "SIGTERM")
+
+
+def _as_mount(bind: str) -> dict[str, Any]:
+    """Return a bind (SOURCE:TARGET:OPTIONS) as a mount, which the engine refuses where its source
+    is missing."""
+    source, target, *rest = bind.split(":")
+    options = rest[0].split(",") if rest else []
+    mount: dict[str, Any] = {
+        "Type": "bind" if source.startswith("/") else "volume",
+        "Source": source,
+        "Target": target,
+        "ReadOnly": "ro" in options,
+    }
+    shared = [option for option in options if option.lstrip("r") in ("private", "shared", "slave")]
+    if shared and mount["Type"] == "bind":
+        mount["BindOptions"] = {"Propagation": shared[0]}
+    if "nocopy" in options:
+        mount["VolumeOptions"] = {"NoCopy": True}
+    return mount

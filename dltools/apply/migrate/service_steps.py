@@ -13,9 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from dltools.apply.migrate.checkpoints import expect_checkpoint, not_shared
-from dltools.apply.migrate.faults import FailedError, WaitError, engine_of
-from dltools.apply.migrate.record import Migration, Step
+from dltools.apply.migrate.migration import (
+    FailedError,
+    Migration,
+    Step,
+    WaitError,
+    engine_of,
+    expect_checkpoint,
+    not_shared,
+)
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
 from dltools.engine.services import BAD_STATES, PLACED, Service, Swarm, Task
 from dltools.errors import UnavailableError

@@ -1,4 +1,4 @@
-"""Containers that dl-apply has changed and not yet restored."""
+"""Containers that dl-apply has changed and not yet restored, for `dl-apply --status`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dltools.apply.journal import Entry, Journal
 from dltools.apply.located import Locator
-from dltools.apply.migrate.record import Migration, MigrationFiles
+from dltools.apply.migrate.migration import Migration, MigrationFiles
+from dltools.apply.original_settings import Entry, Journal
 from dltools.apply.settings import current_settings, settings_in_force
 from dltools.engine.containers import Engine, GoneError
 from dltools.engine.own_state import own

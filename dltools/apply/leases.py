@@ -1,15 +1,17 @@
-"""A small process that outlives a killed dl-apply, and undoes what that held under lease.
+"""How long the settings of plans hold, and the watchdog that sees to it when dl-apply cannot.
+
+A run has a `Lease`, which each plan renews, and a `Guard`, which starts the watchdog and says that
+the run is alive. The watchdog is a small process (`python -m dltools.apply.leases`) that outlives a
+killed dl-apply, and undoes what that held under lease.
 
 Its standard input is a pipe from dl-apply. When that ends without a farewell, dl-apply has died;
 when nothing comes for too long, dl-apply hangs, and is killed first. So is one that was stopped, as
 by Ctrl-Z, for longer than its last word allows: jobs must not wait for somebody who sends SIGCONT,
 and one that went on would not know what was undone.
 
-Where dl-apply ends in order and leaves leases behind, the process waits for their end, one for all
-runs of a state directory.
-
-The process ends with its purpose: when dl-apply has ended in order, when all is undone, or when
-another dl-apply has the lock, which undoes the same when it begins.
+Where dl-apply ends in order and leaves leases behind, the watchdog waits for their end, one for all
+runs of a state directory. It ends with its purpose: when dl-apply has ended in order, when all is
+undone, or when another dl-apply has the lock, which undoes the same when it begins.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ import math
 import os
 import select
 import signal
+import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import Enum, auto
@@ -34,7 +38,165 @@ from dltools.engine.runs import ApplyRun
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 
 if TYPE_CHECKING:
-    from dltools.apply.locked_state import LockedState
+    from dltools.apply.locks import LockedState
+
+
+LEAST_S = 10.0
+"""Shortest lease that is chosen without being asked for."""
+
+FIRST_S = 180.0
+"""Lease before the second plan, while the interval between plans is not known yet (ours)."""
+
+_INTERVALS = 3
+_REMEMBERED = 10
+
+
+class Lease:
+    """The lease that each new plan renews. By default that of a single plan is the one that the
+    plan names, that of a stream three intervals between plans: the longest of the last ten, as
+    samples are taken early when a container starts."""
+
+    def __init__(
+        self, asked_s: float | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Begin without a lease; `asked_s` is its length, None for the default, 0 for none."""
+        self._asked_s = asked_s
+        self._clock = clock
+        self._intervals: deque[float] = deque(maxlen=_REMEMBERED)
+        self._renewed: float | None = None
+        self._planned_s: float | None = None
+
+    @property
+    def length_s(self) -> float:
+        """Its length now (s)."""
+        if self._asked_s is not None:
+            return self._asked_s
+        if self._planned_s is not None:
+            return self._planned_s
+        if not self._intervals:
+            return FIRST_S
+        return max(LEAST_S, _INTERVALS * max(self._intervals))
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether anything may be under lease."""
+        return self._asked_s is None or self._asked_s > 0
+
+    def is_for(self, planned_s: float | None, *, is_live: bool) -> bool:
+        """Tell whether a plan is under lease: one of a live stream, one that names its own (s), and
+        any if it was asked for."""
+        self._planned_s = None if is_live else planned_s
+        if self._asked_s is None:
+            return is_live or planned_s is not None
+        return self.is_possible
+
+    def renew(self) -> None:
+        """Count from now on: a plan has come."""
+        now = self._clock()
+        if self._renewed is not None:
+            self._intervals.append(now - self._renewed)
+        self._renewed = now
+
+    def end(self) -> None:
+        """Count no longer, until the next plan comes."""
+        self._renewed = None
+
+    def seconds_left(self) -> float | None:
+        """Return how long it still holds, None if none is counted."""
+        if self._renewed is None:
+            return None
+        return max(0.0, self._renewed + self.length_s - self._clock())
+
+
+BEAT_S = 1.0
+"""How often a run should say that it is alive, at least."""
+
+STILL_S = 5.0
+"""How long a run whose containers take turns may be stopped (ours): one of them waits."""
+
+_HANGS_S = 60.0
+_ENDS_S = 10.0
+
+
+class Guard:
+    """The watchdog of one run of dl-apply."""
+
+    def __init__(
+        self, directory: Path, run: ApplyRun, addresses: Sequence[Address], patience_s: float
+    ) -> None:
+        """Nothing is watched yet. `directory` holds the state; at `addresses` are the engines;
+        `patience_s` is the longest time for which the run may wait in silence."""
+        self._words = (
+            str(directory),
+            str(run.pid),
+            str(run.began),
+            str(patience_s + _HANGS_S),
+            *map(address_word, addresses),
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe = -1
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether a watchdog has been started."""
+        return self._process is not None
+
+    def watch(self, still_s: float) -> None:
+        """See that a watchdog runs, and tell it that this run may be stopped for so long (s). It is
+        in a session of its own: what is sent to the whole pipe does not reach it."""
+        if self._process is not None:
+            if self._process.poll() is None and self._say(beat(still_s)):
+                return
+            os.close(self._pipe)
+        theirs, self._pipe = os.pipe()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "dltools.apply.leases", *self._words],
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+        os.close(theirs)
+        os.set_blocking(self._pipe, False)
+        self._say(beat(still_s))
+
+    def beat(self, still_s: float) -> None:
+        """Say that the run is alive and may be stopped for so long (s); start another watchdog if
+        that has died."""
+        if self._process is not None and not self._say(beat(still_s)):
+            self.watch(still_s)
+
+    def leave(self) -> None:
+        """Let the watchdog go on until the leases are over that this run leaves behind."""
+        self.watch(0.0)
+        self._say(LEASES)
+        os.close(self._pipe)
+        self._process = None
+
+    def dismiss(self) -> None:
+        """Let the watchdog end: the run ends in order."""
+        if self._process is None:
+            return
+        self._say(FAREWELL)
+        os.close(self._pipe)
+        try:
+            self._process.wait(_ENDS_S)
+        except subprocess.TimeoutExpired:  # somebody has stopped it
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def _say(self, word: bytes) -> bool:
+        """Tell whether the watchdog is there to hear a word."""
+        try:
+            os.write(self._pipe, word)
+        except BlockingIOError:  # it is stopped, and has enough to read
+            return True
+        except OSError:
+            return False
+        return True
+
 
 FAREWELL = b"q"
 LEASES = b"l"
@@ -101,7 +263,7 @@ def _tell(run: ApplyRun, line: str) -> None:
 def outlive_leases(directory: Path, addresses: Sequence[Address]) -> None:
     """Wait until the leases are over that runs have left behind, and undo what was under them,
     unless another watchdog does. Later runs put off their end."""
-    from dltools.apply.journal import Journal, timestamp
+    from dltools.apply.original_settings import Journal, timestamp
     from dltools.files import locked
 
     words = " ".join(address_word(address) for address in addresses)
@@ -122,7 +284,7 @@ def outlive_leases(directory: Path, addresses: Sequence[Address]) -> None:
 def release(directory: Path, addresses: Sequence[Address]) -> bool:
     """Undo what is under a lease that is over on some engines. Waits for one that is away, while
     other runs may go on. Tell whether no other run was in the way."""
-    from dltools.apply.locked_state import locked_state
+    from dltools.apply.locks import locked_state
 
     ends, tries, left = time.monotonic() + _PATIENCE_S, _LOCK_TRIES, list(addresses)
     while left and tries and time.monotonic() < ends:
@@ -140,8 +302,7 @@ def release(directory: Path, addresses: Sequence[Address]) -> bool:
 
 def _is_released(state: LockedState, address: Address) -> bool:
     """Undo what is under lease on one engine, and tell whether no more can be done there."""
-    from dltools.apply.dead_leases import end_dead_leases
-    from dltools.apply.leftovers import unpause_leftovers
+    from dltools.apply.recovery import end_dead_leases, unpause_leftovers
     from dltools.engine.connect import connect
     from dltools.engine.containers import Engine
     from dltools.engine.patience import Patient

@@ -1,4 +1,4 @@
-"""Why a container cannot be moved to another host."""
+"""Why a container, or the Swarm service that it is a task of, cannot be moved to another host."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from dltools.apply.migrate.configuration import is_own_network
+from dltools.apply.migrate.migrator import is_own_network
 from dltools.engine import gpu
 from dltools.engine.containers import Container, Engine
-from dltools.engine.services import SERVICE
+from dltools.engine.services import PLACED, SERVICE, Service, Swarm, contradicts
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 
 
@@ -97,3 +97,39 @@ def named_targets(container: Container) -> set[str]:
         mount.get("Target", "") for mount in config.get("Mounts") or [] if mount.get("Source")
     }
     return mounts | {bind.split(":")[1] for bind in config.get("Binds") or []}
+
+
+def service_refusal(
+    container: Container, service: Service, swarm: Swarm, target: Engine
+) -> str | None:
+    """Return why the service of a container cannot be moved, None if it can. What keeps any
+    container from being moved is not looked at.
+
+    Raises as the engine does.
+    """
+    return next(_service_refusals(container, service, swarm, target), None)
+
+
+def _service_refusals(
+    container: Container, service: Service, swarm: Swarm, target: Engine
+) -> Iterator[str]:
+    if is_true(service.labels.get(PROTECT)):
+        yield f"its service is protected by its label {PROTECT}"
+    if service.replicas is None:
+        yield f"its service is {service.mode}; a replicated one of one task can be moved"
+    if service.replicas != 1:
+        yield f"its service has {service.replicas} tasks; one of one task can be moved"
+    if not target.node_id:
+        yield f"{target.host} is in no Swarm"
+    node = swarm.node(target.node_id)
+    own = service.labels.get(PLACED)
+    for constraint in service.constraints:
+        if constraint != own and contradicts(constraint, node):
+            yield f"the constraint {constraint} of its service forbids {target.host}"
+    state = (node.get("Status") or {}).get("State")
+    availability = (node.get("Spec") or {}).get("Availability")
+    if (state, availability) != ("ready", "active"):
+        yield f"Swarm says of {target.host}: {state}, {availability}"
+    live = [one for one in swarm.tasks(service.id) if one.is_live]
+    if [one.container_id for one in live] != [container.id]:
+        yield "its service is being updated"

@@ -1,0 +1,361 @@
+"""The settings that containers had before dl-apply first changed them: kept, and restored.
+
+The journal has a file for each container. An entry is on disk before the change is made: `dl-apply
+--undo` can restore a container, however the run ended that changed it. `settings_update` and the
+actuator record, `recovery` restores.
+
+The engine's record and the kernel's files can differ. An engine records a change before the kernel
+has taken it, and what the kernel refuses stays on record: it is not seen until the container
+restarts, and it fails every update.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from dltools.apply import engine_fields, limit_files
+from dltools.apply.located import LocatedContainer
+from dltools.apply.settings import recorded_settings, settings_in_force
+from dltools.engine import gpu
+from dltools.engine.containers import SWARM_TASK, Engine, RefusedError
+from dltools.engine.gpu import Access
+from dltools.engine.journal_files import VERSION, entry_name
+from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
+from dltools.engine.state_folder import StateFolder
+from dltools.errors import DataError
+from dltools.notation.json_text import parse_json
+from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.plan.realisation.settings import Settings, differs
+
+_LONGEST_S = 1e9
+"""Longest lease (s), about thirty years: later times need not be dates."""
+
+_MOST_OURS = 6
+"""Settings of ours that are known again: before and after each of the last three changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One container as it was.
+
+    `fields` are the engine's, `settings` those in force, `kernel` the texts of the kernel's files,
+    {} if these were not visible. `state` is running or paused, and None while dl-apply has
+    changed only settings. `started` tells when the container had been started whose state that is
+    (the engine's text): a state counts until the container is started again. `since` (RFC 3339)
+    and `run` tell when and by which run the entry was made. All three are empty in entries of
+    earlier versions. `leased_by` is the run that has changed the container under lease: when that
+    run is over, so is the change. `until` (RFC 3339) is when the lease ends that a run has left
+    behind. Both are empty where the change is to stay. `ours` are the settings
+    before and after the last changes: others are somebody else's. It is empty where that cannot be
+    told. `host` is the name of the engine's host, "" in entries of earlier versions.
+    """
+
+    engine: str
+    container_id: str
+    container_name: str
+    fields: Mapping[str, Any]
+    settings: Settings
+    kernel: Mapping[str, str]
+    state: str | None = None
+    since: str = ""
+    run: ApplyRun = UNKNOWN_RUN
+    started: str = ""
+    leased_by: ApplyRun = UNKNOWN_RUN
+    ours: Sequence[Settings] = ()
+    host: str = ""
+    until: str = ""
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether the change is to end by itself."""
+        return self.leased_by != UNKNOWN_RUN or bool(self.until)
+
+    def has_expired(self, now: str) -> bool:
+        """Tell whether the lease that a run has left behind is over at a time (RFC 3339, in UTC to
+        the second)."""
+        return bool(self.until) and self.until <= now
+
+    def with_state_of(self, newer: Entry) -> Entry:
+        """Return the entry with the state of a newer one, if that has one and this has none of the
+        container's present run."""
+        known = self.state is not None and self.started in ("", newer.started)
+        if newer.state is None or known:
+            return self
+        return replace(self, state=newer.state, started=newer.started)
+
+
+class Journal:
+    """Entries under one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        """The directory is created with the first entry."""
+        self._folder = StateFolder(directory)
+
+    def add(self, entry: Entry) -> bool:
+        """Add the entry of a container that has none, and tell whether that was so.
+
+        An entry that has no state of the container's present run gets that of the new one, and any
+        gets the new one's lease and settings of ours. Raises `OutputError`.
+        """
+        known = self.find(entry.container_id)
+        if known is not None:
+            # The engine may yet carry out what a run asked for that was killed since.
+            ours = (*known.ours, *entry.ours)[-_MOST_OURS:]
+            entry = replace(
+                known.with_state_of(entry), leased_by=entry.leased_by, ours=ours, until=entry.until
+            )
+            if entry == known:
+                return False
+        self._write(entry)
+        return known is None
+
+    def find(self, container_id: str) -> Entry | None:
+        """Return the entry of a container, None if it has none. Raises `DataError`."""
+        return self._load(entry_name(container_id))
+
+    def keep(self, entries: Iterable[Entry]) -> None:
+        """Let changes stay that were made under lease. Raises `OutputError`."""
+        for entry in entries:
+            if entry.is_leased:
+                self._write(replace(entry, leased_by=UNKNOWN_RUN, until=""))
+
+    def lease_to(self, entries: Iterable[Entry], run: ApplyRun) -> None:
+        """Let leases that runs before have left behind end with this run. Raises `OutputError`."""
+        for entry in entries:
+            if entry.until:
+                self._write(replace(entry, leased_by=run, until=""))
+
+    def lease_until(self, entries: Iterable[Entry], until: str) -> None:
+        """Let changes under lease stay until a time (RFC 3339). Raises `OutputError`."""
+        for entry in entries:
+            self._write(replace(entry, leased_by=UNKNOWN_RUN, until=until))
+
+    def next_end(self) -> str:
+        """Return when the first lease ends that a run has left behind (RFC 3339), "" if there is
+        none. Raises `DataError`."""
+        found = [self._load(name) for name in self._folder.names()]
+        return min((entry.until for entry in found if entry and entry.until), default="")
+
+    def _write(self, entry: Entry) -> None:
+        text = json.dumps({"v": VERSION, **asdict(entry)})
+        self._folder.write(entry_name(entry.container_id), text.encode())
+
+    def entries(self, engine: str) -> list[Entry]:
+        """Return the entries of one engine's containers, by name. Raises `DataError`."""
+        found = [self._load(name) for name in self._folder.names()]
+        mine = [entry for entry in found if entry and entry.engine == engine]
+        return sorted(mine, key=lambda entry: (entry.container_name, entry.container_id))
+
+    def remove(self, entry: Entry) -> None:
+        """Remove the entry of a container that is as it was, or gone."""
+        self._folder.remove(entry_name(entry.container_id))
+
+    def _load(self, name: str) -> Entry | None:
+        text = self._folder.read(name)
+        if text is None:
+            return None
+        try:
+            data = parse_json(text)
+            if data.pop("v") != VERSION:
+                raise ValueError("it has another version")
+            for key in ("run", "leased_by"):
+                data[key] = ApplyRun.from_json(data.get(key) or {})
+            data["ours"] = tuple(data.get("ours") or ())
+            entry = Entry(**data)
+            _check_types(entry)
+            return entry
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            where = self._folder.path / name
+            raise DataError(f"{where}: damaged journal entry: {error}") from error
+
+
+def _check_types(entry: Entry) -> None:
+    texts = (
+        entry.engine,
+        entry.container_id,
+        entry.container_name,
+        entry.since,
+        entry.started,
+        entry.host,
+        entry.until,
+    )
+    tables = (entry.fields, entry.settings, entry.kernel, *entry.ours)
+    if entry.state not in (None, "running", "paused"):
+        raise ValueError("its state is neither running nor paused")
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(table, dict) for table in tables
+    ):
+        raise ValueError("a value has the wrong type")
+
+
+def timestamp(in_s: float = 0.0) -> str:
+    """Return the time now, or in so many seconds, as RFC 3339 in UTC, to the second."""
+    at = datetime.now(UTC) + timedelta(seconds=min(in_s, _LONGEST_S))
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_FEWEST_TO_CHECK = 100
+"""Containers that a run has changed when it looks for the first time which are gone (ours)."""
+
+
+class Originals:
+    """Records the containers that one run of dl-apply changes."""
+
+    def __init__(self, engine: Engine, journal: Journal, run: ApplyRun) -> None:
+        """Nothing is recorded yet. `run` may be replaced: entries name the latest one. `is_leased`
+        says whether what it changes is to end with it."""
+        self.run = run
+        self.is_leased = False
+        self.changed: set[str] = set()
+        self._most = _FEWEST_TO_CHECK
+        self._engine = engine
+        self._journal = journal
+
+    def describe(
+        self, located: LocatedContainer, state: str | None = None, wanted: Settings | None = None
+    ) -> Entry:
+        """Return a container as it is now. `state` is given where the state is to be changed,
+        `wanted` where settings are."""
+        container = located.container
+        present = settings_in_force(located)
+        # A restart loses what was written to the kernel's files alone.
+        is_lasting = wanted is not None and gpu.access(container) is not Access.HOOK
+        return Entry(
+            engine=self._engine.id,
+            container_id=container.id,
+            container_name=container.name,
+            fields={name: container.host_config.get(name) or 0 for name in engine_fields.FIELDS},
+            settings=present,
+            kernel=limit_files.read_files(located),
+            state=state,
+            started=container.started_text if state else "",
+            since=timestamp(),
+            run=self.run,
+            leased_by=self.run if self.is_leased else UNKNOWN_RUN,
+            ours=(present, {**present, **(wanted or {})}) if is_lasting else (),
+            host=self._engine.host,
+        )
+
+    def record(self, entry: Entry) -> bool:
+        """Record a container that is about to be changed, and tell whether it was not recorded yet:
+        the journal keeps the first entry."""
+        is_new = self._journal.add(entry)
+        self.changed.add(entry.container_id)
+        return is_new
+
+    def forget(self, entry: Entry) -> None:
+        """Forget a container whose change failed and was reverted."""
+        self._journal.remove(entry)
+        self.changed.discard(entry.container_id)
+
+    def forget_gone(self) -> set[str]:
+        """Forget the containers that no longer exist, and return their ids, each time that twice as
+        many have been changed: a long stream sees thousands come and go."""
+        if len(self.changed) < self._most:
+            return set()
+        gone = self.changed - self._engine.ids()
+        for id_ in gone:
+            if entry := self._journal.find(id_):
+                self._journal.remove(entry)
+        self.changed -= gone
+        self._most = max(_FEWEST_TO_CHECK, 2 * len(self.changed))
+        return gone
+
+
+def is_foreign(located: LocatedContainer, entry: Entry) -> bool:
+    """Tell whether somebody else has changed the settings of a container since dl-apply did. Swarm
+    does so by itself with its tasks: that is nobody's wish."""
+    if SWARM_TASK in located.container.labels:
+        return False
+    if not entry.ours or (entry.kernel and located.controller("cpu") is None):
+        return False
+    present = settings_in_force(located)
+    names = {name for ours in entry.ours for name in ours}
+    return any(
+        all(
+            differs({name: ours[name]}, present, located.usable_cpus)
+            for ours in entry.ours
+            if name in ours
+        )
+        for name in names
+    )
+
+
+def is_restored(located: LocatedContainer, entry: Entry) -> bool:
+    """Tell whether a container is as its entry says: the kernel's files where they were visible,
+    and the effect of the engine's record.
+
+    A restart of the container loses what was written to the kernel's files alone.
+    """
+    container = located.container
+    if gpu.access(container) is Access.HOOK and not container.pid:
+        return True
+    if entry.kernel and not limit_files.are_same(limit_files.read_files(located), entry.kernel):
+        return False
+    recorded = recorded_settings(container.host_config, located)
+    original = recorded_settings(entry.fields, located)
+    if located.cgroup_version == 2:  # many shares stand for one weight there
+        recorded["cpu_weight"] = original["cpu_weight"]
+    return recorded == original
+
+
+def restore(engine: Engine, located: LocatedContainer, entry: Entry) -> None:
+    """Restore the CPU settings that an entry holds.
+
+    Raises `GoneError`, `RefusedError` or OSError.
+    """
+    if gpu.access(located.container) is Access.HOOK:
+        limit_files.write_files(located, entry.kernel)
+        return
+    equivalent = engine_fields.equivalent_quota_fields(located, entry.fields, engine.cpus)
+    try:
+        _update(engine, located, entry, engine_fields.original_quota_fields(entry.fields))
+    except RefusedError:
+        if not equivalent:
+            raise
+        _update(engine, located, entry, equivalent)
+    _restore_files(located, entry)
+
+
+def _update(
+    engine: Engine, located: LocatedContainer, entry: Entry, quota_fields: Mapping[str, object]
+) -> None:
+    """Send the original quota, CPU list and weight; of several weights, until the files agree."""
+    fields = {**quota_fields, **_cpuset_fields(located, entry)}
+    weight = entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)
+    for candidate in engine_fields.weight_candidates(located, weight):
+        engine.update(located.container.id, fields | candidate)
+        current = limit_files.read_files(located)
+        if not entry.kernel or not current or limit_files.are_same(current, entry.kernel):
+            return
+
+
+def _cpuset_fields(located: LocatedContainer, entry: Entry) -> Mapping[str, object]:
+    """Return the field that restores the CPU list, {} if that is as it was."""
+    if "cpuset" not in entry.settings:
+        return {}
+    original = entry.settings["cpuset"]
+    recorded = recorded_settings(located.container.host_config, located)["cpuset"]
+    if settings_in_force(located).get("cpuset") == recorded == original:
+        return {}
+    return engine_fields.cpuset_fields(located, original)
+
+
+def _restore_files(located: LocatedContainer, entry: Entry) -> None:
+    """Write the files that still differ after the engine's update, if permissions allow it."""
+    current = limit_files.read_files(located)
+    if not current or not entry.kernel or limit_files.are_same(current, entry.kernel):
+        return
+    texts = {
+        name: text
+        for name, text in entry.kernel.items()
+        if name != limit_files.CPUSET or current.get(name) != text
+    }
+    with suppress(OSError):  # the caller reads back what is in force
+        limit_files.write_files(located, texts)
