@@ -1,18 +1,19 @@
-"""Changing the settings of a container: record the original ones, change, read back.
+"""One action on the settings of one container: compare, change, read back.
 
-A change that fails is reverted at once.
+The original settings are recorded first. A change that fails is reverted at once. What somebody
+else has changed of a run's settings is noticed at the next action. The actuator calls it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
-from dltools.apply.journal import Entry
-from dltools.apply.original import Originals, is_restored, restore
-from dltools.apply.reasons import GONE, ended_meanwhile
+from dltools.apply.original_settings import Entry, Originals, is_restored, restore
+from dltools.apply.refusals import GONE, ended_meanwhile, refusal
 from dltools.engine.interface import (
     CpuLimits,
     Engine,
@@ -22,9 +23,58 @@ from dltools.engine.interface import (
     RefusedError,
 )
 from dltools.engine.limits import limit_files
-from dltools.engine.limits.cpu_limits import Locator, current_settings
-from dltools.plan.realisation.settings import differs
-from dltools.plan.records import Result, Status
+from dltools.engine.limits.cpu_limits import (
+    Locator,
+    attainable_settings,
+    current_settings,
+    out_of_bounds,
+    settings_in_force,
+    unfit_cpu_list,
+)
+from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.records import Action, Result, Status
+
+
+def compare(
+    action: Action,
+    found: Result,
+    located: LocatedContainer,
+    planned_at: datetime | None,
+    *,
+    made: Settings | None = None,
+    is_forced: bool = False,
+) -> Result:
+    """Return what becomes of an update: PLANNED with the settings that it brings about, or why the
+    container is left alone. `found` names the action and its container. `made` are the settings
+    that this run has made: a plan from before it was seen that they are in force may expect others.
+    `is_forced` also changes settings that neither the plan nor this run knows."""
+    present = settings_in_force(located)
+    before = {name: value for name, value in present.items() if name in action.set}
+    found = replace(found, before=before, after=before)
+    if refused := refusal(found, located.container, planned_at):
+        return refused
+    if reason := out_of_bounds(action.set):
+        return replace(found, status=Status.FAILED, error=reason)
+    wanted = attainable_settings(located, action.set)
+    if not differs(wanted, before, located.usable_cpus):
+        return replace(found, status=Status.UNCHANGED)
+    known = [action.expect, made or {}]
+    if not is_forced and not _is_known(present, known, action.expect, located.usable_cpus):
+        reason = "its settings have changed since the plan was made"
+        return replace(found, status=Status.STALE, error=reason)
+    if reason := unfit_cpu_list(located, wanted, present):
+        return replace(found, status=Status.SKIPPED, error=reason)
+    return replace(found, status=Status.PLANNED, after={**before, **wanted})
+
+
+def _is_known(
+    present: Mapping[str, Any], known: Sequence[Settings], names: Iterable[str], cpus: float
+) -> bool:
+    """Tell whether each setting of these names is one of those that are known."""
+    return all(
+        any(not differs({name: one[name]}, present, cpus) for one in known if name in one)
+        for name in names
+    )
 
 
 class SettingsUpdate:
@@ -116,3 +166,39 @@ def read_back(
         reason = "the engine accepted the change, but other settings are in force"
         return replace(found, status=Status.FAILED, after=after, error=reason)
     return replace(found, status=Status.APPLIED, after=after)
+
+
+class Reverts:
+    """Remembers the settings that a run has made, by container."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Settings] = {}
+
+    def made(self, container_id: str) -> Settings:
+        """Return the settings that the run has made in a container, {} if none."""
+        return self._made.get(container_id, {})
+
+    def forget(self, container_id: str) -> None:
+        """Forget a container that is gone."""
+        self._made.pop(container_id, None)
+
+    def noted(self, result: Result, located: LocatedContainer) -> Result:
+        """Return the result of an update; one that has succeeded says what else had been changed.
+
+        Settings that are as wanted again count as made, too.
+        """
+        if result.status not in (Status.APPLIED, Status.UNCHANGED):
+            return result
+        made = self._made.setdefault(located.container.id, {})
+        changed = [
+            name
+            for name in result.before
+            if name in made and differs({name: made[name]}, result.before, located.usable_cpus)
+        ]
+        made |= result.after
+        if not changed or result.error:
+            return result
+        is_task = located.container.is_task
+        who = "Swarm, or somebody," if is_task else "somebody"
+        reason = f"{who} has changed {' and '.join(changed)} since dl-apply had set it"
+        return replace(result, error=reason)

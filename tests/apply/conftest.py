@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from helpers.fake_engine import FakeEngine
 
-from dltools.apply.actuator import Actuator
-from dltools.apply.journal import Journal
-from dltools.apply.rotation import Rotation
+from dltools.apply.engine_actuator import Actuator
+from dltools.apply.original_settings import Journal
+from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine
 
 

@@ -9,12 +9,11 @@ import pytest
 from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 from helpers.tools import Tools, complaint, records
 
-from dltools.apply.actuator import Actuator
-from dltools.apply.dead_leases import end_dead_leases
-from dltools.apply.journal import Entry, Journal
-from dltools.apply.leftovers import Leftover, unpause_leftovers
-from dltools.apply.rotation import Rotation
-from dltools.apply.status import changed_containers
+from dltools.apply.changed_containers import changed_containers
+from dltools.apply.engine_actuator import Actuator
+from dltools.apply.original_settings import Entry, Journal
+from dltools.apply.recovery import Leftover, end_dead_leases, unpause_leftovers
+from dltools.apply.turns import Rotation
 from dltools.engine.docker.addresses import host_address
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.runs import ApplyRun

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dltools.apply import rotation as rotation_module
-from dltools.apply.leftovers import Leftover, unpause_leftovers
-from dltools.apply.rotation import Rotation
+from dltools.apply import turns as rotation_module
+from dltools.apply.recovery import Leftover, unpause_leftovers
 from dltools.apply.turn_order import Turn
+from dltools.apply.turns import Rotation
 from dltools.engine.interface import RefusedError
 from dltools.engine.runs import ApplyRun
 from dltools.engine.state_folder import StateFolder

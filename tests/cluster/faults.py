@@ -48,7 +48,7 @@ done"""
 
 FAULTY = """
 import os, signal, subprocess, sys
-from dltools.apply.migrate.record import MigrationFiles, Step
+from dltools.apply.migrate.migration import MigrationFiles, Step
 import dltools.apply.migrate.service_steps as steps
 import dltools.engine.docker.transport as transport
 transport.TIMEOUT_S, steps.START_S, steps.PENDING_S = 3, 8, 3

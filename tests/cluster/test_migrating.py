@@ -15,7 +15,7 @@ from helpers.containers import eventually
 from helpers.moves import KILLED, goes_on, order
 from helpers.tools import Tools, environment, records
 
-from dltools.apply.migrate.record import Step
+from dltools.apply.migrate.migration import Step
 from dltools.plan.records import Plan
 from dltools.plan.writing import dump_plan
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dltools.apply.journal import Entry, Journal
+from dltools.apply.original_settings import Entry, Journal
 from dltools.engine import owner_limits
 from dltools.engine.docker.limit_fields import recorded_limits
 from dltools.engine.owner_limits import JournaledLimits, OwnerLimits

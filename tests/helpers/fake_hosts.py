@@ -12,7 +12,7 @@ from typing import Any, cast
 from helpers.located_containers import container
 from helpers.tar_archives import archive
 
-from dltools.apply.migrate.record import Migration, MigrationFiles
+from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.engine.docker.configuration import NO_RESTART, look_body
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import Container, Engine, GoneError, Move, RefusedError

@@ -15,7 +15,7 @@ from dltools.plan.writing import dump_plan
 
 KILLED = """
 import os, signal, sys
-from dltools.apply.migrate.record import MigrationFiles, Step
+from dltools.apply.migrate.migration import MigrationFiles, Step
 write = MigrationFiles.write
 def killed(self, migration):
     if migration.step is Step({step!r}) and {before}:

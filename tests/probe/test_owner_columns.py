@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.scripted_engine import ScriptedEngine
 
-from dltools.apply.journal import Entry, Journal
+from dltools.apply.original_settings import Entry, Journal
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.docker.limit_fields import recorded_limits
 from dltools.observations.table import Row

@@ -11,10 +11,9 @@ from helpers.containers import Containers, Job, plan_for
 from helpers.tools import Tools, records
 from real_engine.test_applying import STARTS
 
-from dltools.apply.actuator import Actuator
-from dltools.apply.journal import Journal
-from dltools.apply.original import Originals
-from dltools.apply.rotation import Rotation
+from dltools.apply.engine_actuator import Actuator
+from dltools.apply.original_settings import Journal, Originals
+from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import RefusedError
 from dltools.engine.limits.cpu_limits import Locator
@@ -104,7 +103,7 @@ def apply(actuator: Actuator, job: Job, wanted: Settings) -> Any:
 @pytest.fixture
 def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send what no kernel takes, as with a bug, or an older kernel's bounds."""
-    monkeypatch.setattr("dltools.apply.comparison.out_of_bounds", lambda _: None)
+    monkeypatch.setattr("dltools.apply.settings_update.out_of_bounds", lambda _: None)
 
 
 @pytest.mark.usefixtures("unbounded")

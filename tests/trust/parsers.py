@@ -21,10 +21,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from dltools.apply.deliver.archive import DamagedError, unpack
+from dltools.apply.deliver.copying import DamagedError, unpack
 from dltools.apply.deliver.delivery import DeliveryFiles
-from dltools.apply.journal import Journal
-from dltools.apply.migrate.record import MigrationFiles
+from dltools.apply.migrate.migration import MigrationFiles
+from dltools.apply.original_settings import Journal
 from dltools.cli.report.job_tables import read_job_table
 from dltools.engine.docker.streams import EntrySplitter
 from dltools.engine.state_folder import StateFolder

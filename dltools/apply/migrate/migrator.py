@@ -1,4 +1,8 @@
-"""Migrations that plans order, and those that earlier runs have left half-way."""
+"""Migrations that plans order, and those that earlier runs have left half-way.
+
+The actuator calls it; `mover` takes the steps. Here stands, too, from what the target's engine
+creates the new container.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dltools.apply.migrate.faults import WaitError
+from dltools.apply.migrate.migration import PLACED, Migration, Step, WaitError
+from dltools.apply.migrate.movable import checkpoint_path, refusal, service_refusal
 from dltools.apply.migrate.mover import Mover, rolled_back
-from dltools.apply.migrate.record import PLACED, Migration, Step
-from dltools.apply.migrate.refusals import checkpoint_path, refusal
-from dltools.apply.migrate.service_refusals import service_refusal
 from dltools.apply.migrate.service_steps import free, is_free, manager
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.errors import UnavailableError

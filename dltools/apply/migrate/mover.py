@@ -12,9 +12,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from dltools.apply.migrate.checkpoints import expect_checkpoint, not_shared
-from dltools.apply.migrate.faults import FailedError, WaitError, engine_of
-from dltools.apply.migrate.record import Migration, MigrationFiles, Step
+from dltools.apply.migrate.migration import (
+    FailedError,
+    Migration,
+    MigrationFiles,
+    Step,
+    WaitError,
+    engine_of,
+    expect_checkpoint,
+    not_shared,
+)
 from dltools.apply.migrate.service_steps import ServiceSteps
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.labels import ORIGIN

@@ -13,9 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from dltools.apply.migrate.checkpoints import expect_checkpoint, not_shared
-from dltools.apply.migrate.faults import FailedError, WaitError, engine_of
-from dltools.apply.migrate.record import PLACED, Migration, Step
+from dltools.apply.migrate.migration import (
+    PLACED,
+    FailedError,
+    Migration,
+    Step,
+    WaitError,
+    engine_of,
+    expect_checkpoint,
+    not_shared,
+)
 from dltools.engine.interface import Engine, GoneError, RefusedError, Service, ServiceManager, Task
 from dltools.errors import UnavailableError
 from dltools.labels import ORIGIN

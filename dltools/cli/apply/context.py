@@ -13,15 +13,14 @@ from dltools.cli.exits import print_message
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuator
-    from dltools.apply.actuators import Actuators, Connector
+    from dltools.apply.actuator import Actuators, Connector
     from dltools.apply.deliver.deliverer import Deliverer
-    from dltools.apply.guard import Guard
-    from dltools.apply.locked_state import LockedState
+    from dltools.apply.engine_actuator import Actuator
+    from dltools.apply.leases import Guard
+    from dltools.apply.locks import LockedState, WriterMarks
     from dltools.apply.migrate.migrator import Migrator
-    from dltools.apply.rotation import Rotation
-    from dltools.apply.rules import Rules
-    from dltools.apply.writer_mark import WriterMarks
+    from dltools.apply.refusals import Rules
+    from dltools.apply.turns import Rotation
     from dltools.cli.apply.holding import Holding
     from dltools.cli.apply.request import Bounds, Request
     from dltools.engine.docker.addresses import Address
@@ -103,7 +102,7 @@ class ApplyContext:
         Containers that an earlier run has left paused are unpaused first, and, but for an undo,
         what an earlier run held under lease is undone.
         """
-        from dltools.apply.actuators import Actuators
+        from dltools.apply.actuator import Actuators
         from dltools.engine import state_folder
 
         home = state_folder.state_directory(self._state_directory)
@@ -129,7 +128,7 @@ class ApplyContext:
     @contextmanager
     def _marked(self) -> Iterator[None]:
         """Mark the engines that answer until the block ends."""
-        from dltools.apply.writer_mark import WriterMarks
+        from dltools.apply.locks import WriterMarks
 
         self._marks = WriterMarks(self._request.beside)
         try:
@@ -141,7 +140,7 @@ class ApplyContext:
     def _locked_state(self, home: Path, advice: str) -> Iterator[None]:
         """Lock the state, and take over what killed runs have left of it. The advice is for those
         whom another run keeps out."""
-        from dltools.apply.locked_state import locked_state
+        from dltools.apply.locks import locked_state
         from dltools.engine.state_folder import prepare
 
         prepare(home)
@@ -154,9 +153,9 @@ class ApplyContext:
     def _actuator(
         self, address: Address, home: Path, *, dry_run: bool, is_only_one: bool = True
     ) -> Actuator:
-        from dltools.apply.actuator import Actuator
-        from dltools.apply.journal import Journal
-        from dltools.apply.rotation import Rotation
+        from dltools.apply.engine_actuator import Actuator
+        from dltools.apply.original_settings import Journal
+        from dltools.apply.turns import Rotation
 
         engine = self.connect(address, is_only_one=is_only_one)
         self._claims.claim(engine, address.name)
@@ -184,9 +183,9 @@ class ApplyContext:
 
     def _migrator(self, home: Path, *, dry_run: bool) -> Migrator:
         """Return what moves jobs between the engines that have answered by then."""
+        from dltools.apply.migrate.migration import MigrationFiles
         from dltools.apply.migrate.migrator import Migrator
         from dltools.apply.migrate.mover import Mover
-        from dltools.apply.migrate.record import MigrationFiles
 
         mover = Mover(self._by_host, MigrationFiles(home / "migrations"))
         return Migrator(mover, force=self._request.forces, dry_run=dry_run)
@@ -194,16 +193,15 @@ class ApplyContext:
     def _made_guard(self, home: Path, addresses: Sequence[Address]) -> Guard:
         """Return the guard of this run, which may be silent while it waits for the engine, and for
         long while it copies a model or moves a job."""
-        from dltools.apply.guard import Guard
+        from dltools.apply.leases import Guard
 
         copies = self._request.deliver_directory is not None or len(addresses) > 1
         return Guard(home, self._run, addresses, _LONGEST_COPY_S if copies else self._patience)
 
     def _deliverer(self, engine: Engine, records: Path) -> Deliverer | None:
         """Return what delivers models, None if that is not asked for."""
-        from dltools.apply.deliver.deliverer import Deliverer
+        from dltools.apply.deliver.deliverer import Deliverer, Hook
         from dltools.apply.deliver.delivery import DeliveryFiles
-        from dltools.apply.deliver.hook import Hook
 
         asked = self._request
         if asked.deliver_directory is None:
@@ -213,7 +211,7 @@ class ApplyContext:
 
     def holding(self, actuator: Actuator | Actuators) -> Holding:
         """Return what holds the changes of an actuator under lease; a dry run has none."""
-        from dltools.apply.lease import Lease
+        from dltools.apply.leases import Lease
         from dltools.cli.apply.holding import Holding
 
         assert self._guard is not None
@@ -227,7 +225,7 @@ class ApplyContext:
             print_message(message)
 
     def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
-        from dltools.apply.leftovers import unpause_leftovers
+        from dltools.apply.recovery import unpause_leftovers
 
         for one in unpause_leftovers(engine, notes):
             self.has_unpaused = True
@@ -238,7 +236,7 @@ class ApplyContext:
 
 def _rules(bounds: Bounds) -> Rules:
     """Return what may be changed. Raises `ConfigError` for a name that is no expression."""
-    from dltools.apply.rules import Rules
+    from dltools.apply.refusals import Rules
     from dltools.probe.progress.expressions import compiled
 
     names = [compiled(name, "--name") for name in bounds.names]
@@ -248,7 +246,7 @@ def _rules(bounds: Bounds) -> Rules:
 
 
 def _end_dead_leases(engine: Engine, home: Path, own: ApplyRun) -> None:
-    from dltools.apply.dead_leases import end_dead_leases
+    from dltools.apply.recovery import end_dead_leases
 
     for one in end_dead_leases(engine, home, own):
         failure = f"its settings cannot be undone: {one.error}"

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dltools.apply.guard import BEAT_S, STILL_S
-from dltools.apply.journal import timestamp
+from dltools.apply.leases import BEAT_S, STILL_S
+from dltools.apply.original_settings import timestamp
 from dltools.plan.records import Op
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuator
-    from dltools.apply.actuators import Actuators
-    from dltools.apply.guard import Guard
-    from dltools.apply.lease import Lease
+    from dltools.apply.actuator import Actuators
+    from dltools.apply.engine_actuator import Actuator
+    from dltools.apply.leases import Guard, Lease
     from dltools.plan.records import Plan
 
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
-from dltools.apply.reasons import FOREIGN, PAUSED_ELSEWHERE
+from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE
 from dltools.cli.apply.signals import FirstSignal
 from dltools.cli.exits import print_message
 from dltools.errors import DataError, DltoolsError
 from dltools.inputs import InputLines
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuator, OnResult
-    from dltools.apply.actuators import Actuators
+    from dltools.apply.actuator import Actuators
+    from dltools.apply.engine_actuator import Actuator, OnResult
     from dltools.cli.apply.holding import Holding
     from dltools.cli.apply.request import Request
     from dltools.cli.apply.results_printer import ResultsPrinter

@@ -11,7 +11,7 @@ from dltools.cli.formats import RecordFormat
 from dltools.cli.printable_output import printable_on_terminal
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import OnResult
+    from dltools.apply.engine_actuator import OnResult
     from dltools.plan.records import Result
 
 

@@ -76,7 +76,7 @@ def _undo(request: Request, surroundings: ApplyContext, printer: ResultsPrinter)
 def _check_offline(
     request: Request, context: typer.Context, printer: ResultsPrinter
 ) -> list[Result]:
-    from dltools.apply.actuator import check_offline
+    from dltools.apply.engine_actuator import check_offline
     from dltools.plan.reading import load_plans
 
     stream, name = open_input(request.input, context)

@@ -13,14 +13,14 @@ from dltools.cli.exits import print_message
 from dltools.cli.words import settings_in_words
 
 if TYPE_CHECKING:
-    from dltools.apply.migrate.record import Migration
-    from dltools.apply.status import ChangedContainer
+    from dltools.apply.changed_containers import ChangedContainer
+    from dltools.apply.migrate.migration import Migration
     from dltools.engine.interface import Engine
 
 
 def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:
     """Print the jobs that are on their way to another host, and tell whether there are any."""
-    from dltools.apply.status import open_migrations
+    from dltools.apply.changed_containers import open_migrations
     from dltools.engine.state_folder import check
 
     check(directories[0])
@@ -40,7 +40,7 @@ def show_status(
     """Print the changed containers of an engine: a table, or a JSON line each. If there are none,
     say so, unless there is more to undo. The first of the state directories must be one that can
     be trusted."""
-    from dltools.apply.status import changed_containers
+    from dltools.apply.changed_containers import changed_containers
     from dltools.engine.state_folder import check
 
     check(directories[0])
@@ -69,9 +69,9 @@ def _paused_elsewhere_message(
 ) -> str:
     """Say which containers somebody else has paused, and which other dl-apply writes here, "" if
     there are none."""
-    from dltools.apply.reasons import PAUSED_ELSEWHERE
-    from dltools.apply.status import paused_elsewhere
-    from dltools.apply.writer_mark import writer_of
+    from dltools.apply.changed_containers import paused_elsewhere
+    from dltools.apply.locks import writer_of
+    from dltools.apply.refusals import PAUSED_ELSEWHERE
     from dltools.engine.turn_notes import listed
 
     names = paused_elsewhere(engine, directories)
@@ -136,8 +136,8 @@ def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
 def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
     """Say that the journal is empty. Name other journals, and containers whose settings dl-apply
     may have changed."""
-    from dltools.apply.reasons import PAUSED_ELSEWHERE
-    from dltools.apply.status import journal_entries, paused_elsewhere, unusual_settings
+    from dltools.apply.changed_containers import journal_entries, paused_elsewhere, unusual_settings
+    from dltools.apply.refusals import PAUSED_ELSEWHERE
     from dltools.engine.turn_notes import listed
 
     line = f"nothing to undo on {engine.host}: no entry in {directories[0] / 'journal'}"

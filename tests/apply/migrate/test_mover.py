@@ -13,9 +13,9 @@ from helpers.fake_hosts import JOB, CrashError, CrashingFiles, Fault, World
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from dltools.apply.migrate.migration import Step
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
-from dltools.apply.migrate.record import Step
 from dltools.plan.records import Op, Result, Status
 
 

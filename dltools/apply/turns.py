@@ -1,12 +1,12 @@
 """Pausing and unpausing the containers of one engine that take turns.
 
-`turn_queues` say whose turn it is. Only the engine pauses and unpauses: the kernel's freezer could
+`turn_order` says whose turn it is. Only the engine pauses and unpauses: the kernel's freezer could
 unpause a container while no engine answers, but the engine would go on saying "paused" and refuse
 its own unpause from then on: "container not paused" (measured, Docker 20.10). So if no engine
 answers, an error says which containers are paused, and how to unpause them.
 
 A note is on disk before its container is first paused. If dl-apply is killed, the watchdog, the
-next run or --undo finds the notes and unpauses the containers.
+next run or --undo finds the notes and unpauses the containers (`recovery`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dltools.apply.journal import timestamp
-from dltools.apply.pauses import unpause
-from dltools.apply.turn_order import Turn, Use
-from dltools.apply.turn_queues import TurnQueues
+from dltools.apply.original_settings import timestamp
+from dltools.apply.turn_order import Turn, TurnQueues, Use
 from dltools.engine import host
 from dltools.engine.counters import cpu_seconds
 from dltools.engine.demand import DemandWatch
@@ -306,3 +304,34 @@ class _Pauser:
     def _unpause(self, turn: Turn) -> None:
         if unpause(self._engine, turn.container_id):
             self._paused.discard(turn.container_id)
+
+
+def set_state(engine: Engine, container_id: str, state: str) -> None:
+    """Pause a container ("paused") or unpause it ("running"), unless it is in that state.
+
+    Raises `GoneError` or `RefusedError`.
+    """
+    try:
+        (engine.pause if state == "paused" else engine.unpause)(container_id)
+    except RefusedError:
+        if engine.inspect(container_id).state != state:
+            raise
+
+
+def unpause(engine: Engine, container_id: str) -> bool:
+    """Unpause a container that may run, or may have ended, and tell whether it was paused.
+
+    Raises `RefusedError` if the engine leaves it paused.
+    """
+    try:
+        engine.unpause(container_id)
+    except GoneError:
+        return False
+    except RefusedError:  # it runs already, has ended, or the engine cannot just now
+        try:
+            if engine.inspect(container_id).state == "paused":
+                raise
+        except GoneError:
+            pass
+        return False
+    return True

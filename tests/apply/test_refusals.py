@@ -1,4 +1,7 @@
-"""What a run may change: selected containers, so many, by a plan that is young enough."""
+"""Why actions are not carried out.
+
+What a run may change: selected containers, so many, by a plan that is young enough.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,79 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.fake_engine import FakeEngine, action, plan_of
+from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.located_containers import container
 
-from dltools.apply.actuator import Actuator
-from dltools.apply.journal import Journal
-from dltools.apply.reasons import FOREIGN
-from dltools.apply.rotation import Rotation
-from dltools.apply.rules import Rules, is_own
+from dltools.apply.engine_actuator import Actuator
+from dltools.apply.original_settings import Journal
+from dltools.apply.refusals import (
+    FOREIGN,
+    GONE,
+    Rules,
+    has_processes,
+    is_own,
+    missing,
+    refusal,
+    unsupported,
+)
+from dltools.apply.turns import Rotation
 from dltools.engine.interface import Engine
-from dltools.plan.records import Plan, Result, Status
+from dltools.plan.records import Op, Plan, Result, Status
 
-ID = "c" * 64
+
+@pytest.mark.parametrize("op", [Op.UPDATE, Op.PAUSE, Op.UNPAUSE, Op.ROTATE])
+def test_supported_actions(op: Op) -> None:
+    assert unsupported(action({"cpus": 1, "cpu_weight": 2, "cpuset": "0"}, op), HOST) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"host": "b"}, f"the action is for host b, and this engine is on host {HOST}"),
+        ({"set": {"memory": 1, "gpus": 2, "cpus": 1}}, "dl-apply cannot set memory, gpus"),
+    ],
+)
+def test_unsupported_actions(changes: dict[str, Any], reason: str) -> None:
+    assert unsupported(action(**({"wanted": {"cpus": 1}} | changes)), HOST) == reason
+
+
+def test_a_turn_has_settings_of_its_own() -> None:
+    assert unsupported(action({"group": 0, "turn_s": 1.0}, Op.ROTATE), HOST) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [("running", True), ("paused", True), ("exited", False), ("created", False), ("dead", False)],
+)
+def test_which_states_have_processes(state: str, expected: bool) -> None:
+    assert has_processes(container(state=state)) is expected
+
+
+@pytest.mark.parametrize(
+    ("started", "status"), [(-1, None), (1, Status.STALE), (30 * 60, None)], ids=str
+)
+def test_a_container_that_started_in_the_future_tells_of_the_clock_alone(
+    started: float, status: Status | None
+) -> None:
+    """Times in seconds from when the plan was made: half a minute ago."""
+    planned = datetime.now(UTC) - timedelta(seconds=30)
+    there = container(state="running", started=planned + timedelta(seconds=started))
+    found = refusal(Result(1, Status.SKIPPED, ID, NAME), there, planned)
+    assert (found and found.status) == status
+
+
+def test_a_missing_container_was_replaced_or_is_gone(
+    engine: Engine, fake_engine: FakeEngine
+) -> None:
+    replaced = action({}, container_id="0" * 64)
+    reason = "container ffffffffffff has replaced it since the plan was made"
+    assert missing(engine, replaced) == reason
+    assert missing(engine, action({}, container_id="0" * 64, container_name="other")) == GONE
+    fake_engine.faults[f"GET {NAME}/json"] = 500
+    assert missing(engine, replaced) == GONE
+
+
+INSIDE = "c" * 64
 
 
 @pytest.fixture
@@ -140,20 +205,20 @@ def test_a_change_that_was_cut_short_is_dl_apply_s_own(
 
 @pytest.mark.parametrize(
     ("file", "text", "is_inside"),
-    [("cgroup", f"0::/system.slice/docker-{ID}.scope\n", True),
+    [("cgroup", f"0::/system.slice/docker-{INSIDE}.scope\n", True),
      ("cgroup", "0::/\n", False),
-     ("mountinfo", f"9 8 8:1 /x/containers/{ID}/hostname /etc/hostname rw - ext4 x rw\n", True),
-     ("mountinfo", f"9 8 0:4 / /x/containers/{ID}/mounts/shm rw - tmpfs shm rw\n", False)],
+     ("mountinfo", f"9 8 8:1 /x/containers/{INSIDE}/hostname /etc/hostname rw - ext4 x rw\n", True),
+     ("mountinfo", f"9 8 0:4 / /x/containers/{INSIDE}/mounts/shm rw - tmpfs shm rw\n", False)],
     ids=["cgroup", "other cgroup", "mounted files", "files of a host"],
 )  # fmt: skip
 def test_its_own_container_is_known(tmp_path: Path, file: str, text: str, is_inside: bool) -> None:
     path = tmp_path / "proc" / "self" / file
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    assert is_own(ID, tmp_path) is is_inside
+    assert is_own(INSIDE, tmp_path) is is_inside
 
 
 def test_its_own_container_is_never_changed(act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dltools.apply.rules.is_own", lambda _: True)
+    monkeypatch.setattr("dltools.apply.refusals.is_own", lambda _: True)
     (result,) = act(plan_of(action({"cpus": 1.5})), is_forced=True)
     assert (result.status, result.error) == (Status.SKIPPED, "dl-apply itself runs in it")

@@ -1,8 +1,9 @@
-"""The mark on a host of the dl-apply that writes to the containers of an engine.
+"""What keeps two runs of dl-apply from writing to the same containers.
 
-The lock keeps apart runs that share a state directory, the mark those that do not. It is an
+The lock keeps apart runs that share a state directory, the mark those that do not. The mark is an
 abstract Unix socket whose name holds the engine's ID. The kernel frees it when its process dies,
-and says whose it is: so nobody who takes the name for himself stays unnamed.
+and says whose it is: so nobody who takes the name for himself stays unnamed. The command line takes
+both before it connects; `dl-apply --status` asks whose the mark is.
 """
 
 from __future__ import annotations
@@ -12,13 +13,49 @@ import socket
 import struct
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.engine.interface import Engine
 from dltools.engine.runs import process_start
+from dltools.engine.state_folder import StateFolder
 from dltools.errors import RetryError
+from dltools.files import locked
+
+SETTLING_S = 1.0
+"""How long an engine may take to carry out what a killed run has asked of it (ours)."""
+
+
+class LockedState:
+    """A state directory while it is locked. `holder_died` says whether the last run was killed."""
+
+    def __init__(self, home: Path, *, holder_died: bool) -> None:
+        """`home` is the directory."""
+        self.home = home
+        self._holder_died = holder_died
+
+    def settle(self) -> None:
+        """Let an engine that has just answered carry out what a killed run has asked of it: what
+        comes later would be taken for somebody else's change."""
+        if self._holder_died:
+            time.sleep(SETTLING_S)
+
+
+@contextmanager
+def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]:
+    """Lock a state directory until the block ends, and remove the files that a killed run had begun
+    to write.
+
+    Raises `RetryError`, which ends with the `advice`, where another run holds it, and
+    `OutputError`.
+    """
+    with locked(home / "apply.lock", "dl-apply", advice) as holder_died:
+        for folder in ("journal", "rotation"):
+            StateFolder(home / folder).remove_staged()
+        yield LockedState(home, holder_died=holder_died)
+
 
 ANY = -1
 """Instead of a process: whoever it is."""

@@ -1,20 +1,23 @@
-"""Migrations that were begun: a file for each, which says what is being done.
+"""A migration: its record on disk, and what the steps of all kinds of moves share.
 
-A file is written before each step. Whatever ends a run of dl-apply, the next one knows where the
+A record is written before each step. Whatever ends a run of dl-apply, the next one knows where the
 job may run, and goes on from there.
 """
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Mapping
+import tarfile
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from dltools.engine.interface import Engine, GoneError
 from dltools.engine.state_folder import StateFolder
-from dltools.errors import DataError
+from dltools.errors import DataError, DltoolsError
 from dltools.notation.json_text import parse_json
 
 VERSION = 1
@@ -134,3 +137,65 @@ def _parsed(text: bytes, path: Path) -> Migration:
         return Migration(**data)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}: damaged record of a migration: {error}") from error
+
+
+class FailedError(Exception):
+    """A step cannot be taken, and the migration is to be rolled back; the message says why."""
+
+
+class WaitError(DltoolsError):
+    """A step cannot be taken now, and must be taken again later; the message says why."""
+
+
+def engine_of(engines: Mapping[str, Engine], host: str) -> Engine:
+    """Return the engine of a host. Raises `WaitError` where this run has none."""
+    try:
+        return engines[host]
+    except KeyError:
+        raise WaitError(f"host {host} is not among the hosts of this run") from None
+
+
+_MOST_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class FileHeader:
+    """A file's or folder's name, size in bytes and time of the last change (s since 1970)."""
+
+    name: str
+    size: int
+    modified: float
+
+
+def first_header(chunks: Iterator[bytes]) -> FileHeader:
+    """Return the header of the first member of an archive, and read no further than that.
+
+    Raises `DataError` where there is none.
+    """
+    read = b""
+    for chunk in chunks:
+        read += chunk
+        try:
+            member = tarfile.open(fileobj=io.BytesIO(read), mode="r:").next()  # noqa: SIM115
+        except tarfile.TarError:
+            member = None
+        if member is not None:
+            return FileHeader(member.name, member.size, member.mtime)
+        if len(read) > _MOST_BYTES:
+            break
+    raise DataError("the engine's archive does not begin with a file or a folder")
+
+
+def expect_checkpoint(engine: Engine, id_: str, path: str) -> FileHeader:
+    """Return what a container's checkpoint is. Raises `FailedError` where there is none."""
+    try:
+        return first_header(engine.archive(id_, path))
+    except (GoneError, DataError) as error:
+        raise FailedError(f"there is no checkpoint {path} on {engine.host}") from error
+
+
+def not_shared(source: str, target: str) -> FailedError:
+    """Return what to raise where two hosts have different checkpoints."""
+    return FailedError(
+        f"{target} has another checkpoint than {source}: they do not share the volume"
+    )

@@ -1,18 +1,28 @@
-"""Restoring containers as the journal says that they were."""
+"""Restoring containers as the journal says that they were, and what killed runs have left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from dltools.apply.journal import Entry, Journal
-from dltools.apply.original import is_foreign, is_restored, restore
-from dltools.apply.pauses import set_state
-from dltools.apply.reasons import FOREIGN, has_processes
+from dltools.apply.original_settings import (
+    Entry,
+    Journal,
+    is_foreign,
+    is_restored,
+    restore,
+    timestamp,
+)
+from dltools.apply.refusals import FOREIGN, has_processes
 from dltools.apply.settings_update import read_back
+from dltools.apply.turns import set_state, unpause
 from dltools.engine.identity import own_records
 from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator, current_settings
+from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
+from dltools.engine.state_folder import StateFolder
+from dltools.engine.turn_notes import read_note
 from dltools.plan.records import Result, Status
 
 
@@ -115,3 +125,51 @@ def _state_to_restore(container: Container, entry: Entry) -> str | None:
 
 def _without_settings(found: Result, status: Status, error: str) -> Result:
     return replace(found, status=status, before={}, after={}, error=error)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A container that was left paused. `refusal` says why the engine leaves it paused, "" where
+    it is unpaused now."""
+
+    name: str
+    refusal: str = ""
+
+
+def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
+    """Unpause the containers that notes in a directory name, and yield those that were paused.
+
+    Raises `DataError` for a damaged note.
+    """
+    folder = StateFolder(directory)
+    for name in folder.names():
+        note = read_note(folder, name)
+        if note is None or note.engine != engine.id or not own_records(engine, [note]):
+            continue
+        try:
+            was_paused = unpause(engine, note.container_id)
+        except RefusedError as error:
+            yield Leftover(note.name, str(error))
+            continue
+        folder.remove(name)
+        if was_paused:
+            yield Leftover(note.name)
+
+
+def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN) -> list[Result]:
+    """Restore the containers that are under lease of other runs than this one, or were until now,
+    and return what became of each. The state in `directory` must be locked: so these runs are over.
+
+    Raises `DataError`, or as the engine does.
+    """
+    journal = Journal(directory / "journal")
+    now = timestamp()
+    leased = {
+        entry.container_id: entry
+        for entry in own_records(engine, journal.entries(engine.id))
+        if entry.leased_by.pid not in (0, run.pid) or entry.has_expired(now)
+    }
+    results = undo(engine, journal, lambda _: None, only=leased) if leased else []
+    # What somebody else has changed since is not to be tried again and again.
+    journal.keep(leased[one.container_id] for one in results if one.status is Status.SKIPPED)
+    return results

@@ -12,7 +12,7 @@ from helpers.tar_archives import archive
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.apply.deliver.archive import CopiedFile, DamagedError, digest, unpack
+from dltools.apply.deliver.copying import CopiedFile, DamagedError, digest, unpack
 
 MODEL = bytes(range(256)) * 300
 

@@ -1,4 +1,4 @@
-"""Containers that dl-apply has changed and not yet restored."""
+"""Containers that dl-apply has changed and not yet restored, for `dl-apply --status`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dltools.apply.journal import Entry, Journal
-from dltools.apply.migrate.record import Migration, MigrationFiles
+from dltools.apply.migrate.migration import Migration, MigrationFiles
+from dltools.apply.original_settings import Entry, Journal
 from dltools.engine.identity import own_records
 from dltools.engine.interface import Engine, GoneError
 from dltools.engine.limits.cpu_limits import Locator, current_settings, settings_in_force

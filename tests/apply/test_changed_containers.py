@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 
-from dltools.apply.actuator import Actuator
-from dltools.apply.journal import Entry, Journal
-from dltools.apply.migrate.record import Migration, MigrationFiles, Step
-from dltools.apply.status import (
+from dltools.apply.changed_containers import (
     changed_containers,
     journal_entries,
     open_migrations,
     unusual_settings,
 )
+from dltools.apply.engine_actuator import Actuator
+from dltools.apply.migrate.migration import Migration, MigrationFiles, Step
+from dltools.apply.original_settings import Entry, Journal
 from dltools.engine.interface import Engine
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote

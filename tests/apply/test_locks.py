@@ -1,4 +1,7 @@
-"""The mark of the dl-apply that writes to an engine's containers."""
+"""The state after a run that was killed: its last request to the engine is waited for.
+
+The mark of the dl-apply that writes to an engine's containers.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,45 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dltools.apply.writer_mark import ANY, WriterMarks, writer_of
+from dltools.apply import locks as module
+from dltools.apply.locks import ANY, SETTLING_S, WriterMarks, locked_state, writer_of
 from dltools.errors import RetryError
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr(module.time, "sleep", found.append)
+    return found
+
+
+def test_an_engine_settles_after_a_run_that_was_killed(tmp_path: Path, waits: list[float]) -> None:
+    (tmp_path / "apply.lock").write_text("process 1: dl-apply\n")
+    with locked_state(tmp_path) as state:
+        state.settle()
+    assert waits == [SETTLING_S]
+
+
+def test_nobody_waits_after_a_run_that_ended(tmp_path: Path, waits: list[float]) -> None:
+    for _ in range(2):
+        with locked_state(tmp_path) as state:
+            state.settle()
+    assert waits == []
+
+
+def test_files_that_a_killed_run_had_begun_are_removed(tmp_path: Path) -> None:
+    staged = tmp_path / "journal" / ".a.json.0123abcd"
+    staged.parent.mkdir(mode=0o700)
+    staged.touch(mode=0o600)
+    with locked_state(tmp_path):
+        assert not staged.exists()
+
 
 HOLDS = """
 import socket, sys

@@ -1,10 +1,11 @@
-"""Why a container cannot be moved to another host."""
+"""Why a container, or the Swarm service that it is a task of, cannot be moved to another host."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dltools.engine.interface import Container, Engine, GpuAccess
+from dltools.apply.migrate.migration import PLACED
+from dltools.engine.interface import Container, Engine, GpuAccess, Service, ServiceManager
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 
 
@@ -66,3 +67,37 @@ def _missing(container: Container, target: Engine, network: str) -> Iterator[str
 def checkpoint_path(container: Container) -> str:
     """Return the path of a job's checkpoint, "" where it names none."""
     return container.labels.get(CHECKPOINT, "").strip()
+
+
+def service_refusal(
+    container: Container, service: Service, swarm: ServiceManager, target: Engine
+) -> str | None:
+    """Return why the service of a container cannot be moved, None if it can. What keeps any
+    container from being moved is not looked at.
+
+    Raises as the engine does.
+    """
+    return next(_service_refusals(container, service, swarm, target), None)
+
+
+def _service_refusals(
+    container: Container, service: Service, swarm: ServiceManager, target: Engine
+) -> Iterator[str]:
+    if is_true(service.labels.get(PROTECT)):
+        yield f"its service is protected by its label {PROTECT}"
+    if service.replicas is None:
+        yield f"its service is {service.mode}; a replicated one of one task can be moved"
+    if service.replicas != 1:
+        yield f"its service has {service.replicas} tasks; one of one task can be moved"
+    if not target.node_id:
+        yield f"{target.host} is in no Swarm"
+    node = swarm.node(target.node_id)
+    own = service.labels.get(PLACED)
+    for constraint in service.constraints:
+        if constraint != own and node.is_forbidden_by(constraint):
+            yield f"the constraint {constraint} of its service forbids {target.host}"
+    if (node.state, node.availability) != ("ready", "active"):
+        yield f"Swarm says of {target.host}: {node.state}, {node.availability}"
+    live = [one for one in swarm.tasks(service.id) if one.is_live]
+    if [one.container_id for one in live] != [container.id]:
+        yield "its service is being updated"
