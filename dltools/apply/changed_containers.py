@@ -78,7 +78,7 @@ def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
     """Return what a state directory's journal says of an engine's containers, [] if it cannot be
     read: it may be another user's."""
     try:
-        return own(engine, Journal(directory / "journal").entries(engine.id))
+        return own(engine, Journal(directory / "journal").all())
     except (AccessError, DataError):
         return []
 
@@ -93,7 +93,7 @@ def _changed_container(engine: Engine, locator: Locator, known: _Known) -> Chang
         current = None
     return ChangedContainer(
         container_id=known.container_id,
-        name=entry.container_name if entry else note.name if note else "",
+        name=entry.container_name if entry else note.container_name if note else "",
         original=_original(known, current),
         current=current,
         since=noted.since,

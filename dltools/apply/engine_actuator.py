@@ -114,7 +114,7 @@ class Actuator:
             return False
 
     def _entries(self) -> list[Entry]:
-        return own(self.engine, self._journal.entries(self.engine.id))
+        return own(self.engine, self._journal.all())
 
     @property
     def engines(self) -> list[Engine]:

@@ -22,8 +22,7 @@ from dltools.apply.turns import set_state, unpause
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
 from dltools.engine.own_state import own
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
-from dltools.engine.state_folder import StateFolder
-from dltools.engine.turn_notes import read_note
+from dltools.engine.turn_notes import TurnNotes
 from dltools.plan.records import Result, Status
 
 
@@ -44,7 +43,7 @@ def undo(
     wanted = None if only is None else set(only)
     undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
     results = []
-    for number, entry in enumerate(own(engine, journal.entries(engine.id)), 1):
+    for number, entry in enumerate(own(engine, journal.all()), 1):
         if wanted is not None and entry.container_id not in wanted:
             continue
         try:
@@ -121,7 +120,7 @@ def _state_to_restore(container: Container, entry: Entry) -> str | None:
     started since: whoever did so meant it to run."""
     if entry.state is None or not has_processes(container) or container.state == entry.state:
         return None
-    return entry.state if entry.started in ("", container.started_text) else None
+    return entry.state if entry.started == container.started_text else None
 
 
 def _without_settings(found: Result, status: Status, error: str) -> Result:
@@ -142,19 +141,18 @@ def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
 
     Raises `DataError` for a damaged note.
     """
-    folder = StateFolder(directory)
-    for name in folder.names():
-        note = read_note(folder, name)
-        if note is None or note.engine != engine.id or not own(engine, [note]):
+    notes = TurnNotes(directory)
+    for note in notes.each():
+        if not own(engine, [note]):
             continue
         try:
             was_paused = unpause(engine, note.container_id)
         except RefusedError as error:
-            yield Leftover(note.name, str(error))
+            yield Leftover(note.container_name, str(error))
             continue
-        folder.remove(name)
+        notes.remove(note)
         if was_paused:
-            yield Leftover(note.name)
+            yield Leftover(note.container_name)
 
 
 def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN) -> list[Result]:
@@ -167,7 +165,7 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     now = timestamp()
     leased = {
         entry.container_id: entry
-        for entry in own(engine, journal.entries(engine.id))
+        for entry in own(engine, journal.all())
         if entry.leased_by.pid not in (0, run.pid) or entry.has_expired(now)
     }
     results = undo(engine, journal, lambda _: None, only=leased) if leased else []

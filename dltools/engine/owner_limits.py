@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dltools.engine.journal_files import FOLDER, VERSION, entry_name
 from dltools.engine.state_folder import StateFolder
+from dltools.engine.state_records import file_name, parse_record
 from dltools.engine.weight import asked_weight
 from dltools.errors import AccessError, DataError
-from dltools.notation.json_text import parse_json
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 
 
@@ -41,7 +40,7 @@ class JournaledLimits:
     """Reads the journals of state directories; an entry is read again only when it has changed."""
 
     def __init__(self, directories: Iterable[Path]) -> None:
-        self._folders = [StateFolder(directory / FOLDER) for directory in directories]
+        self._folders = [StateFolder(directory / "journal") for directory in directories]
         self._known: dict[Path, dict[str, tuple[_Stamp, _Read]]] = {}
 
     def read(self, container_ids: Collection[str]) -> dict[str, OwnerLimits | str]:
@@ -51,7 +50,7 @@ class JournaledLimits:
         Of several entries of a container the first counts: what a later one calls original may be
         ours.
         """
-        wanted = {entry_name(id_): id_ for id_ in container_ids}
+        wanted = {file_name(id_): id_ for id_ in container_ids}
         faults: list[str] = []
         found: dict[str, _Read] = {}
         for folder in self._folders if wanted else ():
@@ -80,16 +79,14 @@ def _read(folder: StateFolder, name: str) -> _Read | None:
     """Return an entry, None if it is gone."""
     try:
         text = folder.read(name)
-        return None if text is None else _parsed(parse_json(text))
+        return None if text is None else _parsed(parse_record(text))
     except (AccessError, DataError) as error:
         return _Read("", str(error))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         return _Read("", f"{folder.path / name}: damaged journal entry: {error}")
 
 
-def _parsed(data: Any) -> _Read:
-    if data["v"] != VERSION:
-        raise ValueError("it has another version")
+def _parsed(data: Mapping[str, Any]) -> _Read:
     fields, settings, kernel = data["fields"], data["settings"], data["kernel"]
     if not all(isinstance(table, Mapping) for table in (fields, settings, kernel)):
         raise ValueError("a value has the wrong type")

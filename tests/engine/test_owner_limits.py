@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.journal_entries import journal_entry
 
 from dltools.apply.original_settings import Entry, Journal
 from dltools.engine import owner_limits
@@ -21,7 +22,7 @@ def add(directory: Path, id_: str = ID, **changes: Any) -> Entry:
         "settings": {"cpus": 0.5, "cpu_weight": 2048.0, "cpuset": "0"},
         "kernel": {"cpu.shares": "2048"},
     }  # fmt: skip
-    entry = Entry("E", id_, "job", **values | changes)
+    entry = journal_entry(id_, **values | changes)
     Journal(directory / "journal").add(entry)
     return entry
 

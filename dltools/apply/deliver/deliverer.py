@@ -69,7 +69,7 @@ class Deliverer:
     def _left_open(self) -> list[Delivery]:
         """Return the deliveries that are not done, and forget those that have long been."""
         found = []
-        for delivery in own(self._engine, self._files.all(self._engine.id)):
+        for delivery in own(self._engine, self._files.all()):
             if delivery.step is not Step.DONE:
                 found.append(delivery)
             elif time.time() - delivery.since > KEPT_S:
@@ -107,7 +107,7 @@ class Deliverer:
             action.met,
             time.time(),
         )
-        delivery = self._files.known(ordered) or ordered
+        delivery = self._files.find(ordered.key) or ordered
         if delivery.step is Step.DONE:
             return replace(found, status=Status.UNCHANGED, after=_after(delivery))
         if delivery.key in self._running:

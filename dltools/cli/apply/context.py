@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dltools.cli.apply.request import Bounds, Request
     from dltools.engine.addresses import Address
     from dltools.engine.containers import Engine
-    from dltools.engine.own_state import Claims
+    from dltools.engine.own_state import EngineAddresses
     from dltools.errors import UnavailableError
 
 
@@ -77,7 +77,7 @@ class ApplyContext:
             return Engine(Patient(found, self._patience, self._report_waiting))
         except UnavailableError as error:
             notes = turn_notes.read_notes(self.state_directories(), None).values()
-            names = [note.name for note in notes if not note.run.is_alive]
+            names = [note.container_name for note in notes if not note.run.is_alive]
             if not names:
                 raise
             hint = turn_notes.how_to_unpause(names)
@@ -93,10 +93,10 @@ class ApplyContext:
         print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
     @cached_property
-    def _claims(self) -> Claims:
-        from dltools.engine.own_state import Claims
+    def _known_addresses(self) -> EngineAddresses:
+        from dltools.engine.own_state import EngineAddresses
 
-        return Claims()
+        return EngineAddresses()
 
     @contextmanager
     def actuator(self, dry_run: bool, *, is_undo: bool = False) -> Iterator[Actuator | Actuators]:
@@ -161,7 +161,7 @@ class ApplyContext:
         from dltools.apply.turns import Rotation
 
         engine = self.connect(address, is_only_one=is_only_one)
-        self._claims.claim(engine, address.name)
+        self._known_addresses.add(engine, address.name)
         self._by_host[engine.host] = engine
         if dry_run:
             self._report_left_paused(engine)
