@@ -100,13 +100,6 @@ class StateFolder:
             if folder is not None:
                 os.unlink(name, dir_fd=folder)
 
-    def modified(self, name: str) -> float | None:
-        """Return when a record was written (s since 1970), None if it is not there."""
-        with self._opened() as folder, suppress(FileNotFoundError):
-            if folder is not None:
-                return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
-        return None
-
     def stamps(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
         """Return what tells one version of a record from the next, for those of these records that
         are there."""
@@ -146,7 +139,6 @@ class StateFolder:
             yield None
             return
         try:
-            _close_to_others(folder)
             yield folder
         finally:
             os.close(folder)
@@ -188,7 +180,7 @@ def _open_trusted(path: Path, parent: int | None = None) -> int | None:
         raise AccessError(f"{path}: {_why(path, error)}") from error
     try:
         _check(handle, path, stat.S_ISDIR)
-        if parent is None and os.fstat(handle).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if os.fstat(handle).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise AccessError(f"{path}: other users can write to it: chmod go-w {path}")
     except BaseException:
         os.close(handle)
@@ -204,19 +196,12 @@ def _check(handle: int, path: Path, is_kind: Callable[[int], bool]) -> None:
     """Raise `AccessError` for what another user owns, and for devices, pipes and the like."""
     found = os.fstat(handle)
     if not is_kind(found.st_mode):
-        raise AccessError(f"{path}: it is of another kind than what dltools writes: remove it")
+        raise AccessError(f"{path}: it is not a regular file: remove it")
     if found.st_uid not in (0, os.geteuid()):
         raise AccessError(
             f"{path}: it belongs to another user ({found.st_uid}), whose state is not trusted: "
             "remove it, or choose another --state-dir"
         )
-
-
-def _close_to_others(folder: int) -> None:
-    """Take the access of other users from a folder of one's own, as earlier versions made it."""
-    found = os.fstat(folder)
-    if found.st_uid == os.geteuid() and found.st_mode & 0o077:
-        os.fchmod(folder, 0o700)
 
 
 def _why(path: Path, error: OSError) -> str:
