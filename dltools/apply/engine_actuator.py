@@ -47,7 +47,7 @@ def _takes_turns_with_others(action: Action) -> bool:
     return action.op is Op.ROTATE and action.job is not None
 
 
-class Actuator:
+class EngineActuator:
     """Applies plans to the containers of one engine. A dry run checks, and changes nothing."""
 
     def __init__(
@@ -115,16 +115,6 @@ class Actuator:
 
     def _entries(self) -> list[Entry]:
         return own(self.engine, self._journal.all())
-
-    @property
-    def engines(self) -> list[Engine]:
-        """The one engine, as `Actuators` has several."""
-        return [self.engine]
-
-    @property
-    def unreachable(self) -> list[str]:
-        """Why engines do not answer: none, this one did."""
-        return []
 
     @property
     def changed(self) -> frozenset[str]:

@@ -15,7 +15,7 @@ from dltools.apply.changed_containers import (
     open_migrations,
     unusual_settings,
 )
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.migrate.migration import Migration, MigrationFiles, Step
 from dltools.apply.original_settings import Journal
 from dltools.engine.containers import Engine
@@ -48,7 +48,7 @@ def test_nothing_is_changed_at_first(engine: Engine, tmp_path: Path) -> None:
     assert changed_containers(engine, [tmp_path, tmp_path / "nowhere"]) == []
 
 
-def test_changed_settings(actuator: Actuator, engine: Engine, tmp_path: Path) -> None:
+def test_changed_settings(actuator: EngineActuator, engine: Engine, tmp_path: Path) -> None:
     actuator.apply(plan_of(action({"cpus": 1.5})))
     (one,) = changed_containers(engine, [tmp_path])
     assert (one.container_id, one.name, one.state_directory) == (ID, NAME, tmp_path)

@@ -11,7 +11,7 @@ from helpers.journal_entries import journal_entry
 from helpers.tools import Tools, complaint, records
 
 from dltools.apply.changed_containers import changed_containers
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.recovery import Leftover, end_dead_leases, unpause_leftovers
 from dltools.apply.turns import Rotation
@@ -35,7 +35,7 @@ def clone(tmp_path: Path) -> Iterator[FakeEngine]:
 
 
 @pytest.fixture
-def changed(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
+def changed(actuator: EngineActuator, fake_engine: FakeEngine) -> FakeEngine:
     """The fake engine, after a run has died that had limited its container under lease."""
     actuator.lease(True)
     actuator.rotation.run = ENDED
@@ -48,9 +48,11 @@ def on(fake: FakeEngine) -> Engine:
     return Engine(connect(host_address(fake.url)))
 
 
-def actuator_on(fake: FakeEngine, tmp_path: Path) -> Actuator:
+def actuator_on(fake: FakeEngine, tmp_path: Path) -> EngineActuator:
     engine = on(fake)
-    return Actuator(engine, Journal(tmp_path / "journal"), Rotation(engine, tmp_path / "rotation"))
+    return EngineActuator(
+        engine, Journal(tmp_path / "journal"), Rotation(engine, tmp_path / "rotation")
+    )
 
 
 def test_a_clone_drops_no_entry_of_the_other(

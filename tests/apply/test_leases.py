@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.leases import FAREWELL, FIRST_S, LEASES, LEAST_S, End, Lease, beat, watch
 from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import Rules
@@ -99,7 +99,7 @@ OTHERS = frozenset({"e" * 64})
 
 
 @pytest.fixture
-def left(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
+def left(actuator: EngineActuator, fake_engine: FakeEngine) -> FakeEngine:
     """The fake engine, after a run that has limited its container and left a lease behind."""
     actuator.lease(True)
     actuator.apply(plan_of(action({"cpus": 1.5})))
@@ -108,9 +108,9 @@ def left(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
     return fake_engine
 
 
-def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any) -> Actuator:
+def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any) -> EngineActuator:
     rotation.run = ApplyRun(7, 1)
-    return Actuator(engine, journal, rotation, Rules(**rules))
+    return EngineActuator(engine, journal, rotation, Rules(**rules))
 
 
 @pytest.mark.usefixtures("left")

@@ -11,7 +11,7 @@ import pytest
 from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 from helpers.journal_entries import journal_entry
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.recovery import Leftover, undo, unpause_leftovers
 from dltools.engine.containers import Engine
@@ -21,7 +21,7 @@ from dltools.plan.records import Op, Result, Status
 
 
 @pytest.fixture
-def changed(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
+def changed(actuator: EngineActuator, fake_engine: FakeEngine) -> FakeEngine:
     """The engine after a quota was applied."""
     (result,) = actuator.apply(plan_of(action({"cpus": 1.5})))
     assert result.status is Status.APPLIED
@@ -99,7 +99,7 @@ def test_only_some_containers_are_restored(engine: Engine, journal: Journal) -> 
 
 
 def test_a_pause_is_undone(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     actuator.apply(plan_of(action({}, Op.PAUSE)))
     assert [one.status for one in undone(engine, journal, dry_run=True)] == ["planned"]
@@ -109,7 +109,7 @@ def test_a_pause_is_undone(
 
 
 def test_a_container_that_was_paused_is_paused_again(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     fake_engine.state = "paused"
     actuator.apply(plan_of(action({}, Op.UNPAUSE)))
@@ -119,7 +119,7 @@ def test_a_container_that_was_paused_is_paused_again(
 
 
 def test_a_container_that_was_started_again_is_not_paused(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     """Whoever started it meant it to run."""
     fake_engine.state = "paused"
@@ -130,7 +130,7 @@ def test_a_container_that_was_started_again_is_not_paused(
 
 
 def test_a_pause_after_a_new_start_is_undone(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     fake_engine.state = "paused"
     actuator.apply(plan_of(action({}, Op.UNPAUSE)))
@@ -142,7 +142,7 @@ def test_a_pause_after_a_new_start_is_undone(
 
 
 def test_an_ended_container_is_not_paused(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     fake_engine.state = "paused"
     actuator.apply(plan_of(action({}, Op.UNPAUSE)))

@@ -14,7 +14,7 @@ import pytest
 from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 from helpers.located_containers import container
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import (
     FOREIGN,
@@ -92,7 +92,7 @@ def act(engine: Engine, journal: Journal, tmp_path: Path) -> Any:
 
     def apply(plan: Plan, **rules: Any) -> list[Result]:
         rotation = Rotation(engine, tmp_path / "rotation")
-        return Actuator(engine, journal, rotation, Rules(**rules)).apply(plan)
+        return EngineActuator(engine, journal, rotation, Rules(**rules)).apply(plan)
 
     return apply
 
@@ -165,7 +165,7 @@ def test_the_settings_of_somebody_else_are_left_alone(act: Any, fake_engine: Fak
 
 
 def test_an_undo_leaves_the_settings_of_somebody_else_alone(
-    act: Any, fake_engine: FakeEngine, actuator: Actuator, journal: Journal
+    act: Any, fake_engine: FakeEngine, actuator: EngineActuator, journal: Journal
 ) -> None:
     act(plan_of(action({"cpus": 1.5})))
     fake_engine.host_config["CpuQuota"] = 300_000

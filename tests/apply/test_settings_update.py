@@ -15,7 +15,7 @@ from helpers.fake_engine import ID, FakeEngine, action, plan, plan_of
 from helpers.located_containers import located
 from helpers.tools import Tools, complaint, records
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.located import LocatedContainer
 from dltools.apply.original_settings import Journal
 from dltools.apply.settings_update import compare
@@ -243,13 +243,13 @@ def test_undoing_goes_on_after_a_failure(apply: Any, tool: Tools, fake_engine: F
 # Reverting what has failed, seen from inside
 
 
-def update(actuator: Actuator, wanted: Settings) -> Result:
+def update(actuator: EngineActuator, wanted: Settings) -> Result:
     (result,) = actuator.apply(plan_of(action(wanted)))
     return result
 
 
 def test_a_failed_change_leaves_no_entry(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     fake_engine.faults["POST /update"] = 500
     result = update(actuator, {"cpus": 1.5})
@@ -259,7 +259,7 @@ def test_a_failed_change_leaves_no_entry(
 
 
 def test_a_failed_change_after_another_keeps_its_entry(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     update(actuator, {"cpus": 1.5})
     fake_engine.faults["POST /update"] = 500
@@ -270,7 +270,10 @@ def test_a_failed_change_after_another_keeps_its_entry(
 
 
 def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator,
+    fake_engine: FakeEngine,
+    journal: Journal,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The engine refuses, and learns only then that the container has ended."""
     answer, ended = fake_engine.answer, Timer(0.03, setattr, (fake_engine, "state", "exited"))
@@ -288,7 +291,7 @@ def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
 
 
 def test_an_update_that_is_recorded_and_refused_is_reverted(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     fake_engine.after_update = lambda: fake_engine.host_config.update({"CpuQuota": 20_000})
     result = update(actuator, {"cpus": 1.5})
@@ -301,7 +304,7 @@ def test_an_update_that_is_recorded_and_refused_is_reverted(
 
 
 def test_a_change_that_cannot_be_reverted_keeps_its_entry(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     def fail_from_now_on() -> None:
         fake_engine.host_config["CpuQuota"] = 20_000
@@ -318,7 +321,7 @@ def test_a_change_that_cannot_be_reverted_keeps_its_entry(
 
 
 def test_an_update_that_cuts_off_the_gpu_is_a_failure(
-    actuator: Actuator, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
     monkeypatch.setattr(gpu, "access", lambda _: Access.SPECIFIED)
@@ -330,7 +333,7 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
 
 
 def test_files_that_are_not_visible_are_a_reason_to_skip(
-    actuator: Actuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpu, "access", lambda _: Access.HOOK)
     monkeypatch.setattr(gpu, "is_usable", lambda *_: True)

@@ -70,8 +70,14 @@ def test_a_directory_that_others_can_write_to_is_refused(
 
 
 def every_use(folder: StateFolder, home: Path) -> tuple[Callable[[], object], ...]:
-    return (folder.names, lambda: folder.read("a.json"), lambda: folder.write("a.json", b"new"),
-            lambda: folder.remove("a.json"), folder.remove_staged, lambda: prepare(home))  # fmt: skip
+    return (
+        folder.names,
+        lambda: folder.read("a.json"),
+        lambda: folder.write("a.json", b"new"),
+        lambda: folder.remove("a.json"),
+        folder.remove_staged,
+        lambda: prepare(home),
+    )
 
 
 @pytest.mark.parametrize("what", ["home", "folder"])

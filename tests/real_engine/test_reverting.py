@@ -10,7 +10,7 @@ from helpers.containers import Containers, Job, plan_for
 from helpers.tools import Tools, records
 from real_engine.test_applying import STARTS
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.located import Locator
 from dltools.apply.original_settings import Journal, Originals
 from dltools.apply.turns import Rotation
@@ -88,11 +88,11 @@ def test_a_quota_of_more_cpus_than_there_are_removes_the_quota(job: Job, tool: T
 
 
 @pytest.fixture
-def actuator(engine: Engine, state: Path) -> Actuator:
-    return Actuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
+def actuator(engine: Engine, state: Path) -> EngineActuator:
+    return EngineActuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
 
 
-def apply(actuator: Actuator, job: Job, wanted: Settings) -> Any:
+def apply(actuator: EngineActuator, job: Job, wanted: Settings) -> Any:
     (plan,) = load_plans(plan_for(job, wanted).splitlines(keepends=True), "test")
     (result,) = actuator.apply(plan)
     return result
@@ -111,7 +111,7 @@ def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_a_failed_change_is_reverted_at_once(
-    actuator: Actuator, job: Job, state: Path, wanted: Settings
+    actuator: EngineActuator, job: Job, state: Path, wanted: Settings
 ) -> None:
     """On the engine's record, which the kernel does not know, and in the kernel's files."""
     before, kernel = by_effect(job), job.kernel()
@@ -126,7 +126,7 @@ def test_a_failed_change_is_reverted_at_once(
 
 
 @pytest.mark.usefixtures("unbounded")
-def test_only_the_failed_change_is_reverted(actuator: Actuator, run: Containers) -> None:
+def test_only_the_failed_change_is_reverted(actuator: EngineActuator, run: Containers) -> None:
     job = run(nano_cpus=500_000_000)
     kernel = job.kernel()
     assert apply(actuator, job, {"cpus": 1.2, "cpu_weight": 300}).status is Status.APPLIED
@@ -138,7 +138,7 @@ def test_only_the_failed_change_is_reverted(actuator: Actuator, run: Containers)
 
 
 def test_an_update_that_fails_half_way_is_reverted(
-    actuator: Actuator, run: Containers, state: Path, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, run: Containers, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine refuses after it has recorded and set a part."""
     job = run(nano_cpus=500_000_000)
@@ -157,7 +157,7 @@ def test_an_update_that_fails_half_way_is_reverted(
     assert entries(state) == []
 
 
-def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
+def damaged(actuator: EngineActuator, job: Job, state: Path, **record: int) -> None:
     """Leave an entry, and a record that the kernel has refused."""
     engine = actuator.engine
     originals = Originals(engine, Journal(state / "journal"), ApplyRun())
@@ -169,7 +169,7 @@ def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
     "start", [{}, {"nano_cpus": 500_000_000}, {"cpu_shares": 512}, {"cpuset_cpus": "0"}], ids=str
 )
 def test_a_damaged_record_is_repaired(
-    actuator: Actuator, tool: Tools, run: Containers, state: Path, start: dict[str, Any]
+    actuator: EngineActuator, tool: Tools, run: Containers, state: Path, start: dict[str, Any]
 ) -> None:
     """NanoCpus 1: the kernel never had it, and the engine refuses every CpuQuota beside it."""
     job = run(**start)
