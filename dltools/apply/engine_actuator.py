@@ -19,7 +19,7 @@ from dltools.apply.original_settings import Entry, Journal, Originals, is_foreig
 from dltools.apply.recovery import undo
 from dltools.apply.refusals import Rules
 from dltools.apply.settings import attainable_settings
-from dltools.apply.settings_update import Reverts, SettingsUpdate, compare
+from dltools.apply.settings_update import SettingsMade, SettingsUpdate, compare
 from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation, set_state
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError, engine_time
@@ -76,7 +76,7 @@ class EngineActuator:
         self._journal = journal
         self._dry_run = dry_run
         self._turns: list[Turn] = []
-        self._reverts = Reverts()
+        self._made = SettingsMade()
         self._locator = Locator(engine)
         self._originals = Originals(engine, journal, rotation.run)
         self._update = SettingsUpdate(engine, self._locator, self._originals)
@@ -141,7 +141,7 @@ class EngineActuator:
         if not self._dry_run and self._turns != turns_before:
             self.rotation.set_turns(self._turns)
         for id_ in self._originals.forget_gone():
-            self._reverts.forget(id_)
+            self._made.forget(id_)
             self.foreign.pop(id_, None)
             self.paused_elsewhere.pop(id_, None)
         return results
@@ -256,10 +256,10 @@ class EngineActuator:
         """Set a quota, a weight or a CPU list."""
         located = self._locator.locate(container)
         is_forced = self._rules.is_forced
-        made = self._reverts.made(container.id)
+        made = self._made.of(container.id)
         compared = compare(action, found, located, planned_at, made=made, is_forced=is_forced)
         if compared.status is not Status.PLANNED:
-            return self._reverts.noted(compared, located)
+            return self._made.add(compared, located)
         if self._is_left_alone(located):
             after = compared.before
             return replace(compared, status=Status.SKIPPED, after=after, error=refusals.FOREIGN)
@@ -267,7 +267,7 @@ class EngineActuator:
             return compared
         unchanged = replace(compared, status=Status.SKIPPED, after=compared.before)
         wanted = attainable_settings(located, action.set)
-        return self._reverts.noted(self._update.apply(unchanged, located, wanted), located)
+        return self._made.add(self._update.apply(unchanged, located, wanted), located)
 
     def _is_left_alone(self, located: LocatedContainer) -> bool:
         """Tell whether somebody else has changed a container's settings."""

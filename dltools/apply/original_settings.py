@@ -37,7 +37,7 @@ _MOST_OURS = 6
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One container as it was. `engine` is the ID of its engine, `host` the name of that's host.
+    """One container as it was. `engine` is the ID of its engine, `host` the name of its host.
 
     `fields` are the engine's, `settings` those in force, `kernel` the texts of the kernel's files,
     {} if these were not visible. `since` (RFC 3339) and `run` tell when and by which run the entry

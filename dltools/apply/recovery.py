@@ -1,4 +1,33 @@
-"""Restoring containers as the journal says that they were, and what killed runs have left."""
+"""Mending what a run has left: restoring containers, ending leases, unpausing.
+
+A run writes these files of the state directory before it acts:
+
+    apply.lock            who holds the state, while it does; the kernel frees the lock
+    journal/ID.json       a container as it was, and under whose lease it is changed; removed once
+                          it is restored, or gone
+    rotation/ID.json      a container that may be paused between turns; removed once it goes on
+    migrations/ID.json    the step that a move is taking; removed once it is rolled back, or
+                          its new container is gone
+    deliveries/KEY.json   how far a delivery has come; removed after ninety days
+
+A file appears whole, and is on disk before the act. So it may tell of an act that was not done, but
+nothing is done untold. To mend is to compare with the container, and to restore what differs.
+
+- `kill -9`, a crash: the watchdog (`leases`) takes the lock, unpauses what notes of turns name, and
+  undoes what the dead run held under lease. What was set for good stays until `dl-apply --undo`.
+  The engine may yet carry out what the dead run asked of it. `apply.lock` still names the dead run
+  then, and whoever takes the lock waits a second first (`locks`).
+- The watchdog killed, too: the next run does the same before it begins, for each of its engines.
+  Files that were being written are staged under another name; the next run removes them.
+- A run that hangs, or is stopped for too long: the watchdog kills it, and goes on as above.
+- A lost engine: one alone is waited for; then the run ends, and its error says what is paused and
+  how to unpause it. One of several is connected to again, and mended then (`actuator`). The
+  watchdog tries for an hour. After that, the next run that reaches the engine mends it.
+- A power failure: as if all were killed. The engine starts containers unpaused, but with the limits
+  on its record: the next run undoes those under lease, `--undo` all.
+- A move or delivery that was cut off: the next run goes on from its step, or rolls a move back
+  (`migrate/`); a copy that was not whole begins again (`deliver/`).
+"""
 
 from __future__ import annotations
 

@@ -32,73 +32,6 @@ _MOMENTS_S = (0.0, 0.02, 0.05, 0.2)
 _WITH_PROCESSES = ("running", "paused")
 
 
-def has_processes(container: Container) -> bool:
-    """Tell whether a container runs or is paused."""
-    return container.state in _WITH_PROCESSES
-
-
-def unsupported(action: Action, host: str) -> str | None:
-    """Return why this engine's dl-apply cannot carry out an action, None if it can."""
-    if action.host != host:
-        return f"the action is for host {action.host}, and this engine is on host {host}"
-    unknown = [name for name in action.set if name not in _SETTINGS]
-    if action.op is Op.UPDATE and unknown:
-        return f"dl-apply cannot set {', '.join(unknown)}"
-    return None
-
-
-def missing(engine: Engine, action: Action) -> str:
-    """Return why an action's container is not there: it is gone, or was replaced by another."""
-    try:
-        other = engine.inspect(action.container_name)
-    except DltoolsError:
-        return GONE
-    if other.name == action.container_name and other.id != action.container_id:
-        return f"container {other.id[:12]} has replaced it since the plan was made"
-    return GONE
-
-
-def ended_meanwhile(engine: Engine, failed: Result) -> Result:
-    """Return the result of a change that failed: stale, if its container has ended meanwhile.
-
-    The engine learns of an end a moment after the kernel.
-    """
-    for pause_s in _MOMENTS_S:
-        time.sleep(pause_s)
-        try:
-            container = engine.inspect(failed.container_id)
-        except GoneError:
-            return replace(failed, status=Status.STALE, error=GONE)
-        except DltoolsError:
-            return failed
-        if not has_processes(container):
-            reason = f"the container is {container.state}"
-            return replace(failed, status=Status.STALE, error=reason)
-    return failed
-
-
-def _has_restarted(container: Container, planned_at: datetime | None) -> bool:
-    """Tell whether a container was started after the plan was made. One that was started in the
-    future says that the clock was set back, and no more."""
-    if planned_at is None or container.started is None:
-        return False
-    is_told = container.started <= datetime.now(UTC) + _SKEW
-    return is_told and container.started > planned_at
-
-
-def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:
-    """Return the result of an action on a protected container, or on one that has stopped or
-    restarted since the plan; None if the container may be changed."""
-    if is_true(container.labels.get(PROTECT)):
-        return replace(found, status=Status.SKIPPED, error=f"protected by its label {PROTECT}")
-    if not has_processes(container):
-        return replace(found, status=Status.STALE, error=f"the container is {container.state}")
-    if _has_restarted(container, planned_at):
-        reason = "the container has restarted since the plan was made"
-        return replace(found, status=Status.STALE, error=reason)
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The bounds that a user sets. The defaults allow everything.
@@ -156,3 +89,70 @@ def is_own(container_id: str, root: Path = ROOT) -> bool:
     lines = read_text(f"{root}/proc/self/mountinfo").splitlines()
     mounted = (line.split()[3] for line in lines if line.count(" ") > 3)
     return any(f"/containers/{container_id}/" in source for source in mounted)
+
+
+def unsupported(action: Action, host: str) -> str | None:
+    """Return why this engine's dl-apply cannot carry out an action, None if it can."""
+    if action.host != host:
+        return f"the action is for host {action.host}, and this engine is on host {host}"
+    unknown = [name for name in action.set if name not in _SETTINGS]
+    if action.op is Op.UPDATE and unknown:
+        return f"dl-apply cannot set {', '.join(unknown)}"
+    return None
+
+
+def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:
+    """Return the result of an action on a protected container, or on one that has stopped or
+    restarted since the plan; None if the container may be changed."""
+    if is_true(container.labels.get(PROTECT)):
+        return replace(found, status=Status.SKIPPED, error=f"protected by its label {PROTECT}")
+    if not has_processes(container):
+        return replace(found, status=Status.STALE, error=f"the container is {container.state}")
+    if _has_restarted(container, planned_at):
+        reason = "the container has restarted since the plan was made"
+        return replace(found, status=Status.STALE, error=reason)
+    return None
+
+
+def _has_restarted(container: Container, planned_at: datetime | None) -> bool:
+    """Tell whether a container was started after the plan was made. One that was started in the
+    future says that the clock was set back, and no more."""
+    if planned_at is None or container.started is None:
+        return False
+    is_told = container.started <= datetime.now(UTC) + _SKEW
+    return is_told and container.started > planned_at
+
+
+def missing(engine: Engine, action: Action) -> str:
+    """Return why an action's container is not there: it is gone, or was replaced by another."""
+    try:
+        other = engine.inspect(action.container_name)
+    except DltoolsError:
+        return GONE
+    if other.name == action.container_name and other.id != action.container_id:
+        return f"container {other.id[:12]} has replaced it since the plan was made"
+    return GONE
+
+
+def ended_meanwhile(engine: Engine, failed: Result) -> Result:
+    """Return the result of a change that failed: stale, if its container has ended meanwhile.
+
+    The engine learns of an end a moment after the kernel.
+    """
+    for pause_s in _MOMENTS_S:
+        time.sleep(pause_s)
+        try:
+            container = engine.inspect(failed.container_id)
+        except GoneError:
+            return replace(failed, status=Status.STALE, error=GONE)
+        except DltoolsError:
+            return failed
+        if not has_processes(container):
+            reason = f"the container is {container.state}"
+            return replace(failed, status=Status.STALE, error=reason)
+    return failed
+
+
+def has_processes(container: Container) -> bool:
+    """Tell whether a container runs or is paused."""
+    return container.state in _WITH_PROCESSES

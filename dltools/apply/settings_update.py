@@ -171,13 +171,13 @@ def read_back(engine: Engine, found: Result, located: LocatedContainer, wanted: 
     return replace(found, status=Status.APPLIED, after=after)
 
 
-class Reverts:
+class SettingsMade:
     """Remembers the settings that a run has made, by container."""
 
     def __init__(self) -> None:
         self._made: dict[str, Settings] = {}
 
-    def made(self, container_id: str) -> Settings:
+    def of(self, container_id: str) -> Settings:
         """Return the settings that the run has made in a container, {} if none."""
         return self._made.get(container_id, {})
 
@@ -185,11 +185,9 @@ class Reverts:
         """Forget a container that is gone."""
         self._made.pop(container_id, None)
 
-    def noted(self, result: Result, located: LocatedContainer) -> Result:
-        """Return the result of an update; one that has succeeded says what else had been changed.
-
-        Settings that are as wanted again count as made, too.
-        """
+    def add(self, result: Result, located: LocatedContainer) -> Result:
+        """Add the settings of an update that has succeeded, also of one that found them in force.
+        Return its result, which says which of them somebody else had changed meanwhile."""
         if result.status not in (Status.APPLIED, Status.UNCHANGED):
             return result
         made = self._made.setdefault(located.container.id, {})

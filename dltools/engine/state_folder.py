@@ -89,6 +89,7 @@ class StateFolder:
                     file.flush()
                     os.fsync(handle)
                     os.replace(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
             except BaseException:
                 with suppress(FileNotFoundError):
                     os.unlink(staged, dir_fd=folder)
@@ -147,6 +148,7 @@ class StateFolder:
         try:
             with suppress(FileExistsError):
                 os.mkdir(self.path.name, 0o700, dir_fd=home)
+                os.fsync(home)
         except OSError as error:
             raise OutputError(f"cannot create {self.path}: {error.strerror}") from error
 
