@@ -25,7 +25,6 @@ from dltools.apply.turns import Rotation, set_state
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError, engine_time
 from dltools.engine.own_state import own
 from dltools.errors import UnavailableError
-from dltools.labels import QOE
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -161,8 +160,8 @@ class EngineActuator:
                 self._turns = [
                     one for one in self._turns if one.container_id != action.container_id
                 ]
-                why = f"{name}, of the same job, cannot take turns"
-                result = replace(result, status=Status.SKIPPED, after={}, error=why)
+                error = refusals.job_takes_no_turns(name)
+                result = replace(result, status=Status.SKIPPED, after={}, error=error)
             found.append(result)
         return found
 
@@ -235,7 +234,7 @@ class EngineActuator:
     def _deliver(self, action: Action, container: Container, found: Result) -> Result:
         """Copy a container's model out of it."""
         if self._deliverer is None:
-            return replace(found, error="give --deliver-dir to have models delivered")
+            return replace(found, error=refusals.NO_DELIVERIES)
         return self._deliverer.deliver(action, container, found, dry_run=self._dry_run)
 
     def _migrate(
@@ -245,7 +244,7 @@ class EngineActuator:
         if refused := refusals.refusal(found, container, planned_at):
             return refused
         if self.migrator is None:
-            return replace(found, error="name both hosts with --host to have jobs moved")
+            return replace(found, error=refusals.NO_MIGRATIONS)
         entry = self._journal.find(container.id)
         original = creation_fields(entry.fields if entry else {})
         return self.migrator.migrate(action, container, found, original)
@@ -305,11 +304,9 @@ class EngineActuator:
         """Give a container a turn, which begins when the whole plan has been applied."""
         if refused := refusals.refusal(found, container, planned_at):
             return refused
-        if QOE in container.labels:
-            return replace(found, error=f"it serves (label {QOE}): dl-apply never pauses it")
         known = self.rotation.turn_of(container.id)
-        if container.state == "paused" and known is None:
-            return replace(found, error="it is paused already, and not by dl-apply")
+        if reason := refusals.refusal_of_turn(container, has_turn=known is not None):
+            return replace(found, error=reason)
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after=action.set)
         turn = Turn(

@@ -17,12 +17,15 @@ from dltools.engine import cgroup
 from dltools.engine.containers import Container, Engine, GoneError
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.errors import DltoolsError
-from dltools.labels import PROTECT, has_labels, is_true
+from dltools.labels import PROTECT, QOE, has_labels, is_true
 from dltools.plan.records import Action, Op, Result, Status
 
 GONE = "the container no longer exists"
 FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"
 PAUSED_ELSEWHERE = "paused, not by dl-apply"
+CHANGED = "its settings have changed since the plan was made"
+NO_DELIVERIES = "give --deliver-dir to have models delivered"
+NO_MIGRATIONS = "name both hosts with --host to have jobs moved"
 
 _SETTINGS = ("cpus", "cpu_weight", "cpuset")
 _SKEW = timedelta(minutes=1)
@@ -121,6 +124,20 @@ def _has_restarted(container: Container, planned_at: datetime | None) -> bool:
         return False
     is_told = container.started <= datetime.now(UTC) + _SKEW
     return is_told and container.started > planned_at
+
+
+def refusal_of_turn(container: Container, *, has_turn: bool) -> str | None:
+    """Return why a container takes no turns, None if it may. `has_turn` says whether it does."""
+    if QOE in container.labels:
+        return f"it serves (label {QOE}): dl-apply never pauses it"
+    if container.state == "paused" and not has_turn:
+        return "it is paused already, and not by dl-apply"
+    return None
+
+
+def job_takes_no_turns(name: str) -> str:
+    """Return why a container takes no turns that might: another one of its job cannot."""
+    return f"{name}, of the same job, cannot take turns"
 
 
 def missing(engine: Engine, action: Action) -> str:

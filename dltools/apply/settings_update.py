@@ -15,7 +15,7 @@ from dltools.apply import engine_fields, limit_files
 from dltools.apply.bounds import out_of_bounds, unfit_cpu_list
 from dltools.apply.located import LocatedContainer, Locator
 from dltools.apply.original_settings import Entry, Originals, is_restored, restore
-from dltools.apply.refusals import GONE, ended_meanwhile, refusal
+from dltools.apply.refusals import CHANGED, GONE, ended_meanwhile, refusal
 from dltools.apply.settings import attainable_settings, current_settings, settings_in_force
 from dltools.engine import gpu
 from dltools.engine.containers import SWARM_TASK, Engine, GoneError, RefusedError
@@ -49,8 +49,7 @@ def compare(
         return replace(found, status=Status.UNCHANGED)
     known = [action.expect, made or {}]
     if not is_forced and not _is_known(present, known, action.expect, located.usable_cpus):
-        reason = "its settings have changed since the plan was made"
-        return replace(found, status=Status.STALE, error=reason)
+        return replace(found, status=Status.STALE, error=CHANGED)
     if reason := unfit_cpu_list(located, wanted, present):
         return replace(found, status=Status.SKIPPED, error=reason)
     return replace(found, status=Status.PLANNED, after={**before, **wanted})

@@ -20,7 +20,16 @@ import pytest
 from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.leases import FAREWELL, FIRST_S, LEASES, LEAST_S, End, Lease, beat, watch
+from dltools.apply.leases import (
+    FAREWELL,
+    FIRST_LEASE_S,
+    LEASES,
+    LEAST_LEASE_S,
+    End,
+    Lease,
+    beat,
+    watch,
+)
 from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import Rules
 from dltools.apply.turns import Rotation
@@ -49,8 +58,8 @@ def renewed(asked_s: float | None, *intervals: float) -> tuple[Lease, Clock]:
 
 @pytest.mark.parametrize(
     ("asked_s", "intervals", "length"),
-    [(None, (), FIRST_S), (None, (1.0,), LEAST_S), (None, (20.0,), 60.0), (None, (20.0, 0.2), 60.0),
-     (2.5, (), 2.5), (2.5, (20.0,), 2.5), (None, (50.0, *[20.0] * 10), 60.0)],
+    [(None, (), FIRST_LEASE_S), (None, (1.0,), LEAST_LEASE_S), (None, (20.0,), 60.0),
+     (None, (20.0, 0.2), 60.0), (2.5, (), 2.5), (2.5, (20.0,), 2.5), (None, (50.0, *[20.0] * 10), 60.0)],
 )  # fmt: skip
 def test_it_is_three_intervals_unless_another_is_asked_for(
     asked_s: float | None, intervals: tuple[float, ...], length: float

@@ -251,7 +251,7 @@ def _while_hook_runs(delivery: Delivery) -> dict[str, Any]:
     return {**_after(delivery), "hook": "running"}
 
 
-PATIENCE_S = 1.0
+HOOK_PATIENCE_S = 1.0
 """How long a plan waits for a hook to end; then it goes on in the background (ours)."""
 
 
@@ -261,7 +261,7 @@ class Hook:
 
     command: tuple[str, ...]
     limit_s: float
-    patience_s: float = PATIENCE_S
+    patience_s: float = HOOK_PATIENCE_S
 
     def begin(self, path: Path) -> RunningHook:
         """Run the command, without a shell, with a path as its last argument.

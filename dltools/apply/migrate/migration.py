@@ -38,7 +38,11 @@ class Migration:
     `body` is what the engine creates the new container from, `restart_policy` that of the old one.
     `checkpoint` is the path of the job's checkpoint, "" if it is not looked at; `grace_s` how long
     the job may take to stop. `failed_at` is the step that failed, where the move is rolled back,
-    and `why` the reason.
+    and `why` the reason. `since` (RFC 3339) is when it was begun.
+
+    Of a Swarm service: its id is `service`, "" for a container that is in none. `constraints` are
+    those that it had, of which a move before has set the one that `earlier` says; `constraint` is
+    the one that holds it on the target.
     """
 
     action_id: int

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dltools.apply.migrate.migration import Migration, Step, WaitError
-from dltools.apply.migrate.movable import checkpoint_path, refusal, service_refusal
+from dltools.apply.migrate.movable import checkpoint_path, is_own_network, refusal, service_refusal
 from dltools.apply.migrate.mover import Mover, rolled_back
 from dltools.apply.migrate.service_steps import free, is_free, look_body, manager
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
@@ -174,7 +174,7 @@ class Migrator:
             after = {"host": migration.target, "container": migration.new_id}
             return replace(_result(migration, Status.APPLIED), after=after)
         self._mover.files.remove(migration)
-        reason = f"not moved, it goes on on {migration.source}: {migration.why}"
+        reason = f"not moved, it stays on {migration.source}: {migration.why}"
         return replace(_result(migration, Status.FAILED), error=reason)
 
     def _is_over(self, migration: Migration) -> bool:
@@ -239,11 +239,6 @@ def creation_body(container: Container, original: Mapping[str, Any], image: str)
         ]
         body["NetworkingConfig"] = {"EndpointsConfig": {network: {"Aliases": aliases}}}
     return body
-
-
-def is_own_network(mode: str) -> bool:
-    """Tell whether a network mode names a network that a user has made."""
-    return mode not in ("", "default", "bridge", "host", "none") and ":" not in mode
 
 
 def grace_seconds(container: Container) -> float:

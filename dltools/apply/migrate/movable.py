@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from dltools.apply.migrate.migrator import is_own_network
 from dltools.engine import gpu
 from dltools.engine.containers import Container, Engine
 from dltools.engine.services import PLACED, SERVICE, Service, Swarm, contradicts
@@ -72,6 +71,11 @@ def _missing(container: Container, target: Engine, network: str) -> Iterator[str
             yield f"its volume {mount['Name']} is missing on {target.host}"
     if is_own_network(network) and not target.has_network(network):
         yield f"its network {network} is missing on {target.host}"
+
+
+def is_own_network(mode: str) -> bool:
+    """Tell whether a network mode names a network that a user has made."""
+    return mode not in ("", "default", "bridge", "host", "none") and ":" not in mode
 
 
 def checkpoint_path(container: Container) -> str:
