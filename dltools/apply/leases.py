@@ -124,8 +124,8 @@ class Guard:
     def __init__(
         self, directory: Path, run: ApplyRun, addresses: Sequence[Address], patience_s: float
     ) -> None:
-        """Nothing is watched yet. `directory` holds the state; at `addresses` are the engines;
-        `patience_s` is the longest time for which the run may wait in silence."""
+        """`directory` holds the state; at `addresses` are the engines; `patience_s` is the longest
+        time for which the run may wait in silence."""
         self._words = (
             str(directory),
             str(run.pid),

@@ -150,8 +150,8 @@ class Originals:
     """Records the containers that one run of dl-apply changes."""
 
     def __init__(self, engine: Engine, journal: Journal, run: ApplyRun) -> None:
-        """Nothing is recorded yet. `run` may be replaced: entries name the latest one. `is_leased`
-        says whether what it changes is to end with it."""
+        """`run` may be replaced: entries name the latest one. `is_leased` says whether what it
+        changes is to end with it."""
         self.run = run
         self.is_leased = False
         self.changed: set[str] = set()

@@ -59,7 +59,8 @@ def renewed(asked_s: float | None, *intervals: float) -> tuple[Lease, Clock]:
 @pytest.mark.parametrize(
     ("asked_s", "intervals", "length"),
     [(None, (), FIRST_LEASE_S), (None, (1.0,), LEAST_LEASE_S), (None, (20.0,), 60.0),
-     (None, (20.0, 0.2), 60.0), (2.5, (), 2.5), (2.5, (20.0,), 2.5), (None, (50.0, *[20.0] * 10), 60.0)],
+     (None, (20.0, 0.2), 60.0), (2.5, (), 2.5), (2.5, (20.0,), 2.5),
+     (None, (50.0, *[20.0] * 10), 60.0)],
 )  # fmt: skip
 def test_it_is_three_intervals_unless_another_is_asked_for(
     asked_s: float | None, intervals: tuple[float, ...], length: float
