@@ -60,8 +60,8 @@ class EngineActuator:
         migrator: Migrator | None = None,
         dry_run: bool = False,
     ) -> None:
-        """`rules` say what may be changed; without them, everything. Without a deliverer no model is
-        delivered, without a migrator no job is moved."""
+        """`rules` say what may be changed; without them, everything. Without a deliverer no model
+        is delivered, without a migrator no job is moved."""
         self.engine = engine
         self.foreign: dict[str, str] = {}
         """Ids and names of the containers that were left alone: somebody else has changed them."""

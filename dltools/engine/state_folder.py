@@ -89,7 +89,8 @@ class StateFolder:
                     file.flush()
                     os.fsync(handle)
                     os.replace(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
-                os.fsync(folder)
+                if folder is not None:
+                    os.fsync(folder)  # the name, too
             except BaseException:
                 with suppress(FileNotFoundError):
                     os.unlink(staged, dir_fd=folder)
@@ -146,11 +147,12 @@ class StateFolder:
 
     def _make(self, home: int) -> None:
         try:
-            with suppress(FileExistsError):
-                os.mkdir(self.path.name, 0o700, dir_fd=home)
-                os.fsync(home)
+            os.mkdir(self.path.name, 0o700, dir_fd=home)
+        except FileExistsError:
+            return
         except OSError as error:
             raise OutputError(f"cannot create {self.path}: {error.strerror}") from error
+        os.fsync(home)
 
 
 def _made_home(home: Path) -> int:

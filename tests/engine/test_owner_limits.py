@@ -51,8 +51,10 @@ def test_the_first_of_several_entries_counts(tmp_path: Path) -> None:
 
 def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[bytes] = []
-    parse = owner_limits.parse_json
-    monkeypatch.setattr(owner_limits, "parse_json", lambda text: texts.append(text) or parse(text))
+    parse = owner_limits.parse_record
+    monkeypatch.setattr(
+        owner_limits, "parse_record", lambda text: texts.append(text) or parse(text)
+    )
     journal, limits = Journal(tmp_path / "journal"), JournaledLimits([tmp_path])
     entry = add(tmp_path)
     for _ in range(3):

@@ -165,9 +165,7 @@ class Migrator:
         try:
             migration = self._mover.carry_out(migration)
         except (WaitError, UnavailableError) as error:
-            (left,) = [
-                one for one in self._mover.files.all() if one.container_id == migration.container_id
-            ]
+            left = self._mover.files.find(migration.container_id) or migration
             reason = f"{error}; {left.whereabouts}; the next run of dl-apply goes on"
             return replace(_result(left, Status.FAILED), error=reason)
         if migration.step is Step.DONE:

@@ -18,7 +18,8 @@ from dltools.errors import DataError, DltoolsError
 from dltools.inputs import InputLines
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuator, OnResult
+    from dltools.apply.actuator import Actuator
+    from dltools.apply.engine_actuator import OnResult
     from dltools.cli.apply.holding import Holding
     from dltools.cli.apply.request import Request
     from dltools.cli.apply.results_printer import ResultsPrinter
