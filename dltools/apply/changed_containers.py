@@ -13,7 +13,7 @@ from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.original_settings import Entry, Journal
 from dltools.apply.settings import current_settings, settings_in_force
 from dltools.engine.containers import Engine, GoneError
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import AccessError, DataError
@@ -54,7 +54,7 @@ def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[Chan
     """Return the changed containers of an engine, by name. Raises as the engine does."""
     known: dict[str, _ContainerRecords] = {}
     for directory in directories:
-        found = own(engine, read_notes([directory], engine.id).values())
+        found = own_records(engine, read_notes([directory], engine.id).values())
         notes = {note.container_id: note for note in found}
         entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
         for key in {**entries, **notes}:
@@ -80,7 +80,7 @@ def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
     """Return what a state directory's journal says of an engine's containers, [] if it cannot be
     read: it may be another user's."""
     try:
-        return own(engine, Journal(directory / "journal").all())
+        return own_records(engine, Journal(directory / "journal").all())
     except (AccessError, DataError):
         return []
 

@@ -23,7 +23,7 @@ from dltools.apply.settings_update import SettingsMade, SettingsUpdate, compare
 from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation, set_state
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError, engine_time
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
 from dltools.errors import UnavailableError
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
@@ -113,7 +113,7 @@ class EngineActuator:
             return False
 
     def _entries(self) -> list[Entry]:
-        return own(self.engine, self._journal.all())
+        return own_records(self.engine, self._journal.all())
 
     @property
     def changed(self) -> frozenset[str]:

@@ -49,7 +49,7 @@ from dltools.apply.settings import current_settings
 from dltools.apply.settings_update import read_back
 from dltools.apply.turns import set_state, unpause
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNotes
 from dltools.plan.records import Result, Status
@@ -72,7 +72,7 @@ def undo(
     wanted = None if only is None else set(only)
     undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
     results = []
-    for number, entry in enumerate(own(engine, journal.all()), 1):
+    for number, entry in enumerate(own_records(engine, journal.all()), 1):
         if wanted is not None and entry.container_id not in wanted:
             continue
         try:
@@ -172,7 +172,7 @@ def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
     """
     notes = TurnNotes(directory)
     for note in notes.each():
-        if not own(engine, [note]):
+        if not own_records(engine, [note]):
             continue
         try:
             was_paused = unpause(engine, note.container_id)
@@ -194,7 +194,7 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     now = timestamp()
     leased = {
         entry.container_id: entry
-        for entry in own(engine, journal.all())
+        for entry in own_records(engine, journal.all())
         if entry.leased_by.pid not in (0, run.pid) or entry.has_expired(now)
     }
     results = undo(engine, journal, lambda _: None, only=leased) if leased else []

@@ -20,7 +20,7 @@ from typing import Any
 from dltools.apply.deliver.copying import DamagedError, copy_checkpoint, read_manifest
 from dltools.apply.deliver.delivery import Delivery, DeliveryFiles, Step
 from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
 from dltools.errors import UnavailableError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 from dltools.plan.records import Action, Result, Status
@@ -69,7 +69,7 @@ class Deliverer:
     def _left_open(self) -> list[Delivery]:
         """Return the deliveries that are not done, and forget those that have long been."""
         found = []
-        for delivery in own(self._engine, self._files.all()):
+        for delivery in own_records(self._engine, self._files.all()):
             if delivery.step is not Step.DONE:
                 found.append(delivery)
             elif time.time() - delivery.since > KEPT_S:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dltools.cli.apply.request import Bounds, Request
     from dltools.engine.addresses import Address
     from dltools.engine.containers import Engine
-    from dltools.engine.own_state import EngineAddresses
+    from dltools.engine.identity import DistinctEngines
     from dltools.errors import UnavailableError
 
 
@@ -93,10 +93,10 @@ class ApplyContext:
         print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
     @cached_property
-    def _known_addresses(self) -> EngineAddresses:
-        from dltools.engine.own_state import EngineAddresses
+    def _known_addresses(self) -> DistinctEngines:
+        from dltools.engine.identity import DistinctEngines
 
-        return EngineAddresses()
+        return DistinctEngines()
 
     @contextmanager
     def actuator(self, dry_run: bool, *, is_undo: bool = False) -> Iterator[Actuator]:

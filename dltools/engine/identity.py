@@ -29,7 +29,7 @@ class EngineRecord(Protocol):
 R = TypeVar("R", bound=EngineRecord)
 
 
-def own(engine: Engine, records: Iterable[R]) -> list[R]:
+def own_records(engine: Engine, records: Iterable[R]) -> list[R]:
     """Return the records of an engine's containers: of its ID, and not of another host.
 
     A host that was renamed keeps its containers. Raises as the engine does.
@@ -49,7 +49,7 @@ def _has(engine: Engine, container_id: str) -> bool:
     return True
 
 
-class EngineAddresses:
+class DistinctEngines:
     """At which address of a run is which engine: two with one ID or host name would be taken for
     one."""
 
