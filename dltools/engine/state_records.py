@@ -17,7 +17,17 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import AccessError, DataError
@@ -162,6 +172,9 @@ def _value(type_: Any, value: Any, name: str) -> Any:
         return _value(type_, value, name)
     if is_dataclass(type_) and isinstance(value, dict):
         return decode(type_, value)
+    if is_typeddict(type_) and isinstance(value, dict):
+        types = _types(type_)
+        return {key: _value(types.get(key), one, f"{name}.{key}") for key, one in value.items()}
     if isinstance(type_, type) and issubclass(type_, Enum):
         return type_(value)
     if origin in (tuple, Sequence) and isinstance(value, list):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -26,6 +26,10 @@ class Part:
     word: str = ""
 
 
+class Limits(TypedDict, total=False):
+    cpus: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Whole:
     container_id: str
@@ -39,6 +43,7 @@ class Whole:
     part: Part | None = None
     parts: tuple[Part, ...] = ()
     tables: Sequence[Mapping[str, Any]] = ()
+    limits: Limits | None = None
 
 
 class Wholes(Records[Whole]):
@@ -48,7 +53,7 @@ class Wholes(Records[Whole]):
 
 LEAST = {"container_id": "c1", "container_name": "job", "table": {}, "texts": {}, "seconds": 2}
 FULL = Whole("c1", "job", {"a": [None, 1.5]}, {"a": "1"}, 2.5, True, Step.END, Step.BEGIN,
-             Part(1, "x"), (Part(2), Part(3)), ({"a": 1}, {}))  # fmt: skip
+             Part(1, "x"), (Part(2), Part(3)), ({"a": 1}, {}), {"cpus": None})  # fmt: skip
 
 
 @pytest.fixture
@@ -83,7 +88,8 @@ def test_fields_with_a_default_may_be_missing_and_numbers_stay_as_they_are() -> 
      {"texts": {"a": 1}}, {"seconds": "2"}, {"seconds": True}, {"is_there": 1}, {"step": "middle"},
      {"step": None}, {"before": 7}, {"part": 7}, {"part": {}}, {"part": {"number": 1.5}},
      {"part": {"number": 1, "more": 2}}, {"parts": {}}, {"parts": [1]}, {"parts": "x"},
-     {"tables": [[]]}, {"tables": None}],
+     {"limits": 1}, {"limits": {"cpus": "1"}}, {"limits": {"more": 1}}, {"tables": [[]]},
+     {"tables": None}],
     ids=str,
 )  # fmt: skip
 def test_values_of_other_types_are_damage(
