@@ -27,7 +27,7 @@ def test_a_quota_is_applied_and_journalled(
     (result,) = applied(actuator, action({"cpus": 1.5}))
     assert result == Result(1, Status.APPLIED, ID, NAME, {"cpus": None}, {"cpus": 1.5})
     assert fake_engine.updates == [{"CpuPeriod": 100_000, "CpuQuota": 150_000}]
-    (entry,) = journal.entries("FAKE")
+    (entry,) = journal.all()
     assert (entry.settings["cpus"], entry.run.policy) == (None, "test")
     assert actuator.changed == {ID}
 
@@ -120,7 +120,7 @@ def test_a_pause_is_applied_once(
     )  # fmt: skip
     assert second.status is Status.UNCHANGED
     assert fake_engine.state == "paused"
-    assert [entry.state for entry in journal.entries("FAKE")] == ["running"]
+    assert [entry.state for entry in journal.all()] == ["running"]
 
 
 def test_an_engine_that_refuses_a_pause_is_quoted(
@@ -192,7 +192,7 @@ def test_a_dry_run_changes_nothing(
     (result,) = applied(actuator, one)
     assert (result.status, result.after) == ("planned", after)
     assert (fake_engine.updates, fake_engine.state) == ([], "running")
-    assert journal.entries("FAKE") == []
+    assert journal.all() == []
     assert not rotation.has_turns
 
 
