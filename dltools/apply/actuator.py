@@ -1,34 +1,35 @@
-"""Applying plans to the containers of several engines, at the same time.
+"""Applying plans to the containers of engines: one, or several at the same time.
 
-An engine that does not answer holds up no other: its actions fail, and it is connected to in the
-background until it is back.
+Of several engines, one that does not answer holds up no other: its actions fail, and it is
+connected to in the background until it is back. An engine alone has nobody to hold up: its
+connection waits as long as it may, and then its error ends the run.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from dltools.apply.deliver.deliverer import Deliverer
-from dltools.apply.deliver.deliverers import Deliverers
-from dltools.apply.engine_actuator import Actuator, OnResult
+from dltools.apply.engine_actuator import EngineActuator, OnResult
 from dltools.apply.migrate.migrator import Migrator
 from dltools.engine.interface import Engine
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 from dltools.plan.records import Action, Plan, Result, Status
 
-Connector = Callable[[], Actuator]
+Connector = Callable[[], EngineActuator]
 """Connects to an engine, and raises `DltoolsError` if that fails."""
 
 FIRST_ANSWER_S = 10.0
-"""How long to wait for all engines at first (ours)."""
+"""How long to wait for all engines at first, where there are several (ours)."""
 
 
-class Actuators:
-    """The actuators of several engines, used as one."""
+class Actuator:
+    """Applies plans to the containers of the engines of a run, and undoes what it has changed."""
 
     def __init__(
         self,
@@ -36,22 +37,39 @@ class Actuators:
         wait_s: float = FIRST_ANSWER_S,
         migrator: Migrator | None = None,
     ) -> None:
-        """Connect to all engines, by what to call them, but wait no longer than `wait_s` for any.
+        """Connect to all engines, by what to call them, but wait no longer than `wait_s` for any of
+        several.
 
-        Raises `UnavailableError` if none answers, `RetryError` if another run writes to each.
+        Raises `UnavailableError` if none answers, `RetryError` if another run writes to each; of an
+        engine alone, what its connector raises.
         """
-        self._links = [_Link(name, connect) for name, connect in connectors.items()]
+        self.migrator = migrator
+        self._is_leased = False
+        is_alone = len(connectors) == 1
+        self._links = [
+            _Link(name, connect, is_alone=is_alone) for name, connect in connectors.items()
+        ]
+        if is_alone:
+            self._links[0].connect()
+            return
+        for link in self._links:
+            link.reconnect()
         until = time.monotonic() + wait_s
         for link in self._links:
             link.wait(until - time.monotonic())
-        if not self._connected():
-            if all(link.is_held for link in self._links):
-                raise RetryError("; ".join(self.unreachable))
-            raise UnavailableError("; ".join(self.unreachable))
-        self.rotation = _Rotations(self._links)
-        self.deliverer = Deliverers(self._each_deliverer)
-        self.migrator = migrator
-        self._is_leased = False
+        if not self.engines:
+            error = RetryError if all(link.is_held for link in self._links) else UnavailableError
+            raise error("; ".join(self.unreachable))
+
+    @property
+    def engines(self) -> list[Engine]:
+        """The engines that answer."""
+        return [actuator.engine for _, actuator in self._connected()]
+
+    @property
+    def unreachable(self) -> list[str]:
+        """Why engines do not answer, one line each."""
+        return [f"{link.name}: {link.fault}" for link in self._links if link.actuator is None]
 
     @property
     def changed(self) -> frozenset[str]:
@@ -61,37 +79,97 @@ class Actuators:
     @property
     def foreign(self) -> dict[str, str]:
         """Ids and names of the containers that were left alone: somebody else has changed them."""
-        found: dict[str, str] = {}
-        for link in self._links:
-            found |= link.actuator.foreign if link.actuator else {}
-        return found
+        return {key: name for _, one in self._connected() for key, name in one.foreign.items()}
 
     @property
     def paused_elsewhere(self) -> dict[str, str]:
         """Ids and names of the containers of plans that somebody else has paused."""
-        found: dict[str, str] = {}
+        return {
+            key: name for _, one in self._connected() for key, name in one.paused_elsewhere.items()
+        }
+
+    def apply(self, plan: Plan, on_result: OnResult) -> list[Result]:
+        """Apply each action on the engine of its host, whatever becomes of the others."""
+        results: list[Result] = []
+        lock = threading.Lock()
+
+        def report(result: Result) -> None:
+            with lock:
+                results.append(result)
+                on_result(result)
+
+        parts = self._parts(plan)
+        taken = {action.id for _, part in parts for action in part.actions}
+        for action in plan.actions:
+            if action.id not in taken:
+                report(self._unreached(action))
+        _at_once([partial(link.apply, part, report, self._is_leased) for link, part in parts])
         for link in self._links:
-            found |= link.actuator.paused_elsewhere if link.actuator else {}
-        return found
+            link.reconnect()
+        return sorted(results, key=lambda result: result.id)
+
+    def _parts(self, plan: Plan) -> list[tuple[_Link, Plan]]:
+        """Return the engines that answer, each with its part of a plan: the actions of its host.
+        One alone gets all: it says of the others that they are for another host."""
+        if len(self._links) == 1:
+            return [(self._links[0], plan)]
+        return [
+            (
+                link,
+                replace(plan, actions=tuple(one for one in plan.actions if one.host == link.host)),
+            )
+            for link, _ in self._connected()
+        ]
+
+    def _unreached(self, action: Action) -> Result:
+        found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
+        if not self.unreachable:
+            return replace(found, error=f"no engine that was named is on host {action.host}")
+        lost = [link for link in self._links if link.actuator is None]
+        own = [link for link in lost if action.host in (link.host, link.name)] or lost
+        why = "; ".join(f"{link.name}: {link.fault}" for link in own)
+        return replace(found, status=Status.FAILED, error=f"host {action.host}: {why}")
+
+    def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
+        """Restore containers: all in the journal, or those with the ids `only`. Raises
+        `UnavailableError` after that, where one of several engines has gone away meanwhile."""
+        wanted = None if only is None else set(only)
+        results: list[Result] = []
+        faults = []
+        for link, actuator in self._connected():
+            before = results[-1].id if results else 0
+
+            def report(found: Result, before: int = before) -> None:
+                results.append(replace(found, id=before + found.id))
+                on_result(results[-1])
+
+            try:
+                actuator.undo(wanted, report)
+            except UnavailableError as error:
+                link.lose(error)
+                faults.append(f"{link.name}: {error}")
+        if faults:
+            raise UnavailableError("; ".join(faults))
+        return results
+
+    # Leases
 
     def lease(self, is_leased: bool) -> None:
         """Say whether what is changed from now on is to end with this run."""
         self._is_leased = is_leased
 
     def adopt_leases(self, covered: Set[str] | None) -> None:
-        """Let the leases that runs before have left behind end with this run."""
+        """Let the leases that runs before have left behind end with this run: of the containers
+        that it may change, and of these ids, where they are known."""
         for actuator in self._known():
             actuator.adopt_leases(covered)
 
     def leave_leases(self, until: str, covered: Set[str] | None) -> bool:
-        """Let what is under lease stay until a time (RFC 3339), also on engines that do not
-        answer now, and tell whether that is anything."""
+        """Let all that is under lease of this run stay until a time (RFC 3339), also on engines
+        that do not answer now, and what runs before have left behind of the same containers as in
+        `adopt_leases`. Tell whether that is anything."""
         found = [actuator.leave_leases(until, covered) for actuator in self._known()]
         return any(found)
-
-    def _known(self) -> list[Actuator]:
-        found = (link.actuator or link.lost for link in self._links)
-        return [actuator for actuator in found if actuator is not None]
 
     def release(self, on_result: OnResult) -> None:
         """End all turns, and restore what has been changed, until the next plan is applied: on all
@@ -103,113 +181,115 @@ class Actuators:
             with lock:
                 on_result(result)
 
-        connected = list(self._connected().values())
-        with ThreadPoolExecutor(len(connected) or 1) as pool:
-            begun = [pool.submit(link.release, report) for link in connected]
-        for one in begun:
-            one.result()  # raises what is no engine's fault, such as a full disk
-        if faults := [
+        _at_once([partial(link.release, report) for link, _ in self._connected()])
+        faults = [
             f"{link.name}: {link.fault}"
             for link in self._links
             if link.actuator is None and link.owing
-        ]:
+        ]
+        if faults:
             raise UnavailableError(f"not undone: {'; '.join(faults)}")
 
-    @property
-    def engines(self) -> list[Engine]:
-        """The engines that answer."""
-        return [link.actuator.engine for link in self._links if link.actuator is not None]
+    # Turns
 
     @property
-    def unreachable(self) -> list[str]:
-        """Why engines do not answer, one line each."""
-        return [f"{link.name}: {link.fault}" for link in self._links if link.actuator is None]
+    def has_turns(self) -> bool:
+        """Whether containers take turns. On an engine that has gone away they take none."""
+        return any(actuator.rotation.has_turns for _, actuator in self._connected())
 
-    def apply(self, plan: Plan, on_result: OnResult) -> list[Result]:
-        """Apply each action on the engine of its host, whatever becomes of the others."""
-        connected, lock = self._connected(), threading.Lock()
-        results: list[Result] = []
-
-        def report(result: Result) -> None:
-            with lock:
-                results.append(result)
-                on_result(result)
-
-        for link in connected.values():
-            assert link.actuator is not None
-            link.actuator.lease(self._is_leased)
-        for action in plan.actions:
-            if action.host not in connected:
-                report(self._unreached(action))
-        with ThreadPoolExecutor(len(connected) or 1) as pool:
-            begun = []
-            for name, link in connected.items():
-                own = tuple(action for action in plan.actions if action.host == name)
-                begun.append(pool.submit(link.apply, replace(plan, actions=own), report))
-        for one in begun:
-            one.result()  # raises what has ended it, such as a full disk
-        for link in self._links:
-            link.reconnect()
-        return sorted(results, key=lambda result: result.id)
-
-    def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
-        """Restore containers: all in the journal, or those with the ids `only`. Raises
-        `UnavailableError` after that, where an engine has gone away meanwhile."""
-        wanted = None if only is None else set(only)
-        results: list[Result] = []
-
-        def report(found: Result) -> None:
-            results.append(replace(found, id=len(results) + 1))
-            on_result(results[-1])
-
-        faults = []
-        for link in self._connected().values():
-            assert link.actuator is not None
+    def advance_turns(self) -> None:
+        """Do what is due on each engine: end turns, and begin the next."""
+        for link, actuator in self._connected():
             try:
-                link.actuator.undo(wanted, report)
+                actuator.rotation.advance()
             except UnavailableError as error:
                 link.lose(error)
-                faults.append(f"{link.name}: {error}")
+
+    def end_turns(self) -> None:
+        """Unpause all containers. Raises `UnavailableError` where some stay paused."""
+        faults = []
+        for _, actuator in self._connected():
+            try:
+                actuator.rotation.end()
+            except UnavailableError as error:
+                faults.append(str(error))
         if faults:
             raise UnavailableError("; ".join(faults))
-        return results
 
-    def _each_deliverer(self) -> list[Deliverer]:
-        actuators = [link.actuator for link in self._links if link.actuator is not None]
-        return [one.deliverer for one in actuators if one.deliverer is not None]
+    # Deliveries
 
-    def _connected(self) -> dict[str, _Link]:
-        """Return the links to engines that answer, by host."""
-        return {link.host: link for link in self._links if link.actuator is not None}
+    def retry_deliveries(self, on_result: OnResult) -> list[Result]:
+        """Report the hooks that have ended, and try again the deliveries that are due."""
+        return [result for one in self._deliverers() for result in one.retry(on_result)]
 
-    def _unreached(self, action: Action) -> Result:
-        found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
-        if not self.unreachable:
-            return replace(found, error=f"no engine that was named is on host {action.host}")
-        lost = [link for link in self._links if link.actuator is None]
-        own = [link for link in lost if action.host in (link.host, link.name)] or lost
-        why = "; ".join(f"{link.name}: {link.fault}" for link in own)
-        return replace(found, status=Status.FAILED, error=f"host {action.host}: {why}")
+    def finish_deliveries(self, on_result: OnResult) -> list[Result]:
+        """Wait for the hooks that run, and report them."""
+        return [result for one in self._deliverers() for result in one.finish(on_result)]
+
+    def stop_deliveries(self) -> None:
+        """Kill the hooks that run; the next run begins them again."""
+        for one in self._deliverers():
+            one.stop()
+
+    def seconds_until_due(self) -> float | None:
+        """Return how long until turns or deliveries have something to do, None if they never
+        have."""
+        due = [actuator.rotation.seconds_until_due() for _, actuator in self._connected()]
+        due += [one.seconds_until_due() for one in self._deliverers()]
+        return min((seconds for seconds in due if seconds is not None), default=None)
+
+    def _connected(self) -> Iterator[tuple[_Link, EngineActuator]]:
+        """Yield the engines that answer."""
+        for link in self._links:
+            if (actuator := link.actuator) is not None:
+                yield link, actuator
+
+    def _known(self) -> Iterator[EngineActuator]:
+        """Yield the engines that answer, and those that have answered once."""
+        for link in self._links:
+            if (actuator := link.actuator or link.lost) is not None:
+                yield actuator
+
+    def _deliverers(self) -> list[Deliverer]:
+        return [one.deliverer for _, one in self._connected() if one.deliverer is not None]
+
+
+def _at_once(work: Sequence[Callable[[], None]]) -> None:
+    """Do several things at the same time. Raises the first error after that, which is no engine's
+    fault, such as a full disk. One thing alone is done in this thread, where signals end it."""
+    if len(work) == 1:
+        work[0]()
+        return
+    with ThreadPoolExecutor(len(work) or 1) as pool:
+        begun = [pool.submit(one) for one in work]
+    for one in begun:
+        one.result()
 
 
 class _Link:
     """One engine: its actuator, None while it does not answer, and why."""
 
-    def __init__(self, name: str, connect: Connector) -> None:
+    def __init__(self, name: str, connect: Connector, *, is_alone: bool) -> None:
         self.name = name
         self.host = ""
         self.fault = "no answer yet"
         self.is_held = False  # by another run
-        self.actuator: Actuator | None = None
-        self.lost: Actuator | None = None  # the last one, of an engine that has gone away
+        self.actuator: EngineActuator | None = None
+        self.lost: EngineActuator | None = None  # the last one, of an engine that has gone away
         self.owing: frozenset[str] = frozenset()  # what was changed before that
+        self._is_alone = is_alone
         self._connect = connect
         self._thread: threading.Thread | None = None
-        self.reconnect()
 
     @property
     def changed(self) -> frozenset[str]:
         return self.owing | (self.actuator.changed if self.actuator else frozenset())
+
+    def connect(self) -> None:
+        """Connect now. Raises `DltoolsError` if that fails."""
+        found = self._connect()
+        self.host = found.engine.host
+        self.actuator = found
 
     def reconnect(self) -> None:
         """Begin to connect in the background, unless that is done or under way."""
@@ -217,17 +297,46 @@ class _Link:
             self._thread = threading.Thread(target=self._try, daemon=True)
             self._thread.start()
 
+    def _try(self) -> None:
+        try:
+            self.connect()
+        except DltoolsError as error:
+            self.fault, self.is_held = str(error), isinstance(error, RetryError)
+
     def wait(self, seconds: float) -> None:
         """Wait for the attempt to connect."""
         if self._thread is not None:
             self._thread.join(max(0.0, seconds))
 
     def lose(self, error: DltoolsError) -> None:
-        """Take the engine as gone, with what has been changed there."""
+        """Take the engine as gone, with what has been changed there. Raises the error of an engine
+        alone: nobody is left to go on with."""
+        if self._is_alone:
+            raise error
         self.owing, self.fault = self.changed, str(error)
         if self.actuator is not None and self.actuator.deliverer is not None:
             self.actuator.deliverer.stop()  # its hooks begin again when the engine is back
         self.lost, self.actuator = self.actuator or self.lost, None
+
+    def apply(self, plan: Plan, report: OnResult, is_leased: bool) -> None:
+        """Apply a plan; where the engine goes away, report the actions that are left as failed."""
+        done: set[int] = set()
+
+        def on_result(result: Result) -> None:
+            done.add(result.id)
+            report(result)
+
+        assert self.actuator is not None
+        self.actuator.lease(is_leased)
+        try:
+            self.actuator.apply(plan, on_result)
+        except DltoolsError as error:
+            self.lose(error)
+            for action in plan.actions:
+                if action.id not in done:
+                    name = action.container_name
+                    found = Result(action.id, Status.FAILED, action.container_id, name)
+                    report(replace(found, error=str(error)))
 
     def release(self, on_result: OnResult) -> None:
         """Undo what has been changed, also before the engine went away. It may go away again."""
@@ -240,75 +349,3 @@ class _Link:
             self.lose(error)
         else:
             self.owing = frozenset()
-
-    def apply(self, plan: Plan, report: OnResult) -> None:
-        """Apply a plan; where the engine goes away, report the actions that are left as failed."""
-        done: set[int] = set()
-
-        def on_result(result: Result) -> None:
-            done.add(result.id)
-            report(result)
-
-        assert self.actuator is not None
-        try:
-            self.actuator.apply(plan, on_result)
-        except DltoolsError as error:
-            self.lose(error)
-            for action in plan.actions:
-                if action.id not in done:
-                    report(
-                        Result(
-                            action.id,
-                            Status.FAILED,
-                            action.container_id,
-                            action.container_name,
-                            error=str(error),
-                        )
-                    )
-
-    def _try(self) -> None:
-        try:
-            found = self._connect()
-        except DltoolsError as error:
-            self.fault, self.is_held = str(error), isinstance(error, RetryError)
-            return
-        self.host = found.engine.host
-        self.actuator = found
-
-
-class _Rotations:
-    """The turns on all engines. An engine that goes away has none until it is back."""
-
-    def __init__(self, links: Sequence[_Link]) -> None:
-        self._links = links
-
-    @property
-    def has_turns(self) -> bool:
-        """Whether containers take turns."""
-        return any(link.actuator.rotation.has_turns for link in self._links if link.actuator)
-
-    def seconds_until_due(self) -> float | None:
-        """Return the seconds until `advance` has something to do, None if it never has."""
-        due = [link.actuator.rotation.seconds_until_due() for link in self._links if link.actuator]
-        return min((seconds for seconds in due if seconds is not None), default=None)
-
-    def advance(self) -> None:
-        """Do what is due on each engine."""
-        for link in self._links:
-            if link.actuator is not None:
-                try:
-                    link.actuator.rotation.advance()
-                except UnavailableError as error:
-                    link.lose(error)
-
-    def end(self) -> None:
-        """Unpause all containers. Raises `UnavailableError` where some stay paused."""
-        faults = []
-        for link in self._links:
-            if link.actuator is not None:
-                try:
-                    link.actuator.rotation.end()
-                except UnavailableError as error:
-                    faults.append(str(error))
-        if faults:
-            raise UnavailableError("; ".join(faults))

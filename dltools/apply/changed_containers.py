@@ -40,7 +40,7 @@ class ChangedContainer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _ContainerRecords:
     """What a state directory says of a container: a journal entry, a note of its turns, or both."""
 
     container_id: str
@@ -51,16 +51,18 @@ class _Known:
 
 def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[ChangedContainer]:
     """Return the changed containers of an engine, by name. Raises as the engine does."""
-    known: dict[str, _Known] = {}
+    known: dict[str, _ContainerRecords] = {}
     for directory in directories:
-        noted = read_notes([directory], engine.id).values()
-        notes = {note.container_id: note for note in own_records(engine, noted)}
+        found = own_records(engine, read_notes([directory], engine.id).values())
+        notes = {note.container_id: note for note in found}
         entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
         for key in {**entries, **notes}:
-            known.setdefault(key, _Known(key, entries.get(key), notes.get(key), directory))
+            known.setdefault(
+                key, _ContainerRecords(key, entries.get(key), notes.get(key), directory)
+            )
     locator = Locator(engine)
-    found = [_changed_container(engine, locator, one) for one in known.values()]
-    return sorted(found, key=lambda one: (one.name, one.container_id))
+    changed = [_changed_container(engine, locator, one) for one in known.values()]
+    return sorted(changed, key=lambda one: (one.name, one.container_id))
 
 
 def open_migrations(directories: Iterable[Path]) -> list[Migration]:
@@ -77,32 +79,34 @@ def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
     """Return what a state directory's journal says of an engine's containers, [] if it cannot be
     read: it may be another user's."""
     try:
-        return own_records(engine, Journal(directory / "journal").entries(engine.id))
+        return own_records(engine, Journal(directory / "journal").all())
     except (AccessError, DataError):
         return []
 
 
-def _changed_container(engine: Engine, locator: Locator, known: _Known) -> ChangedContainer:
+def _changed_container(
+    engine: Engine, locator: Locator, known: _ContainerRecords
+) -> ChangedContainer:
     entry, note = known.entry, known.note
-    noted = entry or note
-    assert noted is not None
+    record = entry or note
+    assert record is not None
     try:
         current: Settings | None = _current(engine, locator, known)
     except GoneError:
         current = None
     return ChangedContainer(
         container_id=known.container_id,
-        name=entry.container_name if entry else note.name if note else "",
+        name=record.container_name,
         original=_original(known, current),
         current=current,
-        since=noted.since,
-        run=note.run if note and (note.run.is_alive or not entry) else noted.run,
+        since=record.since,
+        run=note.run if note and (note.run.is_alive or not entry) else record.run,
         state_directory=known.state_directory,
         until=entry.until if entry else "",
     )
 
 
-def _current(engine: Engine, locator: Locator, known: _Known) -> Settings:
+def _current(engine: Engine, locator: Locator, known: _ContainerRecords) -> Settings:
     """Return the settings that a container has now, with its state and turn where these may have
     been changed."""
     located = locator.find(known.container_id)
@@ -115,7 +119,7 @@ def _current(engine: Engine, locator: Locator, known: _Known) -> Settings:
     return current
 
 
-def _original(known: _Known, current: Settings | None) -> Settings:
+def _original(known: _ContainerRecords, current: Settings | None) -> Settings:
     """Return the settings that a container had; a turn changes none but its state."""
     entry = known.entry
     if current is None:

@@ -15,14 +15,13 @@ from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.original_settings import Entry, Journal, Originals, is_foreign
 from dltools.apply.recovery import undo
 from dltools.apply.refusals import Rules
-from dltools.apply.settings_update import Reverts, SettingsUpdate, compare
+from dltools.apply.settings_update import SettingsMade, SettingsUpdate, compare
 from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation, set_state
 from dltools.engine.identity import own_records
 from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator, attainable_settings, out_of_bounds
 from dltools.errors import UnavailableError
-from dltools.labels import QOE
 from dltools.notation.times import parse_time
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
@@ -45,7 +44,7 @@ def _takes_turns_with_others(action: Action) -> bool:
     return action.op is Op.ROTATE and action.job is not None
 
 
-class Actuator:
+class EngineActuator:
     """Applies plans to the containers of one engine. A dry run checks, and changes nothing."""
 
     def __init__(
@@ -59,8 +58,8 @@ class Actuator:
         migrator: Migrator | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Nothing is changed yet. `rules` say what may be; without them, everything. Without a
-        deliverer no model is delivered, without a migrator no job is moved."""
+        """`rules` say what may be changed; without them, everything. Without a deliverer no model
+        is delivered, without a migrator no job is moved."""
         self.engine = engine
         self.foreign: dict[str, str] = {}
         """Ids and names of the containers that were left alone: somebody else has changed them."""
@@ -74,7 +73,7 @@ class Actuator:
         self._journal = journal
         self._dry_run = dry_run
         self._turns: list[Turn] = []
-        self._reverts = Reverts()
+        self._made = SettingsMade()
         self._locator = Locator(engine)
         self._originals = Originals(engine, journal, rotation.run)
         self._update = SettingsUpdate(engine, self._locator, self._originals)
@@ -112,17 +111,7 @@ class Actuator:
             return False
 
     def _entries(self) -> list[Entry]:
-        return own_records(self.engine, self._journal.entries(self.engine.id))
-
-    @property
-    def engines(self) -> list[Engine]:
-        """The one engine, as `Actuators` has several."""
-        return [self.engine]
-
-    @property
-    def unreachable(self) -> list[str]:
-        """Why engines do not answer: none, this one did."""
-        return []
+        return own_records(self.engine, self._journal.all())
 
     @property
     def changed(self) -> frozenset[str]:
@@ -149,7 +138,7 @@ class Actuator:
         if not self._dry_run and self._turns != turns_before:
             self.rotation.set_turns(self._turns)
         for id_ in self._originals.forget_gone():
-            self._reverts.forget(id_)
+            self._made.forget(id_)
             self.foreign.pop(id_, None)
             self.paused_elsewhere.pop(id_, None)
         return results
@@ -169,8 +158,8 @@ class Actuator:
                 self._turns = [
                     one for one in self._turns if one.container_id != action.container_id
                 ]
-                why = f"{name}, of the same job, cannot take turns"
-                result = replace(result, status=Status.SKIPPED, after={}, error=why)
+                error = refusals.job_takes_no_turns(name)
+                result = replace(result, status=Status.SKIPPED, after={}, error=error)
             found.append(result)
         return found
 
@@ -243,7 +232,7 @@ class Actuator:
     def _deliver(self, action: Action, container: Container, found: Result) -> Result:
         """Copy a container's model out of it."""
         if self._deliverer is None:
-            return replace(found, error="give --deliver-dir to have models delivered")
+            return replace(found, error=refusals.NO_DELIVERIES)
         return self._deliverer.deliver(action, container, found, dry_run=self._dry_run)
 
     def _migrate(
@@ -253,7 +242,7 @@ class Actuator:
         if refused := refusals.refusal(found, container, planned_at):
             return refused
         if self.migrator is None:
-            return replace(found, error="name both hosts with --host to have jobs moved")
+            return replace(found, error=refusals.NO_MIGRATIONS)
         entry = self._journal.find(container.id)
         original = entry.fields if entry else {}
         return self.migrator.migrate(action, container, found, original)
@@ -264,10 +253,10 @@ class Actuator:
         """Set a quota, a weight or a CPU list."""
         located = self._locator.locate(container)
         is_forced = self._rules.is_forced
-        made = self._reverts.made(container.id)
+        made = self._made.of(container.id)
         compared = compare(action, found, located, planned_at, made=made, is_forced=is_forced)
         if compared.status is not Status.PLANNED:
-            return self._reverts.noted(compared, located)
+            return self._made.add(compared, located)
         if self._is_left_alone(located):
             after = compared.before
             return replace(compared, status=Status.SKIPPED, after=after, error=refusals.FOREIGN)
@@ -275,7 +264,7 @@ class Actuator:
             return compared
         unchanged = replace(compared, status=Status.SKIPPED, after=compared.before)
         wanted = attainable_settings(located, action.set)
-        return self._reverts.noted(self._update.apply(unchanged, located, wanted), located)
+        return self._made.add(self._update.apply(unchanged, located, wanted), located)
 
     def _is_left_alone(self, located: LocatedContainer) -> bool:
         """Tell whether somebody else has changed a container's settings."""
@@ -313,11 +302,9 @@ class Actuator:
         """Give a container a turn, which begins when the whole plan has been applied."""
         if refused := refusals.refusal(found, container, planned_at):
             return refused
-        if QOE in container.labels:
-            return replace(found, error=f"it serves (label {QOE}): dl-apply never pauses it")
         known = self.rotation.turn_of(container.id)
-        if container.state == "paused" and known is None:
-            return replace(found, error="it is paused already, and not by dl-apply")
+        if reason := refusals.refusal_of_turn(container, has_turn=known is not None):
+            return replace(found, error=reason)
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after=action.set)
         turn = Turn(

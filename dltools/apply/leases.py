@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from dltools.apply.locks import LockedState
 
 
-LEAST_S = 10.0
+LEAST_LEASE_S = 10.0
 """Shortest lease that is chosen without being asked for."""
 
-FIRST_S = 180.0
+FIRST_LEASE_S = 180.0
 """Lease before the second plan, while the interval between plans is not known yet (ours)."""
 
 _INTERVALS = 3
@@ -74,8 +74,8 @@ class Lease:
         if self._planned_s is not None:
             return self._planned_s
         if not self._intervals:
-            return FIRST_S
-        return max(LEAST_S, _INTERVALS * max(self._intervals))
+            return FIRST_LEASE_S
+        return max(LEAST_LEASE_S, _INTERVALS * max(self._intervals))
 
     @property
     def is_possible(self) -> bool:
@@ -124,8 +124,8 @@ class Guard:
     def __init__(
         self, directory: Path, run: ApplyRun, addresses: Sequence[Address], patience_s: float
     ) -> None:
-        """Nothing is watched yet. `directory` holds the state; at `addresses` are the engines;
-        `patience_s` is the longest time for which the run may wait in silence."""
+        """`directory` holds the state; at `addresses` are the engines; `patience_s` is the longest
+        time for which the run may wait in silence."""
         self._words = (
             str(directory),
             str(run.pid),

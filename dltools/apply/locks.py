@@ -45,14 +45,14 @@ class LockedState:
 
 @contextmanager
 def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]:
-    """Lock a state directory until the block ends, and remove the files that a killed run had begun
-    to write.
+    """Lock a state directory until the block ends. Remove first the files that a killed run had
+    begun to write.
 
     Raises `RetryError`, which ends with the `advice`, where another run holds it, and
     `OutputError`.
     """
     with locked(home / "apply.lock", "dl-apply", advice) as holder_died:
-        for folder in ("journal", "rotation"):
+        for folder in ("journal", "rotation", "migrations", "deliveries"):
             StateFolder(home / folder).remove_staged()
         yield LockedState(home, holder_died=holder_died)
 
@@ -84,20 +84,19 @@ class WriterMarks:
     """The marks of one run, for each engine that it writes to."""
 
     def __init__(self, beside: int | None = None) -> None:
-        """No engine is marked yet. `beside` is the process beside which this run may write all the
-        same."""
+        """`beside` is the process beside which this run may write all the same."""
         self._beside = beside
-        self._held: dict[str, _Mark] = {}
+        self._marks: dict[str, _Mark] = {}
 
     def set(self, engine: Engine) -> None:
         """Mark an engine, unless this run has marked it. Raises `RetryError` where another run has,
         beside which this one may not write."""
-        if engine.id in self._held:
+        if engine.id in self._marks:
             return
         name = _name(engine.id)
         for _ in range(_TRIES):
             with suppress(OSError):
-                self._held[engine.id] = _Mark(name)
+                self._marks[engine.id] = _Mark(name)
                 return
             found = writer_of(engine)
             if found is not None and self._beside in (ANY, found.pid):
@@ -113,8 +112,8 @@ class WriterMarks:
 
     def free(self) -> None:
         """Take all marks back."""
-        while self._held:
-            self._held.popitem()[1].free()
+        while self._marks:
+            self._marks.popitem()[1].free()
 
 
 class _Mark:

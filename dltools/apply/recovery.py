@@ -1,4 +1,33 @@
-"""Restoring containers as the journal says that they were, and what killed runs have left."""
+"""Mending what a run has left: restoring containers, ending leases, unpausing.
+
+A run writes these files of the state directory before it acts:
+
+    apply.lock            who holds the state, while it does; the kernel frees the lock
+    journal/ID.json       a container as it was, and under whose lease it is changed; removed once
+                          it is restored, or gone
+    rotation/ID.json      a container that may be paused between turns; removed once it goes on
+    migrations/ID.json    the step that a move is taking; removed once it is rolled back, or
+                          its new container is gone
+    deliveries/KEY.json   how far a delivery has come; removed after ninety days
+
+A file appears whole, and is on disk before the act. So it may tell of an act that was not done, but
+nothing is done untold. To mend is to compare with the container, and to restore what differs.
+
+- `kill -9`, a crash: the watchdog (`leases`) takes the lock, unpauses what notes of turns name, and
+  undoes what the dead run held under lease. What was set for good stays until `dl-apply --undo`.
+  The engine may yet carry out what the dead run asked of it. `apply.lock` still names the dead run
+  then, and whoever takes the lock waits a second first (`locks`).
+- The watchdog killed, too: the next run does the same before it begins, for each of its engines.
+  Files that were being written are staged under another name; the next run removes them.
+- A run that hangs, or is stopped for too long: the watchdog kills it, and goes on as above.
+- A lost engine: one alone is waited for; then the run ends, and its error says what is paused and
+  how to unpause it. One of several is connected to again, and mended then (`actuator`). The
+  watchdog tries for an hour. After that, the next run that reaches the engine mends it.
+- A power failure: as if all were killed. The engine starts containers unpaused, but with the limits
+  on its record: the next run undoes those under lease, `--undo` all.
+- A move or delivery that was cut off: the next run goes on from its step, or rolls a move back
+  (`migrate/`); a copy that was not whole begins again (`deliver/`).
+"""
 
 from __future__ import annotations
 
@@ -21,8 +50,7 @@ from dltools.engine.identity import own_records
 from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator, current_settings
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
-from dltools.engine.state_folder import StateFolder
-from dltools.engine.turn_notes import read_note
+from dltools.engine.turn_notes import TurnNotes
 from dltools.plan.records import Result, Status
 
 
@@ -43,7 +71,7 @@ def undo(
     wanted = None if only is None else set(only)
     undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
     results = []
-    for number, entry in enumerate(own_records(engine, journal.entries(engine.id)), 1):
+    for number, entry in enumerate(own_records(engine, journal.all()), 1):
         if wanted is not None and entry.container_id not in wanted:
             continue
         try:
@@ -120,7 +148,7 @@ def _state_to_restore(container: Container, entry: Entry) -> str | None:
     started since: whoever did so meant it to run."""
     if entry.state is None or not has_processes(container) or container.state == entry.state:
         return None
-    return entry.state if entry.started in ("", container.started_text) else None
+    return entry.state if entry.started == container.started_text else None
 
 
 def _without_settings(found: Result, status: Status, error: str) -> Result:
@@ -141,19 +169,18 @@ def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
 
     Raises `DataError` for a damaged note.
     """
-    folder = StateFolder(directory)
-    for name in folder.names():
-        note = read_note(folder, name)
-        if note is None or note.engine != engine.id or not own_records(engine, [note]):
+    notes = TurnNotes(directory)
+    for note in notes.each():
+        if not own_records(engine, [note]):
             continue
         try:
             was_paused = unpause(engine, note.container_id)
         except RefusedError as error:
-            yield Leftover(note.name, str(error))
+            yield Leftover(note.container_name, str(error))
             continue
-        folder.remove(name)
+        notes.remove(note)
         if was_paused:
-            yield Leftover(note.name)
+            yield Leftover(note.container_name)
 
 
 def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN) -> list[Result]:
@@ -166,7 +193,7 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     now = timestamp()
     leased = {
         entry.container_id: entry
-        for entry in own_records(engine, journal.entries(engine.id))
+        for entry in own_records(engine, journal.all())
         if entry.leased_by.pid not in (0, run.pid) or entry.has_expired(now)
     }
     results = undo(engine, journal, lambda _: None, only=leased) if leased else []

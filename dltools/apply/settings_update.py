@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from dltools.apply.original_settings import Entry, Originals, is_restored, restore
-from dltools.apply.refusals import GONE, ended_meanwhile, refusal
+from dltools.apply.refusals import CHANGED, GONE, ended_meanwhile, refusal
 from dltools.engine.interface import (
     CpuLimits,
     Engine,
@@ -60,8 +60,7 @@ def compare(
         return replace(found, status=Status.UNCHANGED)
     known = [action.expect, made or {}]
     if not is_forced and not _is_known(present, known, action.expect, located.usable_cpus):
-        reason = "its settings have changed since the plan was made"
-        return replace(found, status=Status.STALE, error=reason)
+        return replace(found, status=Status.STALE, error=CHANGED)
     if reason := unfit_cpu_list(located, wanted, present):
         return replace(found, status=Status.SKIPPED, error=reason)
     return replace(found, status=Status.PLANNED, after={**before, **wanted})
@@ -168,13 +167,13 @@ def read_back(
     return replace(found, status=Status.APPLIED, after=after)
 
 
-class Reverts:
+class SettingsMade:
     """Remembers the settings that a run has made, by container."""
 
     def __init__(self) -> None:
         self._made: dict[str, Settings] = {}
 
-    def made(self, container_id: str) -> Settings:
+    def of(self, container_id: str) -> Settings:
         """Return the settings that the run has made in a container, {} if none."""
         return self._made.get(container_id, {})
 
@@ -182,11 +181,9 @@ class Reverts:
         """Forget a container that is gone."""
         self._made.pop(container_id, None)
 
-    def noted(self, result: Result, located: LocatedContainer) -> Result:
-        """Return the result of an update; one that has succeeded says what else had been changed.
-
-        Settings that are as wanted again count as made, too.
-        """
+    def add(self, result: Result, located: LocatedContainer) -> Result:
+        """Add the settings of an update that has succeeded, also of one that found them in force.
+        Return its result, which says which of them somebody else had changed meanwhile."""
         if result.status not in (Status.APPLIED, Status.UNCHANGED):
             return result
         made = self._made.setdefault(located.container.id, {})

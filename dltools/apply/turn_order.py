@@ -98,7 +98,6 @@ class TurnOrder:
     """The turns of some containers. Call `look` often: turns end only there."""
 
     def __init__(self) -> None:
-        """Begin without containers."""
         self._members: dict[str, _Member] = {}
         self._current: int | None = None
         self._began = self._ends = 0.0
@@ -333,7 +332,6 @@ class TurnQueues:
     """The turns of some containers, each in one queue. Call `look` often: turns end only there."""
 
     def __init__(self) -> None:
-        """Begin without queues."""
         self._orders: dict[str, TurnOrder] = {}
 
     @property

@@ -23,8 +23,7 @@ from dltools.engine.demand import DemandWatch
 from dltools.engine.interface import Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
-from dltools.engine.state_folder import StateFolder
-from dltools.engine.turn_notes import TurnNote, how_to_unpause, listed
+from dltools.engine.turn_notes import TurnNote, TurnNotes, how_to_unpause, listed
 from dltools.errors import DltoolsError, UnavailableError
 
 CHECK_S = 0.25
@@ -49,7 +48,7 @@ class Rotation:
         self.run = run or ApplyRun()
         self._clock = clock
         self._counters = _Counters(engine)
-        self._pauser = _Pauser(engine, TurnNotes(directory, engine.id, engine.host))
+        self._pauser = _Pauser(engine, TurnNotes(directory))
         self._queues = TurnQueues()
         self._due = 0.0
 
@@ -71,7 +70,7 @@ class Rotation:
         self._pauser.leave(self._queues.turns, {turn.container_id for turn in turns})
         self._unpause_leaving()
         for turn in turns:
-            self._pauser.notes.write(turn, self.run)
+            self._pauser.note(turn, self.run)
         self._queues.replace(turns, self._clock())
         if turns:
             self._pauser.refresh()
@@ -185,47 +184,14 @@ class _Counters:
         return used
 
 
-class TurnNotes:
-    """The notes of one engine's containers that take turns, a file each."""
-
-    def __init__(self, directory: Path, engine_id: str, host: str = "") -> None:
-        """The directory is created with the first note."""
-        self._folder = StateFolder(directory)
-        self._engine_id, self._host = engine_id, host
-        self._written: dict[str, tuple[Turn, str]] = {}
-
-    def write(self, turn: Turn, run: ApplyRun) -> None:
-        """Write down that a container takes turns, unless that is known. Raises `OutputError`."""
-        known, since = self._written.get(turn.container_id, (None, timestamp()))
-        if known == turn:
-            return
-        note = TurnNote(
-            self._engine_id,
-            turn.container_id,
-            turn.name,
-            turn.group,
-            turn.seconds,
-            since,
-            run,
-            self._host,
-            turn.queue,
-        )
-        self._folder.write(f"{turn.container_id}.json", note.to_json())
-        self._written[turn.container_id] = turn, since
-
-    def remove(self, container_id: str) -> None:
-        """Remove the note of a container that takes no more turns."""
-        self._written.pop(container_id, None)
-        self._folder.remove(f"{container_id}.json")
-
-
 class _Pauser:
     """Pauses and unpauses containers of one engine. Those that leave the rotation are unpaused for
     good, and their notes removed."""
 
     def __init__(self, engine: Engine, notes: TurnNotes) -> None:
-        self.notes = notes
         self._engine = engine
+        self._notes = notes
+        self._noted: dict[str, tuple[Turn, TurnNote]] = {}
         self._paused: set[str] = set()  # when last seen
         self._leaving: list[Turn] = []
 
@@ -243,6 +209,25 @@ class _Pauser:
     def paused_names(self, turns: Iterable[Turn]) -> list[str]:
         """Return the names of these and of leaving containers that were paused when last seen."""
         return [t.name for t in (*turns, *self._leaving) if t.container_id in self._paused]
+
+    def note(self, turn: Turn, run: ApplyRun) -> None:
+        """Write down that a container takes turns, unless that is on disk. Raises `OutputError`."""
+        known, note = self._noted.get(turn.container_id, (None, None))
+        if known == turn:
+            return
+        note = TurnNote(
+            engine=self._engine.id,
+            host=self._engine.host,
+            container_id=turn.container_id,
+            container_name=turn.name,
+            group=turn.group,
+            seconds=turn.seconds,
+            since=note.since if note else timestamp(),
+            run=run,
+            queue=turn.queue,
+        )
+        self._notes.write(note)
+        self._noted[turn.container_id] = turn, note
 
     def pause(self, turn: Turn) -> None:
         """Pause a container unless it is paused or has ended."""
@@ -263,8 +248,10 @@ class _Pauser:
                 return
 
     def forget(self, turn: Turn) -> None:
-        """Forget a container that has ended or takes no more turns."""
-        self.notes.remove(turn.container_id)
+        """Remove the note of a container that has ended or takes no more turns."""
+        _, note = self._noted.pop(turn.container_id, (None, None))
+        if note is not None:
+            self._notes.remove(note)
 
     def leave(self, turns: Iterable[Turn], staying: Collection[str] = ()) -> None:
         """Let containers leave the rotation, except those with the ids `staying`."""

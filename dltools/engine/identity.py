@@ -10,27 +10,35 @@ from dltools.engine.interface import Engine, GoneError
 from dltools.errors import UnavailableError
 
 
-class ContainerRecord(Protocol):
-    """What the state says of a container."""
+class EngineRecord(Protocol):
+    """What the state says of a container of an engine."""
+
+    @property
+    def engine(self) -> str:
+        """The ID of the engine."""
 
     @property
     def host(self) -> str:
-        """The host where it ran, "" in what earlier versions wrote."""
+        """The host where the container ran."""
 
     @property
     def container_id(self) -> str:
-        """Its id."""
+        """The container's id."""
 
 
-AnyRecord = TypeVar("AnyRecord", bound=ContainerRecord)
+R = TypeVar("R", bound=EngineRecord)
 
 
-def own_records(engine: Engine, noted: Iterable[AnyRecord]) -> list[AnyRecord]:
-    """Return what was noted of containers of an engine's ID, without those of another host.
+def own_records(engine: Engine, records: Iterable[R]) -> list[R]:
+    """Return the records of an engine's containers: of its ID, and not of another host.
 
     A host that was renamed keeps its containers. Raises as the engine does.
     """
-    return [one for one in noted if one.host in ("", engine.host) or _has(engine, one.container_id)]
+    return [
+        one
+        for one in records
+        if one.engine == engine.id and (one.host == engine.host or _has(engine, one.container_id))
+    ]
 
 
 def _has(engine: Engine, container_id: str) -> bool:
@@ -42,19 +50,20 @@ def _has(engine: Engine, container_id: str) -> bool:
 
 
 class DistinctEngines:
-    """Which of a run's engines has which ID and host name: two of one would be taken for one."""
+    """At which address of a run is which engine: two with one ID or host name would be taken for
+    one."""
 
     def __init__(self) -> None:
-        self._owners: dict[tuple[str, str], str] = {}
+        self._addresses: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
-    def claim(self, engine: Engine, address: str) -> None:
+    def add(self, engine: Engine, address: str) -> None:
         """Raise `UnavailableError` if the engine at another address has the same ID or name."""
         for kind, text in (("ID", engine.id), ("host name", engine.host)):
             with self._lock:
-                owner = self._owners.setdefault((kind, text), address)
-            if owner != address:
+                other = self._addresses.setdefault((kind, text), address)
+            if other != address:
                 raise UnavailableError(
-                    f"it has the {kind} of the engine at {owner}, {text}: leave it out, or change "
+                    f"it has the {kind} of the engine at {other}, {text}: leave it out, or change "
                     "that of one of them"
                 )

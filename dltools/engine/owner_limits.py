@@ -14,20 +14,9 @@ from typing import Any, NamedTuple
 from dltools.engine.interface import Fields, RecordedLimits
 from dltools.engine.scales import asked_weight
 from dltools.engine.state_folder import StateFolder
+from dltools.engine.state_records import file_name, parse_record
 from dltools.errors import AccessError, DataError
-from dltools.notation.json_text import parse_json
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-
-JOURNAL_FOLDER = "journal"
-"""The journal's folder in a state directory."""
-
-JOURNAL_VERSION = 1
-"""Version of an entry."""
-
-
-def entry_name(container_id: str) -> str:
-    """Return the name of a container's entry."""
-    return f"{container_id}.json"
 
 
 class OwnerLimits(NamedTuple):
@@ -56,8 +45,8 @@ class JournaledLimits:
     def __init__(
         self, directories: Iterable[Path], recorded: Callable[[Fields], RecordedLimits]
     ) -> None:
-        """Nothing is read yet. `recorded` tells what an entry's fields of the engine stand for."""
-        self._folders = [StateFolder(directory / JOURNAL_FOLDER) for directory in directories]
+        """`recorded` tells what an entry's fields of the engine stand for."""
+        self._folders = [StateFolder(directory / "journal") for directory in directories]
         self._recorded = recorded
         self._known: dict[Path, dict[str, tuple[_Stamp, _Read]]] = {}
 
@@ -68,7 +57,7 @@ class JournaledLimits:
         Of several entries of a container the first counts: what a later one calls original may be
         ours.
         """
-        wanted = {entry_name(id_): id_ for id_ in container_ids}
+        wanted = {file_name(id_): id_ for id_ in container_ids}
         faults: list[str] = []
         found: dict[str, _Read] = {}
         for folder in self._folders if wanted else ():
@@ -96,15 +85,13 @@ class JournaledLimits:
         """Return an entry, None if it is gone."""
         try:
             text = folder.read(name)
-            return None if text is None else self._parsed(parse_json(text))
+            return None if text is None else self._parsed(parse_record(text))
         except (AccessError, DataError) as error:
             return _Read("", str(error))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             return _Read("", f"{folder.path / name}: damaged journal entry: {error}")
 
-    def _parsed(self, data: Any) -> _Read:
-        if data["v"] != JOURNAL_VERSION:
-            raise ValueError("it has another version")
+    def _parsed(self, data: Mapping[str, Any]) -> _Read:
         fields, settings, kernel = data["fields"], data["settings"], data["kernel"]
         if not all(isinstance(table, Mapping) for table in (fields, settings, kernel)):
             raise ValueError("a value has the wrong type")

@@ -117,6 +117,8 @@ class StateFolder:
                     file.flush()
                     os.fsync(handle)
                     os.replace(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
+                if folder is not None:
+                    os.fsync(folder)  # the name, too
             except BaseException:
                 with suppress(FileNotFoundError):
                     os.unlink(staged, dir_fd=folder)
@@ -127,13 +129,6 @@ class StateFolder:
         with self._opened() as folder, suppress(FileNotFoundError):
             if folder is not None:
                 os.unlink(name, dir_fd=folder)
-
-    def modified(self, name: str) -> float | None:
-        """Return when a record was written (s since 1970), None if it is not there."""
-        with self._opened() as folder, suppress(FileNotFoundError):
-            if folder is not None:
-                return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
-        return None
 
     def stamps(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
         """Return what tells one version of a record from the next, for those of these records that
@@ -180,10 +175,12 @@ class StateFolder:
 
     def _make(self, home: int) -> None:
         try:
-            with suppress(FileExistsError):
-                os.mkdir(self.path.name, 0o700, dir_fd=home)
+            os.mkdir(self.path.name, 0o700, dir_fd=home)
+        except FileExistsError:
+            return
         except OSError as error:
             raise OutputError(f"cannot create {self.path}: {error.strerror}") from error
+        os.fsync(home)
 
 
 def _made_home(home: Path) -> int:
@@ -215,7 +212,7 @@ def _open_trusted(path: Path, parent: int | None = None) -> int | None:
         raise AccessError(f"{path}: {_why(path, error)}") from error
     try:
         _check(handle, path, stat.S_ISDIR)
-        if parent is None and os.fstat(handle).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if os.fstat(handle).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise AccessError(f"{path}: other users can write to it: chmod go-w {path}")
     except BaseException:
         os.close(handle)
@@ -231,7 +228,7 @@ def _check(handle: int, path: Path, is_kind: Callable[[int], bool]) -> None:
     """Raise `AccessError` for what another user owns, and for devices, pipes and the like."""
     found = os.fstat(handle)
     if not is_kind(found.st_mode):
-        raise AccessError(f"{path}: it is of another kind than what dltools writes: remove it")
+        raise AccessError(f"{path}: it is not a regular file: remove it")
     if found.st_uid not in (0, os.geteuid()):
         raise AccessError(
             f"{path}: it belongs to another user ({found.st_uid}), whose state is not trusted: "

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.fake_engine import FakeEngine
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine
@@ -31,5 +31,5 @@ def rotation(engine: DockerEngine, tmp_path: Path) -> Rotation:
 
 
 @pytest.fixture
-def actuator(engine: DockerEngine, journal: Journal, rotation: Rotation) -> Actuator:
-    return Actuator(engine, journal, rotation)
+def actuator(engine: DockerEngine, journal: Journal, rotation: Rotation) -> EngineActuator:
+    return EngineActuator(engine, journal, rotation)

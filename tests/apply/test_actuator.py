@@ -14,8 +14,8 @@ import pytest
 from helpers.fake_engine import FakeEngine, action, plan_of
 from helpers.tools import Tools, complaint
 
-from dltools.apply.actuator import Actuators, Connector
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.actuator import Actuator, Connector
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.addresses import host_address
@@ -43,20 +43,20 @@ def plan(*hosts: str) -> Plan:
 
 
 def connector(url: str, tmp_path: Path) -> Connector:
-    def made() -> Actuator:
+    def made() -> EngineActuator:
         engine = DockerEngine(connect(host_address(url)))
         rotation = Rotation(engine, tmp_path / "rotation")
-        return Actuator(engine, Journal(tmp_path / "journal" / engine.id), rotation)
+        return EngineActuator(engine, Journal(tmp_path / "journal" / engine.id), rotation)
 
     return made
 
 
-def actuators(engines: Engines, tmp_path: Path, wait_s: float = 10.0) -> Actuators:
+def actuators(engines: Engines, tmp_path: Path, wait_s: float = 10.0) -> Actuator:
     urls = {name: fake.url for name, fake in engines.items()}
-    return Actuators({n: connector(url, tmp_path) for n, url in urls.items()}, wait_s)
+    return Actuator({n: connector(url, tmp_path) for n, url in urls.items()}, wait_s)
 
 
-def applied(group: Actuators, wanted: Plan) -> list[tuple[Status, str | None]]:
+def applied(group: Actuator, wanted: Plan) -> list[tuple[Status, str | None]]:
     told: list[Result] = []
     found = group.apply(wanted, told.append)
     assert sorted(told, key=lambda result: result.id) == found
@@ -96,7 +96,7 @@ def test_an_action_for_a_host_that_was_not_named_is_skipped(
 def test_a_dead_engine_fails_its_own_actions_alone(engines: Engines, tmp_path: Path) -> None:
     dead = f"unix://{tmp_path}/nobody.sock"
     urls = {"a": engines["a"].url, "c": dead}
-    group = Actuators({n: connector(url, tmp_path) for n, url in urls.items()})
+    group = Actuator({n: connector(url, tmp_path) for n, url in urls.items()})
     (done, _), (failed, why) = applied(group, plan("a", "c"))
     assert (done, failed) == (Status.APPLIED, Status.FAILED)
     assert why == (f"host c: c: no Docker engine answers at {dead}: no such socket; "
@@ -106,7 +106,7 @@ def test_a_dead_engine_fails_its_own_actions_alone(engines: Engines, tmp_path: P
 
 def test_no_engine_at_all_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="no Docker engine answers at unix:///nobody"):
-        Actuators({"c": connector("unix:///nobody.sock", tmp_path)})
+        Actuator({"c": connector("unix:///nobody.sock", tmp_path)})
 
 
 def test_an_engine_that_comes_later_is_used(engines: Engines, tmp_path: Path) -> None:

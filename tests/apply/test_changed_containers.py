@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.journal_entries import journal_entry
 
 from dltools.apply.changed_containers import (
     changed_containers,
@@ -14,22 +15,21 @@ from dltools.apply.changed_containers import (
     open_migrations,
     unusual_settings,
 )
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.migrate.migration import Migration, MigrationFiles, Step
-from dltools.apply.original_settings import Entry, Journal
+from dltools.apply.original_settings import Journal
 from dltools.engine.interface import Engine
 from dltools.engine.runs import ApplyRun
-from dltools.engine.turn_notes import TurnNote
+from dltools.engine.turn_notes import TurnNote, TurnNotes
 
 HERE = ApplyRun.of_this_process("dl-apply")
 ENDED = ApplyRun(1 << 22, 1, "dl-apply", "srtf")
 
 
 def note(directory: Path, run: ApplyRun, container_id: str = ID, queue: str = "") -> None:
-    folder = directory / "rotation"
-    folder.mkdir(exist_ok=True)
-    one = TurnNote("FAKE", container_id, NAME, 1, 2.0, "2026-01-31T12:00:00Z", run, queue=queue)
-    (folder / f"{container_id}.json").write_bytes(one.to_json())
+    since = "2026-01-31T12:00:00Z"
+    one = TurnNote("FAKE", HOST, container_id, NAME, 1, 2.0, since, run, queue)
+    TurnNotes(directory / "rotation").write(one)
 
 
 def test_jobs_that_are_being_moved_are_listed(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_nothing_is_changed_at_first(engine: Engine, tmp_path: Path) -> None:
     assert changed_containers(engine, [tmp_path, tmp_path / "nowhere"]) == []
 
 
-def test_changed_settings(actuator: Actuator, engine: Engine, tmp_path: Path) -> None:
+def test_changed_settings(actuator: EngineActuator, engine: Engine, tmp_path: Path) -> None:
     actuator.apply(plan_of(action({"cpus": 1.5})))
     (one,) = changed_containers(engine, [tmp_path])
     assert (one.container_id, one.name, one.state_directory) == (ID, NAME, tmp_path)
@@ -61,7 +61,7 @@ def test_changed_settings(actuator: Actuator, engine: Engine, tmp_path: Path) ->
 def test_a_changed_state(
     engine: Engine, journal: Journal, tmp_path: Path, fake_engine: FakeEngine
 ) -> None:
-    journal.add(Entry("FAKE", ID, NAME, {}, {"cpus": None}, {}, state="running", run=ENDED))
+    journal.add(journal_entry(settings={"cpus": None}, state="running", run=ENDED))
     fake_engine.state = "paused"
     (one,) = changed_containers(engine, [tmp_path])
     assert one.original == {"cpus": None, "state": "running"}
@@ -95,14 +95,14 @@ def test_turns_on_a_gpu(engine: Engine, tmp_path: Path) -> None:
 def test_a_run_that_goes_on_is_named_before_one_that_has_ended(
     engine: Engine, journal: Journal, tmp_path: Path, run: ApplyRun, named: ApplyRun
 ) -> None:
-    journal.add(Entry("FAKE", ID, NAME, {}, {"cpus": None}, {}, run=ENDED))
+    journal.add(journal_entry(settings={"cpus": None}, run=ENDED))
     note(tmp_path, run)
     (one,) = changed_containers(engine, [tmp_path])
     assert one.run == named
 
 
 def test_a_container_that_is_gone(engine: Engine, journal: Journal, tmp_path: Path) -> None:
-    journal.add(Entry("FAKE", "0" * 64, "gone", {}, {"cpus": 0.5}, {}))
+    journal.add(journal_entry("0" * 64, "gone", settings={"cpus": 0.5}))
     (one,) = changed_containers(engine, [tmp_path])
     assert (one.name, one.original, one.current) == ("gone", {"cpus": 0.5}, None)
 
@@ -110,7 +110,7 @@ def test_a_container_that_is_gone(engine: Engine, journal: Journal, tmp_path: Pa
 def test_the_first_directory_that_knows_a_container_counts(engine: Engine, tmp_path: Path) -> None:
     for number in range(2):
         directory = tmp_path / str(number)
-        Journal(directory / "journal").add(Entry("FAKE", ID, f"job{number}", {}, {}, {}))
+        Journal(directory / "journal").add(journal_entry(name=f"job{number}"))
     found = changed_containers(engine, [tmp_path / "1", tmp_path / "0"])
     assert [(one.name, one.state_directory) for one in found] == [("job1", tmp_path / "1")]
 

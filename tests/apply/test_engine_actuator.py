@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 
-from dltools.apply.engine_actuator import Actuator, check_offline
+from dltools.apply.engine_actuator import EngineActuator, check_offline
 from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.interface import Engine
 from dltools.plan.records import Action, Op, Result, Status
 
 
-def applied(actuator: Actuator, *actions: Action) -> list[Result]:
+def applied(actuator: EngineActuator, *actions: Action) -> list[Result]:
     told: list[Result] = []
     results = actuator.apply(plan_of(*actions), told.append)
     assert told == results
@@ -22,17 +22,17 @@ def applied(actuator: Actuator, *actions: Action) -> list[Result]:
 
 
 def test_a_quota_is_applied_and_journalled(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     (result,) = applied(actuator, action({"cpus": 1.5}))
     assert result == Result(1, Status.APPLIED, ID, NAME, {"cpus": None}, {"cpus": 1.5})
     assert fake_engine.updates == [{"CpuPeriod": 100_000, "CpuQuota": 150_000}]
-    (entry,) = journal.entries("FAKE")
+    (entry,) = journal.all()
     assert (entry.settings["cpus"], entry.run.policy) == (None, "test")
     assert actuator.changed == {ID}
 
 
-def test_what_is_as_wanted_is_not_sent(actuator: Actuator, fake_engine: FakeEngine) -> None:
+def test_what_is_as_wanted_is_not_sent(actuator: EngineActuator, fake_engine: FakeEngine) -> None:
     (result,) = applied(actuator, action({"cpus": None, "cpu_weight": 1024}))
     assert result.status is Status.UNCHANGED
     assert fake_engine.updates == []
@@ -55,7 +55,11 @@ def test_what_is_as_wanted_is_not_sent(actuator: Actuator, fake_engine: FakeEngi
     ids=str,
 )
 def test_why_an_action_is_not_carried_out(
-    actuator: Actuator, fake_engine: FakeEngine, wrong: dict[str, Any], status: str, error: str
+    actuator: EngineActuator,
+    fake_engine: FakeEngine,
+    wrong: dict[str, Any],
+    status: str,
+    error: str,
 ) -> None:
     (result,) = applied(actuator, action(**({"wanted": {"cpus": 1.5}} | wrong)))
     assert result.status == status
@@ -63,7 +67,9 @@ def test_why_an_action_is_not_carried_out(
     assert fake_engine.updates == []
 
 
-def test_a_protected_container_is_left_alone(actuator: Actuator, fake_engine: FakeEngine) -> None:
+def test_a_protected_container_is_left_alone(
+    actuator: EngineActuator, fake_engine: FakeEngine
+) -> None:
     fake_engine.labels = {"dltools.protect": "1"}
     for one in (action({"cpus": 1.5}), action({}, Op.PAUSE),
                 action({"group": 0, "turn_s": 1.0}, Op.ROTATE)):  # fmt: skip
@@ -76,7 +82,7 @@ def test_a_protected_container_is_left_alone(actuator: Actuator, fake_engine: Fa
 
 
 def test_one_action_that_fails_keeps_no_other_from_its_turn(
-    actuator: Actuator, fake_engine: FakeEngine
+    actuator: EngineActuator, fake_engine: FakeEngine
 ) -> None:
     wrong = action({"cpus": 0.5}, container_id="0", container_name="x")
     results = applied(actuator, wrong, action({"cpus": 1.5}, id=2))
@@ -89,7 +95,7 @@ def test_one_action_that_fails_keeps_no_other_from_its_turn(
     [({}, "somebody"), ({"com.docker.swarm.task.id": "x"}, "Swarm, or somebody,")],
 )
 def test_a_setting_that_something_else_has_changed_is_told_once(
-    actuator: Actuator, fake_engine: FakeEngine, labels: dict[str, str], who: str
+    actuator: EngineActuator, fake_engine: FakeEngine, labels: dict[str, str], who: str
 ) -> None:
     fake_engine.labels = labels
     (first,) = applied(actuator, action({"cpus": 1.5}))
@@ -105,7 +111,7 @@ def test_a_setting_that_something_else_has_changed_is_told_once(
 
 
 def test_a_pause_is_applied_once(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     pause = action({}, Op.PAUSE)
     (first,), (second,) = applied(actuator, pause), applied(actuator, pause)
@@ -114,11 +120,11 @@ def test_a_pause_is_applied_once(
     )  # fmt: skip
     assert second.status is Status.UNCHANGED
     assert fake_engine.state == "paused"
-    assert [entry.state for entry in journal.entries("FAKE")] == ["running"]
+    assert [entry.state for entry in journal.all()] == ["running"]
 
 
 def test_an_engine_that_refuses_a_pause_is_quoted(
-    actuator: Actuator, fake_engine: FakeEngine
+    actuator: EngineActuator, fake_engine: FakeEngine
 ) -> None:
     fake_engine.faults["POST /pause"] = 500
     (result,) = applied(actuator, action({}, Op.PAUSE))
@@ -129,7 +135,7 @@ def test_an_engine_that_refuses_a_pause_is_quoted(
 
 
 def test_a_turn_is_given_when_the_plan_has_been_applied(
-    actuator: Actuator, rotation: Rotation
+    actuator: EngineActuator, rotation: Rotation
 ) -> None:
     turn = action({"group": 0, "turn_s": 9.0}, Op.ROTATE)
     (result,) = applied(actuator, turn)
@@ -150,7 +156,11 @@ def test_a_turn_is_given_when_the_plan_has_been_applied(
     ],
 )
 def test_containers_that_take_no_turns(
-    actuator: Actuator, fake_engine: FakeEngine, labels: dict[str, str], state: str, error: str
+    actuator: EngineActuator,
+    fake_engine: FakeEngine,
+    labels: dict[str, str],
+    state: str,
+    error: str,
 ) -> None:
     fake_engine.labels, fake_engine.state = labels, state
     (result,) = applied(actuator, action({"group": 0, "turn_s": 9.0}, Op.ROTATE))
@@ -178,11 +188,11 @@ def test_a_dry_run_changes_nothing(
     one: Action,
     after: dict[str, Any],
 ) -> None:
-    actuator = Actuator(engine, journal, rotation, dry_run=True)
+    actuator = EngineActuator(engine, journal, rotation, dry_run=True)
     (result,) = applied(actuator, one)
     assert (result.status, result.after) == ("planned", after)
     assert (fake_engine.updates, fake_engine.state) == ([], "running")
-    assert journal.entries("FAKE") == []
+    assert journal.all() == []
     assert not rotation.has_turns
 
 
@@ -197,7 +207,9 @@ def test_offline_the_plan_is_believed() -> None:
     ]
 
 
-def test_a_container_takes_no_turns_where_another_of_its_job_cannot(actuator: Actuator) -> None:
+def test_a_container_takes_no_turns_where_another_of_its_job_cannot(
+    actuator: EngineActuator,
+) -> None:
     """Each would wait for the other."""
     turn = {"group": 0, "turn_s": 9.0}
     gone = {"container_id": "0", "container_name": "x"}

@@ -19,8 +19,17 @@ from typing import Any
 import pytest
 from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 
-from dltools.apply.engine_actuator import Actuator
-from dltools.apply.leases import FAREWELL, FIRST_S, LEASES, LEAST_S, End, Lease, beat, watch
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.leases import (
+    FAREWELL,
+    FIRST_LEASE_S,
+    LEASES,
+    LEAST_LEASE_S,
+    End,
+    Lease,
+    beat,
+    watch,
+)
 from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import Rules
 from dltools.apply.turns import Rotation
@@ -49,8 +58,9 @@ def renewed(asked_s: float | None, *intervals: float) -> tuple[Lease, Clock]:
 
 @pytest.mark.parametrize(
     ("asked_s", "intervals", "length"),
-    [(None, (), FIRST_S), (None, (1.0,), LEAST_S), (None, (20.0,), 60.0), (None, (20.0, 0.2), 60.0),
-     (2.5, (), 2.5), (2.5, (20.0,), 2.5), (None, (50.0, *[20.0] * 10), 60.0)],
+    [(None, (), FIRST_LEASE_S), (None, (1.0,), LEAST_LEASE_S), (None, (20.0,), 60.0),
+     (None, (20.0, 0.2), 60.0), (2.5, (), 2.5), (2.5, (20.0,), 2.5),
+     (None, (50.0, *[20.0] * 10), 60.0)],
 )  # fmt: skip
 def test_it_is_three_intervals_unless_another_is_asked_for(
     asked_s: float | None, intervals: tuple[float, ...], length: float
@@ -99,7 +109,7 @@ OTHERS = frozenset({"e" * 64})
 
 
 @pytest.fixture
-def left(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
+def left(actuator: EngineActuator, fake_engine: FakeEngine) -> FakeEngine:
     """The fake engine, after a run that has limited its container and left a lease behind."""
     actuator.lease(True)
     actuator.apply(plan_of(action({"cpus": 1.5})))
@@ -108,9 +118,9 @@ def left(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
     return fake_engine
 
 
-def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any) -> Actuator:
+def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any) -> EngineActuator:
     rotation.run = ApplyRun(7, 1)
-    return Actuator(engine, journal, rotation, Rules(**rules))
+    return EngineActuator(engine, journal, rotation, Rules(**rules))
 
 
 @pytest.mark.usefixtures("left")
@@ -134,11 +144,11 @@ def test_a_run_renews_what_its_plans_cover(
 ) -> None:  # fmt: skip
     run = next_run(engine, journal, rotation, **rules)
     run.adopt_leases(covered)
-    (entry,) = journal.entries("FAKE")
+    (entry,) = journal.all()
     adopted = (ApplyRun(7, 1), "") if is_renewed else (UNKNOWN_RUN, SOON)
     assert (entry.leased_by, entry.until) == adopted
     assert run.leave_leases(LATER, covered) is is_renewed
-    (entry,) = journal.entries("FAKE")
+    (entry,) = journal.all()
     assert entry.until == (LATER if is_renewed else SOON)
 
 
@@ -150,7 +160,7 @@ def test_what_a_run_has_changed_itself_is_its_own(
     run.lease(True)
     run.apply(plan_of(action({"cpus": 1.0})))
     assert run.leave_leases(LATER, OTHERS)
-    (entry,) = journal.entries("FAKE")
+    (entry,) = journal.all()
     assert entry.until == LATER
 
 

@@ -8,21 +8,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.journal_entries import journal_entry
 
-from dltools.apply.engine_actuator import Actuator
-from dltools.apply.original_settings import Entry, Journal
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.original_settings import Journal
 from dltools.apply.recovery import Leftover, undo, unpause_leftovers
-from dltools.apply.turn_order import Turn
-from dltools.apply.turns import TurnNotes
 from dltools.engine.interface import Engine
-from dltools.engine.runs import ApplyRun
+from dltools.engine.turn_notes import TurnNote, TurnNotes
 from dltools.errors import DataError
 from dltools.plan.records import Op, Result, Status
 
 
 @pytest.fixture
-def changed(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
+def changed(actuator: EngineActuator, fake_engine: FakeEngine) -> FakeEngine:
     """The engine after a quota was applied."""
     (result,) = actuator.apply(plan_of(action({"cpus": 1.5})))
     assert result.status is Status.APPLIED
@@ -53,22 +52,22 @@ def test_a_container_that_is_as_it_was_is_left_alone(
     (result,) = undone(engine, journal)
     assert result.status is Status.UNCHANGED
     assert changed.updates == []
-    assert journal.entries("FAKE") == []
+    assert journal.all() == []
 
 
 def test_a_container_that_is_gone_is_forgotten(engine: Engine, journal: Journal) -> None:
-    journal.add(Entry("FAKE", "0" * 64, "gone", {}, {}, {}))
+    journal.add(journal_entry("0" * 64, "gone"))
     assert undone(engine, journal, dry_run=True) == []
-    assert len(journal.entries("FAKE")) == 1
+    assert len(journal.all()) == 1
     assert undone(engine, journal) == []
-    assert journal.entries("FAKE") == []
+    assert journal.all() == []
 
 
 def test_a_refusal_keeps_the_entry(changed: FakeEngine, engine: Engine, journal: Journal) -> None:
     changed.faults["POST /update"] = 500
     (result,) = undone(engine, journal)
     assert (result.status, result.error) == ("failed", "status 500 on demand")
-    assert len(journal.entries("FAKE")) == 1
+    assert len(journal.all()) == 1
 
 
 def test_an_engine_that_changes_nothing_keeps_the_entry(
@@ -78,29 +77,29 @@ def test_an_engine_that_changes_nothing_keeps_the_entry(
     (result,) = undone(engine, journal)
     assert result.status is Status.FAILED
     assert result.error == "the engine accepted the change, but other settings are in force"
-    assert len(journal.entries("FAKE")) == 1
+    assert len(journal.all()) == 1
 
 
 def test_a_dry_run_changes_nothing(changed: FakeEngine, engine: Engine, journal: Journal) -> None:
     (result,) = undone(engine, journal, dry_run=True)
     assert (result.status, result.after["cpus"]) == ("planned", None)
     assert changed.host_config["CpuQuota"] == 150_000
-    assert len(journal.entries("FAKE")) == 1
+    assert len(journal.all()) == 1
 
 
 @pytest.mark.usefixtures("changed")
 def test_only_some_containers_are_restored(engine: Engine, journal: Journal) -> None:
-    journal.add(Entry("FAKE", "0" * 64, "gone", {}, {}, {}))
+    journal.add(journal_entry("0" * 64, "gone"))
     results = undo(engine, journal, lambda _: None, only=[ID])
     assert [result.container_id for result in results] == [ID]
-    assert [entry.container_name for entry in journal.entries("FAKE")] == ["gone"]
+    assert [entry.container_name for entry in journal.all()] == ["gone"]
 
 
 # States
 
 
 def test_a_pause_is_undone(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     actuator.apply(plan_of(action({}, Op.PAUSE)))
     assert [one.status for one in undone(engine, journal, dry_run=True)] == ["planned"]
@@ -110,7 +109,7 @@ def test_a_pause_is_undone(
 
 
 def test_a_container_that_was_paused_is_paused_again(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     fake_engine.state = "paused"
     actuator.apply(plan_of(action({}, Op.UNPAUSE)))
@@ -120,7 +119,7 @@ def test_a_container_that_was_paused_is_paused_again(
 
 
 def test_a_container_that_was_started_again_is_not_paused(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     """Whoever started it meant it to run."""
     fake_engine.state = "paused"
@@ -131,7 +130,7 @@ def test_a_container_that_was_started_again_is_not_paused(
 
 
 def test_a_pause_after_a_new_start_is_undone(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     fake_engine.state = "paused"
     actuator.apply(plan_of(action({}, Op.UNPAUSE)))
@@ -143,7 +142,7 @@ def test_a_pause_after_a_new_start_is_undone(
 
 
 def test_an_ended_container_is_not_paused(
-    actuator: Actuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
 ) -> None:
     fake_engine.state = "paused"
     actuator.apply(plan_of(action({}, Op.UNPAUSE)))
@@ -160,7 +159,8 @@ def test_a_later_pause_by_its_owner_is_left_alone(
     assert changed.state == "paused"
 
 
-TURN = Turn(ID, NAME, 0, 2.0)
+def note(engine_id: str) -> TurnNote:
+    return TurnNote(engine_id, HOST, ID, NAME, 0, 2.0, "2026-01-31T12:00:00Z")
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def directory(tmp_path: Path) -> Path:
 @pytest.fixture
 def noted(engine: Engine, directory: Path) -> Path:
     """The file of a container that takes turns."""
-    TurnNotes(directory, engine.id).write(TURN, ApplyRun())
+    TurnNotes(directory).write(note(engine.id))
     return directory / f"{ID}.json"
 
 
@@ -205,7 +205,7 @@ def test_a_refusal_is_told_and_the_file_stays(
 def test_files_of_another_engine_are_left_alone(
     engine: Engine, fake_engine: FakeEngine, directory: Path
 ) -> None:
-    TurnNotes(directory, "OTHER").write(TURN, ApplyRun())
+    TurnNotes(directory).write(note("OTHER"))
     fake_engine.state = "paused"
     assert list(unpause_leftovers(engine, directory)) == []
     assert fake_engine.state == "paused"

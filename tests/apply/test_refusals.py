@@ -14,7 +14,7 @@ import pytest
 from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 from helpers.located_containers import container
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import (
     FOREIGN,
@@ -27,7 +27,7 @@ from dltools.apply.refusals import (
     unsupported,
 )
 from dltools.apply.turns import Rotation
-from dltools.engine.interface import Engine
+from dltools.engine.docker.engine import DockerEngine
 from dltools.plan.records import Op, Plan, Result, Status
 
 
@@ -73,7 +73,7 @@ def test_a_container_that_started_in_the_future_tells_of_the_clock_alone(
 
 
 def test_a_missing_container_was_replaced_or_is_gone(
-    engine: Engine, fake_engine: FakeEngine
+    engine: DockerEngine, fake_engine: FakeEngine
 ) -> None:
     replaced = action({}, container_id="0" * 64)
     reason = "container ffffffffffff has replaced it since the plan was made"
@@ -87,12 +87,12 @@ INSIDE = "c" * 64
 
 
 @pytest.fixture
-def act(engine: Engine, journal: Journal, tmp_path: Path) -> Any:
+def act(engine: DockerEngine, journal: Journal, tmp_path: Path) -> Any:
     """Apply a plan under rules and return its results."""
 
     def apply(plan: Plan, **rules: Any) -> list[Result]:
         rotation = Rotation(engine, tmp_path / "rotation")
-        return Actuator(engine, journal, rotation, Rules(**rules)).apply(plan)
+        return EngineActuator(engine, journal, rotation, Rules(**rules)).apply(plan)
 
     return apply
 
@@ -165,13 +165,13 @@ def test_the_settings_of_somebody_else_are_left_alone(act: Any, fake_engine: Fak
 
 
 def test_an_undo_leaves_the_settings_of_somebody_else_alone(
-    act: Any, fake_engine: FakeEngine, actuator: Actuator, journal: Journal
+    act: Any, fake_engine: FakeEngine, actuator: EngineActuator, journal: Journal
 ) -> None:
     act(plan_of(action({"cpus": 1.5})))
     fake_engine.host_config["CpuQuota"] = 300_000
     assert statuses(actuator.undo()) == ["skipped"]
     assert fake_engine.host_config["CpuQuota"] == 300_000
-    assert len(journal.entries("FAKE")) == 1
+    assert len(journal.all()) == 1
 
 
 def test_force_also_overrides_what_the_plan_expects(act: Any) -> None:
@@ -184,18 +184,18 @@ def test_a_change_that_was_cut_short_is_dl_apply_s_own(
     act: Any, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the change was made, or after: both are known beforehand."""
-    update = Engine.update
+    update = DockerEngine.update
     for cut_before in (True, False):
 
-        def cut(self: Engine, id_: str, settings: Any, first: bool = cut_before) -> None:
+        def cut(self: DockerEngine, id_: str, settings: Any, first: bool = cut_before) -> None:
             if not first:
                 update(self, id_, settings)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(Engine, "update", cut)
+        monkeypatch.setattr(DockerEngine, "update", cut)
         with pytest.raises(KeyboardInterrupt):
             act(plan_of(action({"cpus": 1.2 + cut_before})))
-        monkeypatch.setattr(Engine, "update", update)
+        monkeypatch.setattr(DockerEngine, "update", update)
         assert statuses(act(plan_of(action({"cpus": 2.5 + cut_before})))) == ["applied"]
     assert fake_engine.host_config["CpuQuota"] == 250_000
 

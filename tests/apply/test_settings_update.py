@@ -15,7 +15,7 @@ from helpers.fake_engine import ID, FakeEngine, action, plan, plan_of
 from helpers.located_containers import located
 from helpers.tools import Tools, complaint, records
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.settings_update import compare
 from dltools.engine.docker import containers
@@ -243,34 +243,37 @@ def test_undoing_goes_on_after_a_failure(apply: Any, tool: Tools, fake_engine: F
 # Reverting what has failed, seen from inside
 
 
-def update(actuator: Actuator, wanted: Settings) -> Result:
+def update(actuator: EngineActuator, wanted: Settings) -> Result:
     (result,) = actuator.apply(plan_of(action(wanted)))
     return result
 
 
 def test_a_failed_change_leaves_no_entry(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     fake_engine.faults["POST /update"] = 500
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (Status.FAILED, "status 500 on demand")
-    assert journal.entries("FAKE") == []
+    assert journal.all() == []
     assert actuator.changed == frozenset()
 
 
 def test_a_failed_change_after_another_keeps_its_entry(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     update(actuator, {"cpus": 1.5})
     fake_engine.faults["POST /update"] = 500
     assert update(actuator, {"cpus": 0.5}).after == {"cpus": 1.5}
-    (entry,) = journal.entries("FAKE")
+    (entry,) = journal.all()
     assert entry.settings["cpus"] is None
     assert actuator.changed == {ID}
 
 
 def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator,
+    fake_engine: FakeEngine,
+    journal: Journal,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The engine refuses, and learns only then that the container has ended."""
     answer, ended = fake_engine.answer, Timer(0.03, setattr, (fake_engine, "state", "exited"))
@@ -284,11 +287,11 @@ def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
     fake_engine.faults["POST /update"] = 500
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (Status.STALE, "the container is exited")
-    assert journal.entries("FAKE") == []
+    assert journal.all() == []
 
 
 def test_an_update_that_is_recorded_and_refused_is_reverted(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     fake_engine.after_update = lambda: fake_engine.host_config.update({"CpuQuota": 20_000})
     result = update(actuator, {"cpus": 1.5})
@@ -297,11 +300,11 @@ def test_an_update_that_is_recorded_and_refused_is_reverted(
     assert str(result.error).startswith("the engine accepted the change, but other settings")
     assert str(result.error).endswith("some settings could not be reverted")
     assert result.after == {"cpus": 0.2}
-    assert len(journal.entries("FAKE")) == 1
+    assert len(journal.all()) == 1
 
 
 def test_a_change_that_cannot_be_reverted_keeps_its_entry(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     def fail_from_now_on() -> None:
         fake_engine.host_config["CpuQuota"] = 20_000
@@ -311,14 +314,14 @@ def test_a_change_that_cannot_be_reverted_keeps_its_entry(
     result = update(actuator, {"cpus": 1.5})
     assert result.status is Status.FAILED
     assert str(result.error).endswith("the change could not be reverted: status 500 on demand")
-    assert len(journal.entries("FAKE")) == 1
+    assert len(journal.all()) == 1
 
 
 # GPUs
 
 
 def test_an_update_that_cuts_off_the_gpu_is_a_failure(
-    actuator: Actuator, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
     monkeypatch.setattr(containers, "gpu_access", lambda _: GpuAccess.LASTING)
@@ -330,7 +333,7 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
 
 
 def test_files_that_are_not_visible_are_a_reason_to_skip(
-    actuator: Actuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(containers, "gpu_access", lambda _: GpuAccess.FRAGILE)
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: True)

@@ -208,7 +208,7 @@ def test_a_target_where_it_cannot_run_is_rolled_back(
              "--entrypoint=/bin/sleep", IMAGE, "999")  # fmt: skip
     eventually(lambda: nodes[2]("ps", "-q"))
     error = refused(tool, swarm, order(source, nodes[2], id_))
-    assert error.startswith("not moved, it goes on on node2: it does not run on node3: not within")
+    assert error.startswith("not moved, it stays on node2: it does not run on node3: not within")
     assert "insufficient resources" in error
     assert len(nodes[1]("ps", "-q").split()) == 1
     assert constraints(nodes[0]) == "[] 1"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.journal_entries import journal_entry
 
 from dltools.apply.original_settings import Entry, Journal
 from dltools.engine import owner_limits
@@ -22,7 +23,7 @@ def add(directory: Path, id_: str = ID, **changes: Any) -> Entry:
         "settings": {"cpus": 0.5, "cpu_weight": 2048.0, "cpuset": "0"},
         "kernel": {"cpu.shares": "2048"},
     }  # fmt: skip
-    entry = Entry("E", id_, "job", **values | changes)
+    entry = journal_entry(id_, **values | changes)
     Journal(directory / "journal").add(entry)
     return entry
 
@@ -55,8 +56,10 @@ def test_the_first_of_several_entries_counts(tmp_path: Path) -> None:
 
 def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[bytes] = []
-    parse = owner_limits.parse_json
-    monkeypatch.setattr(owner_limits, "parse_json", lambda text: texts.append(text) or parse(text))
+    parse = owner_limits.parse_record
+    monkeypatch.setattr(
+        owner_limits, "parse_record", lambda text: texts.append(text) or parse(text)
+    )
     journal, limits = Journal(tmp_path / "journal"), JournaledLimits([tmp_path], recorded_limits)
     entry = add(tmp_path)
     for _ in range(3):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.journal_entries import journal_entry
 from helpers.scripted_engine import ScriptedEngine
 
 from dltools.apply.original_settings import Entry, Journal
@@ -54,7 +55,7 @@ class Sampled:
 
 
 def entry(id_: str, **settings: Any) -> Entry:
-    return Entry("E", id_, "job", {}, settings, {"cpu.weight": "100"})
+    return journal_entry(id_, settings=settings, kernel={"cpu.weight": "100"})
 
 
 def test_a_container_with_the_defaults_asked_for_nothing(parent: Path, tmp_path: Path) -> None:

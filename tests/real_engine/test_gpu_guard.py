@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.containers import Containers, Job, api
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker import containers
@@ -30,8 +30,8 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def actuator(engine: Engine, state: Path) -> Actuator:
-    return Actuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
+def actuator(engine: Engine, state: Path) -> EngineActuator:
+    return EngineActuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
 
 
 def plan(job: Job, wanted: Settings) -> Plan:
@@ -49,7 +49,7 @@ STARTS = {
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
 def test_the_kernel_changes_and_the_engine_does_not(
-    actuator: Actuator, run: Containers, start: dict[str, int]
+    actuator: EngineActuator, run: Containers, start: dict[str, int]
 ) -> None:
     job = run(**start)
     files, shown = job.kernel(), job.inspect().native["HostConfig"]
@@ -68,7 +68,7 @@ def test_the_kernel_changes_and_the_engine_does_not(
 
 
 def test_a_quota_of_all_cpus_is_restored(
-    actuator: Actuator, run: Containers, engine: Engine
+    actuator: EngineActuator, run: Containers, engine: Engine
 ) -> None:
     job = run(nano_cpus=engine.cpus * 1_000_000_000)
     files = job.kernel()
@@ -77,7 +77,7 @@ def test_a_quota_of_all_cpus_is_restored(
     assert job.kernel() == files
 
 
-def test_a_restart_undoes_the_change(actuator: Actuator, run: Containers) -> None:
+def test_a_restart_undoes_the_change(actuator: EngineActuator, run: Containers) -> None:
     job = run(nano_cpus=1_500_000_000)
     files = job.kernel()
     actuator.apply(plan(job, {"cpus": 0.4}))
@@ -88,7 +88,7 @@ def test_a_restart_undoes_the_change(actuator: Actuator, run: Containers) -> Non
     assert job.kernel() == files
 
 
-def test_a_stopped_container_is_as_it_was(actuator: Actuator, run: Containers) -> None:
+def test_a_stopped_container_is_as_it_was(actuator: EngineActuator, run: Containers) -> None:
     job = run(nano_cpus=1_500_000_000)
     files = job.kernel()
     actuator.apply(plan(job, {"cpus": 0.4}))
@@ -100,7 +100,7 @@ def test_a_stopped_container_is_as_it_was(actuator: Actuator, run: Containers) -
 
 
 def test_files_that_cannot_be_written_are_a_reason_to_skip(
-    actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -116,7 +116,7 @@ def test_files_that_cannot_be_written_are_a_reason_to_skip(
 
 
 def test_a_gpu_that_is_lost_is_a_failure(
-    actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
@@ -126,7 +126,7 @@ def test_a_gpu_that_is_lost_is_a_failure(
 
 
 def test_a_gpu_that_was_lost_before_is_no_failure(
-    actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: False)
     (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))

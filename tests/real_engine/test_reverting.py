@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from helpers.containers import Containers, Job, plan_for
 from helpers.tools import Tools, records
 from real_engine.test_applying import STARTS
 
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal, Originals
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine
@@ -90,11 +89,11 @@ def test_a_quota_of_more_cpus_than_there_are_removes_the_quota(job: Job, tool: T
 
 
 @pytest.fixture
-def actuator(engine: DockerEngine, state: Path) -> Actuator:
-    return Actuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
+def actuator(engine: DockerEngine, state: Path) -> EngineActuator:
+    return EngineActuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
 
 
-def apply(actuator: Actuator, job: Job, wanted: Settings) -> Any:
+def apply(actuator: EngineActuator, job: Job, wanted: Settings) -> Any:
     (plan,) = load_plans(plan_for(job, wanted).splitlines(keepends=True), "test")
     (result,) = actuator.apply(plan)
     return result
@@ -113,7 +112,7 @@ def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_a_failed_change_is_reverted_at_once(
-    actuator: Actuator, job: Job, state: Path, wanted: Settings
+    actuator: EngineActuator, job: Job, state: Path, wanted: Settings
 ) -> None:
     """On the engine's record, which the kernel does not know, and in the kernel's files."""
     before, kernel = by_effect(job), job.kernel()
@@ -128,7 +127,7 @@ def test_a_failed_change_is_reverted_at_once(
 
 
 @pytest.mark.usefixtures("unbounded")
-def test_only_the_failed_change_is_reverted(actuator: Actuator, run: Containers) -> None:
+def test_only_the_failed_change_is_reverted(actuator: EngineActuator, run: Containers) -> None:
     job = run(nano_cpus=500_000_000)
     kernel = job.kernel()
     assert apply(actuator, job, {"cpus": 1.2, "cpu_weight": 300}).status is Status.APPLIED
@@ -140,7 +139,7 @@ def test_only_the_failed_change_is_reverted(actuator: Actuator, run: Containers)
 
 
 def test_an_update_that_fails_half_way_is_reverted(
-    actuator: Actuator, run: Containers, state: Path, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, run: Containers, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine refuses after it has recorded and set a part."""
     job = run(nano_cpus=500_000_000)
@@ -159,8 +158,8 @@ def test_an_update_that_fails_half_way_is_reverted(
     assert entries(state) == []
 
 
-def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
-    """Leave an entry and a record as an earlier version would have left them."""
+def damaged(actuator: EngineActuator, job: Job, state: Path, **record: int) -> None:
+    """Leave an entry, and a record that the kernel has refused."""
     engine = actuator.engine
     originals = Originals(engine, Journal(state / "journal"), ApplyRun())
     originals.record(originals.describe(Locator(engine).find(job.id)))
@@ -171,7 +170,7 @@ def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
     "start", [{}, {"nano_cpus": 500_000_000}, {"cpu_shares": 512}, {"cpuset_cpus": "0"}], ids=str
 )
 def test_a_damaged_record_is_repaired(
-    actuator: Actuator, tool: Tools, run: Containers, state: Path, start: dict[str, Any]
+    actuator: EngineActuator, tool: Tools, run: Containers, state: Path, start: dict[str, Any]
 ) -> None:
     """NanoCpus 1: the kernel never had it, and the engine refuses every CpuQuota beside it."""
     job = run(**start)
@@ -187,16 +186,3 @@ def test_a_damaged_record_is_repaired(
     assert by_effect(job) == before
     assert job.kernel_cpus == before["cpus"] or (before["cpus"] is None and
                                                  job.kernel_cpus == job.engine.cpus)  # fmt: skip
-
-
-def test_an_entry_of_an_earlier_version_repairs_a_damaged_record(
-    actuator: Actuator, run: Containers, state: Path
-) -> None:
-    job = run(nano_cpus=500_000_000)
-    damaged(actuator, job, state, NanoCpus=1)
-    (path,) = entries(state)
-    data = json.loads(path.read_text())
-    del data["since"], data["run"]
-    path.write_text(json.dumps(data))
-    assert [result.status for result in actuator.undo()] == [Status.APPLIED]
-    assert record(job)["NanoCpus"] == 500_000_000

@@ -28,7 +28,7 @@ from dltools.apply.original_settings import Journal
 from dltools.cli.report.job_tables import read_job_table
 from dltools.engine.docker.streams import EntrySplitter
 from dltools.engine.state_folder import StateFolder
-from dltools.engine.turn_notes import read_note
+from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import DltoolsError
 from dltools.inputs import read_lines, read_whole
 from dltools.labels import parse_labels, unknown_labels
@@ -192,11 +192,11 @@ def _event(data: bytes) -> object:
     return _file("/x/events.out.tfevents.1")(head + sums[0] + data + sums[1])
 
 
-def _records(kind: Callable[[Path], Any], read_all: Callable[[Any], object]) -> Parser:
+def _records(kind: Callable[[Path], Any]) -> Parser:
     def call(data: bytes) -> object:
         made = kind(Path("/nowhere/x"))
         made._folder = _Folder(data)
-        return read_all(made)
+        return made.all()
 
     return Parser(call)
 
@@ -255,10 +255,10 @@ PARSERS: dict[str, Parser] = {
     "jsonlines": Parser(_file("/x/a.jsonl"), ()),
     "trainer-state": Parser(_file("/x/trainer_state.json"), ()),
     "mlflow": Parser(_file("/x/mlruns/1/metrics/loss"), ()),
-    "journal": _records(Journal, lambda made: made.entries("E1")),
-    "turn-note": Parser(lambda data: read_note(_Folder(data), "x.json")),
-    "delivery": _records(DeliveryFiles, lambda made: made.all("E1")),
-    "migration": _records(MigrationFiles, lambda made: made.all()),
+    "journal": _records(Journal),
+    "turn-note": _records(TurnNotes),
+    "delivery": _records(DeliveryFiles),
+    "migration": _records(MigrationFiles),
     "archive": Parser(_archive, (DamagedError, OSError)),
     "trace-gavel": _trace(lambda text: gavel_jobs(text, json.loads(_RATES), "x")),
     "trace-philly": _trace(lambda text: philly_jobs(text, "x", 60.0)),

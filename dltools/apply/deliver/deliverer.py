@@ -69,7 +69,7 @@ class Deliverer:
     def _left_open(self) -> list[Delivery]:
         """Return the deliveries that are not done, and forget those that have long been."""
         found = []
-        for delivery in own_records(self._engine, self._files.all(self._engine.id)):
+        for delivery in own_records(self._engine, self._files.all()):
             if delivery.step is not Step.DONE:
                 found.append(delivery)
             elif time.time() - delivery.since > KEPT_S:
@@ -107,7 +107,7 @@ class Deliverer:
             action.met,
             time.time(),
         )
-        delivery = self._files.known(ordered) or ordered
+        delivery = self._files.find(ordered.key) or ordered
         if delivery.step is Step.DONE:
             return replace(found, status=Status.UNCHANGED, after=_after(delivery))
         if delivery.key in self._running:
@@ -251,7 +251,7 @@ def _while_hook_runs(delivery: Delivery) -> dict[str, Any]:
     return {**_after(delivery), "hook": "running"}
 
 
-PATIENCE_S = 1.0
+HOOK_PATIENCE_S = 1.0
 """How long a plan waits for a hook to end; then it goes on in the background (ours)."""
 
 
@@ -261,7 +261,7 @@ class Hook:
 
     command: tuple[str, ...]
     limit_s: float
-    patience_s: float = PATIENCE_S
+    patience_s: float = HOOK_PATIENCE_S
 
     def begin(self, path: Path) -> RunningHook:
         """Run the command, without a shell, with a path as its last argument.

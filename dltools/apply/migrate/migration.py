@@ -7,20 +7,15 @@ job may run, and goes on from there.
 from __future__ import annotations
 
 import io
-import json
 import tarfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from dltools.engine.interface import Engine, GoneError
-from dltools.engine.state_folder import StateFolder
+from dltools.engine.state_records import Records
 from dltools.errors import DataError, DltoolsError
-from dltools.notation.json_text import parse_json
-
-VERSION = 1
 
 
 class Step(StrEnum):
@@ -48,7 +43,11 @@ class Migration:
     `body` is what the engine creates the new container from, `restart_policy` that of the old one.
     `checkpoint` is the path of the job's checkpoint, "" if it is not looked at; `grace_s` how long
     the job may take to stop. `failed_at` is the step that failed, where the move is rolled back,
-    and `why` the reason.
+    and `why` the reason. `since` (RFC 3339) is when it was begun.
+
+    Of a Swarm service: its id is `service`, "" for a container that is in none. `constraints` are
+    those that it had, of which a move before has set the one that `earlier` says; `constraint` is
+    the one that holds it on the target.
     """
 
     action_id: int
@@ -95,48 +94,11 @@ class Migration:
         return f"it runs on {self.target if self.step is Step.REMOVE else self.source}"
 
 
-class MigrationFiles:
-    """The files of migrations, all in one directory."""
+class MigrationFiles(Records[Migration]):
+    """The records of migrations in one directory."""
 
-    def __init__(self, directory: Path) -> None:
-        """The directory is created with the first file."""
-        self._folder = StateFolder(directory)
-
-    def write(self, migration: Migration) -> None:
-        """Write down what is to be done now. Raises `OutputError`."""
-        text = json.dumps({"v": VERSION, **asdict(migration)})
-        self._folder.write(_name(migration), text.encode())
-
-    def all(self) -> list[Migration]:
-        """Return the migrations on record, by name. Raises `DataError`."""
-        found = [self._load(name) for name in self._folder.names()]
-        known = [one for one in found if one]
-        return sorted(known, key=lambda one: (one.container_name, one.container_id))
-
-    def remove(self, migration: Migration) -> None:
-        """Forget a migration of which nothing is left."""
-        self._folder.remove(_name(migration))
-
-    def _load(self, name: str) -> Migration | None:
-        text = self._folder.read(name)
-        return None if text is None else _parsed(text, self._folder.path / name)
-
-
-def _name(migration: Migration) -> str:
-    return f"{migration.container_id}.json"
-
-
-def _parsed(text: bytes, path: Path) -> Migration:
-    try:
-        data: Any = parse_json(text)
-        if data.pop("v") != VERSION:
-            raise ValueError("it has another version")
-        data["step"] = Step(data["step"])
-        data["failed_at"] = data["failed_at"] and Step(data["failed_at"])
-        data["constraints"] = tuple(data.get("constraints") or ())
-        return Migration(**data)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise DataError(f"{path}: damaged record of a migration: {error}") from error
+    record_type = Migration
+    what = "record of a migration"
 
 
 class FailedError(Exception):

@@ -164,16 +164,14 @@ class Migrator:
         try:
             migration = self._mover.carry_out(migration)
         except (WaitError, UnavailableError) as error:
-            (left,) = [
-                one for one in self._mover.files.all() if one.container_id == migration.container_id
-            ]
+            left = self._mover.files.find(migration.container_id) or migration
             reason = f"{error}; {left.whereabouts}; the next run of dl-apply goes on"
             return replace(_result(left, Status.FAILED), error=reason)
         if migration.step is Step.DONE:
             after = {"host": migration.target, "container": migration.new_id}
             return replace(_result(migration, Status.APPLIED), after=after)
         self._mover.files.remove(migration)
-        reason = f"not moved, it goes on on {migration.source}: {migration.why}"
+        reason = f"not moved, it stays on {migration.source}: {migration.why}"
         return replace(_result(migration, Status.FAILED), error=reason)
 
     def _is_over(self, migration: Migration) -> bool:

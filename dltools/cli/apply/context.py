@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,9 @@ from dltools.cli.exits import print_message
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuators, Connector
+    from dltools.apply.actuator import Actuator
     from dltools.apply.deliver.deliverer import Deliverer
-    from dltools.apply.engine_actuator import Actuator
+    from dltools.apply.engine_actuator import EngineActuator
     from dltools.apply.leases import Guard
     from dltools.apply.locks import LockedState, WriterMarks
     from dltools.apply.migrate.migrator import Migrator
@@ -73,7 +73,7 @@ class ApplyContext:
             return open_engine(address, patience_s=patience_s, report_waiting=self._report_waiting)
         except UnavailableError as error:
             notes = turn_notes.read_notes(self.state_directories(), None).values()
-            names = [note.name for note in notes if not note.run.is_alive]
+            names = [note.container_name for note in notes if not note.run.is_alive]
             if not names:
                 raise
             hint = turn_notes.how_to_unpause(names)
@@ -89,20 +89,20 @@ class ApplyContext:
         print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
     @cached_property
-    def _claims(self) -> DistinctEngines:
+    def _known_addresses(self) -> DistinctEngines:
         from dltools.engine.identity import DistinctEngines
 
         return DistinctEngines()
 
     @contextmanager
-    def actuator(self, dry_run: bool, *, is_undo: bool = False) -> Iterator[Actuator | Actuators]:
+    def actuator(self, dry_run: bool, *, is_undo: bool = False) -> Iterator[Actuator]:
         """Connect, lock the state and mark the engines until the block ends: no other dl-apply
         writes meanwhile. An undo needs no mark, as it takes back nobody else's changes.
 
         Containers that an earlier run has left paused are unpaused first, and, but for an undo,
         what an earlier run held under lease is undone.
         """
-        from dltools.apply.actuator import Actuators
+        from dltools.apply.actuator import Actuator
         from dltools.engine import state_folder
 
         home = state_folder.state_directory(self._state_directory)
@@ -115,15 +115,12 @@ class ApplyContext:
             self._ends_leases = not is_undo
             self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
             self._guard = self._made_guard(home, addresses)
-            if len(addresses) == 1:
-                made = self._actuator(addresses[0], home, dry_run=dry_run)
-                self._rotation = made.rotation
-                yield made
-            else:
-                connectors = {
-                    one.name: self._connector(one, home, dry_run=dry_run) for one in addresses
-                }
-                yield Actuators(connectors, migrator=self._migrator(home, dry_run=dry_run))
+            by_name = {one.name: one for one in addresses}
+            connect = partial(
+                self._engine_actuator, home=home, dry_run=dry_run, is_only_one=len(by_name) == 1
+            )
+            connectors = {name: partial(connect, one) for name, one in by_name.items()}
+            yield Actuator(connectors, migrator=self._migrator(home, dry_run=dry_run))
 
     @contextmanager
     def _marked(self) -> Iterator[None]:
@@ -147,18 +144,15 @@ class ApplyContext:
         with locked_state(home, advice) as self._state:
             yield
 
-    def _connector(self, address: Address, home: Path, *, dry_run: bool) -> Connector:
-        return lambda: self._actuator(address, home, dry_run=dry_run, is_only_one=False)
-
-    def _actuator(
-        self, address: Address, home: Path, *, dry_run: bool, is_only_one: bool = True
-    ) -> Actuator:
-        from dltools.apply.engine_actuator import Actuator
+    def _engine_actuator(
+        self, address: Address, *, home: Path, dry_run: bool, is_only_one: bool
+    ) -> EngineActuator:
+        from dltools.apply.engine_actuator import EngineActuator
         from dltools.apply.original_settings import Journal
         from dltools.apply.turns import Rotation
 
         engine = self.connect(address, is_only_one=is_only_one)
-        self._claims.claim(engine, address.name)
+        self._known_addresses.add(engine, address.name)
         self._by_host[engine.host] = engine
         if dry_run:
             self._report_left_paused(engine)
@@ -171,7 +165,9 @@ class ApplyContext:
             if self._ends_leases:
                 _end_dead_leases(engine, home, self._run)
         rotation = Rotation(engine, home / "rotation", self._run)
-        return Actuator(
+        if is_only_one:
+            self._rotation = rotation
+        return EngineActuator(
             engine,
             Journal(home / "journal"),
             rotation,
@@ -209,7 +205,7 @@ class ApplyContext:
         hook = Hook(asked.deliver_hook, asked.hook_limit_s) if asked.deliver_hook else None
         return Deliverer(engine, DeliveryFiles(records), asked.deliver_directory, hook)
 
-    def holding(self, actuator: Actuator | Actuators) -> Holding:
+    def holding(self, actuator: Actuator) -> Holding:
         """Return what holds the changes of an actuator under lease; a dry run has none."""
         from dltools.apply.leases import Lease
         from dltools.cli.apply.holding import Holding

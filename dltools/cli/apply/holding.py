@@ -10,8 +10,7 @@ from dltools.apply.original_settings import timestamp
 from dltools.plan.records import Op
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuators
-    from dltools.apply.engine_actuator import Actuator
+    from dltools.apply.actuator import Actuator
     from dltools.apply.leases import Guard, Lease
     from dltools.plan.records import Plan
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 class Holding:
     """The lease of what one run changes, and its watchdog."""
 
-    def __init__(self, actuator: Actuator | Actuators, lease: Lease, guard: Guard) -> None:
+    def __init__(self, actuator: Actuator, lease: Lease, guard: Guard) -> None:
         self._actuator = actuator
         self._lease = lease
         self._guard = guard
@@ -72,7 +71,7 @@ class Holding:
     def beat(self) -> float | None:
         """Say that the run is alive. Return how long it may wait until it must do so again, or
         until the lease is over (s); None for any time."""
-        self._guard.beat(STILL_S if self._actuator.rotation.has_turns else self._lease.length_s)
+        self._guard.beat(STILL_S if self._actuator.has_turns else self._lease.length_s)
         waits = [BEAT_S] if self._guard.is_watching else []
         if (left := self._lease.seconds_left()) is not None:
             waits.append(left)

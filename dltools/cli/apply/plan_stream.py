@@ -18,8 +18,8 @@ from dltools.errors import DataError, DltoolsError
 from dltools.inputs import InputLines
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuators
-    from dltools.apply.engine_actuator import Actuator, OnResult
+    from dltools.apply.actuator import Actuator
+    from dltools.apply.engine_actuator import OnResult
     from dltools.cli.apply.holding import Holding
     from dltools.cli.apply.request import Request
     from dltools.cli.apply.results_printer import ResultsPrinter
@@ -31,14 +31,9 @@ class PlanStream:
     plan."""
 
     def __init__(
-        self,
-        actuator: Actuator | Actuators,
-        printer: ResultsPrinter,
-        request: Request,
-        holding: Holding,
+        self, actuator: Actuator, printer: ResultsPrinter, request: Request, holding: Holding
     ) -> None:
         self._actuator = actuator
-        self._rotation = actuator.rotation
         self._printer = printer
         self._request = request
         self._holding = holding
@@ -84,10 +79,9 @@ class PlanStream:
             )
 
     def _end(self) -> None:
-        if deliverer := self._actuator.deliverer:
-            deliverer.stop()
+        self._actuator.stop_deliveries()
         try:
-            self._rotation.end()
+            self._actuator.end_turns()
         finally:
             if self._request.restores or self._holding.is_orphaned:
                 self._sets_for_good = False
@@ -124,7 +118,7 @@ class PlanStream:
         """Yield lines as they come; while none comes, go on with the turns."""
         lines = InputLines(name)
         while True:
-            self._rotation.advance()
+            self._actuator.advance_turns()
             self._end_lease()
             if not select.select([stream], [], [], self._seconds_until_due())[0]:
                 self._retry_deliveries()
@@ -138,12 +132,7 @@ class PlanStream:
     def _seconds_until_due(self) -> float | None:
         """Return how long until a turn or the lease ends, the watchdog is to hear from this run, or
         a delivery is tried again, None for never."""
-        deliverer = self._actuator.deliverer
-        due = (
-            self._rotation.seconds_until_due(),
-            self._holding.beat(),
-            deliverer.seconds_until_due() if deliverer else None,
-        )
+        due = (self._actuator.seconds_until_due(), self._holding.beat())
         return min((seconds for seconds in due if seconds is not None), default=None)
 
     def _go_on_with_migrations(self) -> None:
@@ -153,12 +142,10 @@ class PlanStream:
             self.failed += [result for result in results if result.status == "failed"]
 
     def _retry_deliveries(self) -> None:
-        if deliverer := self._actuator.deliverer:
-            self._deliver(deliverer.retry)
+        self._deliver(self._actuator.retry_deliveries)
 
     def _finish_deliveries(self) -> None:
-        if deliverer := self._actuator.deliverer:
-            self._deliver(deliverer.finish)
+        self._deliver(self._actuator.finish_deliveries)
 
     def _deliver(self, work: Callable[[OnResult], list[Result]]) -> None:
         tried = self._printer.show(work)
@@ -188,12 +175,12 @@ class PlanStream:
             return
         hold = self._request.hold_s
         ends = math.inf if hold is None else time.monotonic() + hold
-        while self._rotation.has_turns:
+        while self._actuator.has_turns:
             left = ends - time.monotonic()
             if left <= 0:
                 return
-            time.sleep(min(self._rotation.seconds_until_due() or 0.0, left))
-            self._rotation.advance()
+            time.sleep(min(self._actuator.seconds_until_due() or 0.0, left))
+            self._actuator.advance_turns()
             self._retry_deliveries()
             self._holding.beat()
 

@@ -129,7 +129,7 @@ def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
     if not noted:
         return ""
     paused = {one.id for one in engine.containers() if one.state == "paused"}
-    names = [note.name for key, note in noted.items() if key in paused]
+    names = [note.container_name for key, note in noted.items() if key in paused]
     return turn_notes.left_paused(names) if names else ""
 
 

@@ -23,7 +23,7 @@ from helpers.tar_archives import archive
 
 from dltools.apply.deliver.deliverer import CHECK_S, Deliverer, Hook
 from dltools.apply.deliver.delivery import DeliveryFiles
-from dltools.apply.engine_actuator import Actuator
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.interface import Engine
@@ -45,10 +45,10 @@ class Runs:
         self.models = home / "models"
         self.delivered = self.models / NAMED
 
-    def begin(self, hook: Hook | None = None, *, dry_run: bool = False) -> Actuator:
+    def begin(self, hook: Hook | None = None, *, dry_run: bool = False) -> EngineActuator:
         files = DeliveryFiles(self.home / "deliveries")
         deliverer = Deliverer(self.engine, files, self.models, hook, lambda: self.now)
-        return Actuator(self.engine, Journal(self.home / "journal"),
+        return EngineActuator(self.engine, Journal(self.home / "journal"),
                         Rotation(self.engine, self.home / "rotation"),
                         deliverer=deliverer, dry_run=dry_run)  # fmt: skip
 
@@ -64,7 +64,7 @@ def statuses(results: list[Result]) -> list[tuple[str, str | None]]:
     return [(result.status.value, result.error) for result in results]
 
 
-def retried(actuator: Actuator) -> list[tuple[str, str | None]]:
+def retried(actuator: EngineActuator) -> list[tuple[str, str | None]]:
     assert actuator.deliverer is not None
     return statuses(actuator.deliverer.retry(lambda _: None))
 
@@ -81,7 +81,7 @@ def waiting(go: Path, limit_s: float = 60) -> Hook:
     return Hook(("sh", "-c", f"read line < {go}"), limit_s, patience_s=0)
 
 
-def ended(actuator: Actuator) -> list[tuple[str, str | None]]:
+def ended(actuator: EngineActuator) -> list[tuple[str, str | None]]:
     """Wait for the hooks that run, and return the results."""
     assert actuator.deliverer is not None
     return statuses(actuator.deliverer.finish(lambda _: None))

@@ -113,7 +113,7 @@ def test_a_move_that_cannot_succeed_is_rolled_back_at_once(
 ) -> None:
     world = SwarmWorld(tmp_path, **changes)  # type: ignore[arg-type]
     result = ordered(world)
-    assert (result.status, result.error) == ("failed", f"not moved, it goes on on a: {why}")
+    assert (result.status, result.error) == ("failed", f"not moved, it stays on a: {why}")
     check(world)
     assert CrashingFiles(world).all() == []
 
