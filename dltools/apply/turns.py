@@ -18,7 +18,7 @@ from pathlib import Path
 from dltools.apply.original_settings import timestamp
 from dltools.apply.turn_order import Turn, TurnQueues, Use
 from dltools.engine import host
-from dltools.engine.counters import cpu_seconds
+from dltools.engine.cgroup_counters import cpu_seconds
 from dltools.engine.demand import DemandWatch
 from dltools.engine.interface import Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator

@@ -1,10 +1,9 @@
-"""How many CPUs a container's threads want, as the kernel's scheduler counted.
+"""How many CPUs a container's threads want, as the kernel's scheduler counted, and how many of them
+are busy right now.
 
 A thread that runs, or that waits for a CPU, wants one; a thread that sleeps (a pool without work, a
 data loader, a barrier) wants none. `/proc/TID/schedstat` has both times. Threads that are alive say
 nothing: PyTorch with two threads has four, two of them asleep (measured).
-
-How many threads of a container are busy: it needs as many CPUs.
 
 Threads that wait for each other at barriers spin, and two that spin on one CPU stop each other for
 whole time slices: a job with fewer CPUs than busy threads takes ten times as long and more

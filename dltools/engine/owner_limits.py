@@ -1,8 +1,7 @@
 """What the owners of containers asked for, of those that dl-apply has changed since.
 
-The journal holds what a container had before dl-apply first changed it.
-
-Where dl-apply's journal is, what its files are called, and their version.
+The journal holds what a container had before dl-apply first changed it; where its entries are, what
+they are called and their version stand here. dl-probe reads them for the columns of owners.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Counters:
         add_job_columns(found)
         if any(_has_vanished(watched, row) for watched, row in found):
             inventory.expire()
-        usable = None if elsewhere else host.usable_cpu_list(inventory.bounds)
+        usable = None if elsewhere else host.usable_cpu_list(inventory.shared_cgroups)
         self._owners.add(found, host_row, usable)
         rows = [host_row, *(row for _, row in found), *_with_names(gpus, inventory.running)]
         return [common | row for row in rows]
@@ -90,7 +90,7 @@ class Counters:
             "kind": "node",
             "gpu_count": self._gpus.count,
             "gap": self._gpus.gap,
-            **host.measure(inventory.bounds),
+            **host.measure(inventory.shared_cgroups),
         }
 
     def _row_of_host_elsewhere(self) -> Row:

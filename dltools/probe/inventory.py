@@ -62,7 +62,7 @@ class Inventory:
         self._stopped: dict[str, Watched] = {}
         self._just_stopped: list[Watched] = []
         self._mounts = cgroup.mounts()
-        self.bounds = host.bounds((), self._mounts)
+        self.shared_cgroups = host.shared_cgroups((), self._mounts)
         self._is_stale = True
         self._listed_at = 0.0
         self._started: set[str] = set()  # ids from events
@@ -123,7 +123,7 @@ class Inventory:
         for id_ in self.running.keys() & listed.keys():
             _update(self.running[id_], listed[id_])
         groups = [watched.cgroup for watched in self.running.values() if watched.cgroup]
-        self.bounds = host.bounds(groups, self._mounts)
+        self.shared_cgroups = host.shared_cgroups(groups, self._mounts)
 
     def _put_aside(self, ids: Iterable[str]) -> None:
         for id_ in ids:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.processes import Processes, search
+from dltools.engine.process_search import Processes, search
 
 SEARCH_PART = 0.1
 """What searches of containers that are known already may take, of the time that a sample takes to

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dltools.engine.interface import Container
-from dltools.engine.processes import Processes, interactive_program
+from dltools.engine.process_search import Processes, interactive_program
 from dltools.observations import roles
 from dltools.observations.roles import Judgement, Rules, Signs
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from dltools.engine.cgroup import Cgroup
+from dltools.engine.cgroup_counters import network_bytes, usage
 from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
-from dltools.engine.counters import network_bytes, usage
 from dltools.engine.interface import Container, RecordedLimits
 from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.observations.table import Row

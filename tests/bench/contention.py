@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.engine import cgroup
-from dltools.engine.counters import usage
+from dltools.engine.cgroup_counters import usage
 from dltools.engine.kernel_files import pressure_seconds
 from dltools.engine.scales import weight_to_v2
 

@@ -104,7 +104,7 @@ class Job:
                      "--entrypoint=/bin/sh", IMAGE, "-c", TRAINING)  # fmt: skip
         eventually(lambda: len(self.trace()) > 2)
         if is_service:
-            swarm = DockerEngine(connect(host_address(nodes[0].url))).swarm
+            swarm = DockerEngine(connect(host_address(nodes[0].url))).services
             assert swarm is not None
             swarm.change("job", constraints=[])
         self.id = nodes[1]("ps", "-q", "--no-trunc")

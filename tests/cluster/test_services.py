@@ -77,7 +77,7 @@ def constraints(manager: Node) -> str:
 def place(nodes: list[Node]) -> None:
     """Take back the constraint by which a service has started on a node. The docker command would
     start the task anew: it changes more of the service."""
-    swarm = DockerEngine(connect(host_address(nodes[0].url))).swarm
+    swarm = DockerEngine(connect(host_address(nodes[0].url))).services
     assert swarm is not None
     swarm.change("job", constraints=[])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.docker.containers import container_of
+from dltools.engine.docker.answers import container_of
 from dltools.engine.interface import Container, LocatedContainer
 
 CPUS = 4

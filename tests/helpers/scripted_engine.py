@@ -11,8 +11,7 @@ from typing import Any
 from helpers.located_containers import container
 
 from dltools.engine.cgroup_files import Usage
-from dltools.engine.docker.api_usage import usage_of
-from dltools.engine.docker.containers import event_of
+from dltools.engine.docker.answers import event_of, usage_of
 from dltools.engine.docker.limit_fields import recorded_limits
 from dltools.engine.interface import Container, Event, GoneError, Listed, RecordedLimits
 from dltools.errors import UnavailableError

@@ -10,7 +10,7 @@ from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.distributed import Membership
-from dltools.engine.processes import NO_OPENMP, OpenMP, Processes
+from dltools.engine.process_search import NO_OPENMP, OpenMP, Processes
 from dltools.observations.table import Row
 from dltools.probe import counters, process_watch
 from dltools.probe.counters import Counters

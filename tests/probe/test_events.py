@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.scripted_engine import BEGUN, ScriptedEngine, event
 
-from dltools.engine.docker.containers import event_of
+from dltools.engine.docker.answers import event_of
 from dltools.errors import UnavailableError
 from dltools.probe.events import EventStream, event_row, is_selected
 

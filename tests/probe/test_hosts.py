@@ -15,7 +15,7 @@ from helpers.fake_engine import FakeEngine
 from helpers.scripted_engine import ScriptedEngine
 from helpers.tools import Tools
 
-from dltools.engine.docker.api_usage import usage_of
+from dltools.engine.docker.answers import usage_of
 from dltools.errors import UnavailableError
 from dltools.probe.hosts import Hosts
 from dltools.probe.sampler import Options

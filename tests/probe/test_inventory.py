@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers.scripted_engine import ScriptedEngine, event
 
-from dltools.engine.docker.containers import event_of
+from dltools.engine.docker.answers import event_of
 from dltools.engine.interface import GoneError, Listed
 from dltools.probe.inventory import Inventory
 

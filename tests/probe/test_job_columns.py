@@ -11,7 +11,7 @@ from helpers.located_containers import container
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.distributed import Membership
-from dltools.engine.processes import Processes
+from dltools.engine.process_search import Processes
 from dltools.observations.table import Row
 from dltools.probe.inventory import Watched
 from dltools.probe.job_columns import add_job_columns

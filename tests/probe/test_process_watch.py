@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.processes import OpenMP, Processes
+from dltools.engine.process_search import OpenMP, Processes
 from dltools.probe import process_watch
 from dltools.probe.process_watch import Candidate, ProcessWatch, search_due
 

@@ -8,7 +8,7 @@ import pytest
 from helpers.located_containers import container
 
 from dltools.engine.interface import Container
-from dltools.engine.processes import Processes
+from dltools.engine.process_search import Processes
 from dltools.observations.roles import NO_RULES, Rules, parse_rule
 from dltools.probe.role_watch import RoleWatch
 

@@ -12,7 +12,7 @@ from helpers.containers import Containers, Job, api
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
-from dltools.engine.docker import containers
+from dltools.engine.docker import answers as docker_answers
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import Engine, GpuAccess
 from dltools.engine.limits import limit_files
@@ -26,7 +26,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat every container as one that got its GPU by the legacy hook."""
     if os.geteuid() != 0:
         pytest.skip("writing cgroup files takes root")
-    monkeypatch.setattr(containers, "gpu_access", lambda _: GpuAccess.FRAGILE)
+    monkeypatch.setattr(docker_answers, "gpu_access", lambda _: GpuAccess.FRAGILE)
 
 
 @pytest.fixture

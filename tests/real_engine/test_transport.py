@@ -18,7 +18,6 @@ from helpers.tools import Tools, complaint
 
 from dltools.engine.docker import local, remote, transport
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.streams import EntrySplitter
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.errors import UnavailableError
 
@@ -31,7 +30,7 @@ def test_a_quiet_event_stream_outlives_the_timeout(
     events = DockerEngine().events(time.time())
 
     def watch() -> None:
-        seen.extend((e["Actor"]["ID"], e["Action"]) for e in events)
+        seen.extend((e.container_id, e.action) for e in events)
 
     threading.Thread(target=watch, daemon=True).start()
     time.sleep(5)
@@ -45,10 +44,10 @@ def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.M
     job = run("echo one; sleep 5; echo two; sleep 600")
     monkeypatch.setattr(transport, "TIMEOUT_S", 3)
     engine = DockerEngine()
-    flow, entries, came = engine.follow(engine.inspect(job.id), 0.0), EntrySplitter(tty=False), []
+    flow, came = engine.follow(engine.inspect(job.id), 0.0), []
 
     def both() -> bool:
-        came.extend(entries.feed(flow.take()))
+        came.extend(flow.take())
         return [entry.split()[1] for entry in came] == [b"one", b"two"]
 
     eventually(both)
@@ -61,7 +60,7 @@ def test_a_log_ends_with_its_container(run: Containers) -> None:
     flow = engine.follow(engine.inspect(job.id), 0.0)
     flow.wait(120)
     assert flow.ended
-    assert [e.split()[1] for e in EntrySplitter(tty=False).feed(flow.take())] == [b"one", b"two"]
+    assert [e.split()[1] for e in flow.take()] == [b"one", b"two"]
 
 
 def test_a_log_that_nobody_takes_stays_bounded(
@@ -71,7 +70,7 @@ def test_a_log_that_nobody_takes_stays_bounded(
     job = run("yes 0123456789012345678901234567890123456789; sleep 1")
     engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
-    came: Callable[[], int] = lambda: len(flow._received)  # type: ignore[attr-defined]  # noqa: E731
+    came: Callable[[], int] = lambda: len(flow._flow._received)  # type: ignore[attr-defined]  # noqa: E731
     eventually(came, lambda size: size > 50_000)
     time.sleep(1)
     assert came() <= 100_000 + (1 << 18)
@@ -182,13 +181,13 @@ def test_an_engine_over_tcp_says_the_same(
     assert not far.is_local
     assert (far.id, far.host, far.cpus) == (engine.id, engine.host, engine.cpus)
     assert far.inspect(job.id) == engine.inspect(job.id)
-    assert job.id in [c["Id"] for c in far.containers({"label": ["dltools-test"]})]
+    assert job.id in [one.id for one in far.containers(["dltools-test"])]
     with pytest.raises(GoneError):
         far.inspect("no-such-container")
-    flow, entries, came = far.follow(far.inspect(job.id), 0.0), EntrySplitter(tty=False), []
+    flow, came = far.follow(far.inspect(job.id), 0.0), []
 
     def both() -> bool:
-        came.extend(entries.feed(flow.take()))
+        came.extend(flow.take())
         return [entry.split()[1] for entry in came] == [b"one", b"two"]
 
     eventually(both)
@@ -204,17 +203,17 @@ def test_quiet_streams_over_tcp_outlive_the_timeout(
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
     job = run("echo one; sleep 5; echo two; sleep 600")
     far = DockerEngine()
-    flow, entries, came = far.follow(far.inspect(job.id), 0.0), EntrySplitter(tty=False), []
+    flow, came = far.follow(far.inspect(job.id), 0.0), []
     seen: list[tuple[str, str]] = []
     events = far.events(time.time())
 
     def watch() -> None:
-        seen.extend((e["Actor"]["ID"], e["Action"]) for e in events)
+        seen.extend((e.container_id, e.action) for e in events)
 
     threading.Thread(target=watch, daemon=True).start()
 
     def both() -> bool:
-        came.extend(entries.feed(flow.take()))
+        came.extend(flow.take())
         return [entry.split()[1] for entry in came] == [b"one", b"two"]
 
     eventually(both)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.addresses import Address, default_address
-from dltools.engine.docker.api_usage import usage_of
+from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.configuration import (
     NO_RESTART,
     creation_body,
@@ -17,7 +17,6 @@ from dltools.engine.docker.configuration import (
     restart_policy,
     stopping,
 )
-from dltools.engine.docker.containers import container_of, event_of, listed_of
 from dltools.engine.docker.limit_fields import (
     equivalent_original,
     recorded_limits,
@@ -160,7 +159,7 @@ class DockerEngine(Engine):
     def can_open_gpu(self, container: Container) -> bool | None:
         """Tell whether a container can open its GPU, None if it cannot be asked."""
         try:
-            status = self._run(container.id, _OPEN_GPU)
+            status = self.run(container.id, _OPEN_GPU)
         except DltoolsError:
             return None
         return None if status in _NO_SHELL else status == 0
@@ -236,7 +235,7 @@ class DockerEngine(Engine):
         found = self._transport.json("GET", f"/containers/{_quoted(id_)}/stats", params)
         return usage_of(found) if isinstance(found, dict) and found else None
 
-    def _run(self, id_: str, command: Sequence[str]) -> int:
+    def run(self, id_: str, command: Sequence[str]) -> int:
         """Run a command inside a container and return its exit status."""
         request = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
         asked = self._transport.json("POST", f"/containers/{_quoted(id_)}/exec", body=request)

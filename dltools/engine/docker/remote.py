@@ -1,6 +1,6 @@
-"""docker-py's client, which trusts the authority that Docker's settings name.
+"""Requests to a Docker engine on another machine, over TCP or TLS, through the package docker.
 
-Requests to a Docker engine on another machine, over TCP or TLS, by docker-py.
+`connect` takes this way, and imports it late: the package takes long to import.
 """
 
 from __future__ import annotations

@@ -48,9 +48,9 @@ class Locator:
         every_cpu = format_cpus(range(max(1, self._engine.cpus)))
         if found is None:
             return LocatedContainer(container, None, float(self._engine.cpus), every_cpu)
-        bounds = host.bounds([found], self._mounts)
-        usable = host.usable_cpus(bounds) or float(self._engine.cpus)
-        cpu_lists = (directory.cpuset() for directory in bounds.cpuset)
+        shared = host.shared_cgroups([found], self._mounts)
+        usable = host.usable_cpus(shared) or float(self._engine.cpus)
+        cpu_lists = (directory.cpuset() for directory in shared.cpuset)
         return LocatedContainer(
             container, found, usable, next((text for text in cpu_lists if text), every_cpu)
         )

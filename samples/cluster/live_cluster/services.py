@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from dltools.engine.docker.addresses import host_address
-from dltools.engine.docker.containers import engine_time
+from dltools.engine.docker.answers import engine_time
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.observations.formats.reading import read_table
 from dltools.sim.workload import Job, Workload

@@ -220,7 +220,7 @@ class Answering:
     def __init__(self, answer: int | Exception) -> None:
         self._answer = answer
 
-    def _run(self, *_: object) -> int:
+    def run(self, *_: object) -> int:
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer

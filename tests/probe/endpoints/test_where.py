@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.engine.docker.containers import network_of
+from dltools.engine.docker.answers import network_of
 from dltools.engine.interface import Network
 from dltools.probe.endpoints.where import candidates
 

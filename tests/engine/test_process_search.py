@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.engine.distributed import Membership
-from dltools.engine.processes import (
+from dltools.engine.process_search import (
     _OPENMP_VARIABLES,
     OpenMP,
     Processes,

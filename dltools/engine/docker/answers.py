@@ -1,6 +1,6 @@
-"""What Docker says of containers and events, as values of the interface.
+"""What Docker answers of containers, events and counters, as values of the interface.
 
-`DockerEngine` calls these on each answer.
+`DockerEngine` calls these. The API's counters have no pressure.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.docker.configuration import is_own_network
 from dltools.engine.docker.limit_fields import FIELDS, gpu_access, recorded_limits
 from dltools.engine.docker.swarm import SERVICE
@@ -181,3 +182,78 @@ def engine_time(text: str | None) -> datetime | None:
         return parse_time(text)
     except ValueError:
         return None
+
+
+_NANO = 1e9
+
+
+def usage_of(stats: Mapping[str, Any]) -> Usage:
+    """Return the counters in an answer of the API's `stats`; what it lacks is None."""
+    cpu, throttled = _object(stats, "cpu_stats"), _object(stats, "cpu_stats", "throttling_data")
+    return Usage(
+        cpu=CpuUsage(
+            seconds=_seconds(_object(cpu, "cpu_usage").get("total_usage")),
+            throttled_seconds=_seconds(throttled.get("throttled_time")),
+        ),
+        memory=_memory(_object(stats, "memory_stats")),
+        io=_transfer(_object(stats, "blkio_stats").get("io_service_bytes_recursive")),
+        threads=_count(_object(stats, "pids_stats").get("current")),
+        network=_network(stats),
+    )
+
+
+def _network(stats: Mapping[str, Any]) -> Transfer:
+    """Return the bytes received and sent on all interfaces."""
+    found = stats.get("networks")
+    if not isinstance(found, Mapping):
+        return Transfer()
+    ports = [port for port in found.values() if isinstance(port, Mapping)]
+    return Transfer(
+        sum(_count(port.get("rx_bytes")) or 0 for port in ports),
+        sum(_count(port.get("tx_bytes")) or 0 for port in ports),
+    )
+
+
+def _memory(found: Mapping[str, Any]) -> MemoryUsage:
+    """Return memory; the names of its parts differ between cgroup versions 1 and 2."""
+    parts = _object(found, "stats")
+
+    def part(*names: str) -> int | None:
+        return next((count for n in names if (count := _count(parts.get(n))) is not None), None)
+
+    used, inactive = _count(found.get("usage")), part("total_inactive_file", "inactive_file")
+    return MemoryUsage(
+        used=used,
+        working_set=None if used is None or inactive is None else max(0, used - inactive),
+        anon=part("total_rss", "anon"),
+        file=part("total_cache", "file"),
+        shmem=part("total_shmem", "shmem"),
+        limit=_count(found.get("limit")) or None,
+    )
+
+
+def _transfer(entries: Any) -> Transfer:
+    if not isinstance(entries, list):
+        return Transfer()
+    sums = {"read": 0, "write": 0}
+    for entry in entries:
+        op = str(entry.get("op")).lower() if isinstance(entry, Mapping) else ""
+        if op in sums:
+            sums[op] += _count(entry.get("value")) or 0
+    return Transfer(sums["read"], sums["write"])
+
+
+def _object(found: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    for name in names:
+        part = found.get(name)
+        found = part if isinstance(part, Mapping) else {}
+    return found
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _seconds(nanoseconds: Any) -> float | None:
+    count = _count(nanoseconds)
+    return None if count is None else count / _NANO

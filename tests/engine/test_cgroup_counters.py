@@ -8,8 +8,8 @@ import pytest
 from helpers.cgroup_trees import TREES, Machine
 
 from dltools.engine import cgroup
-from dltools.engine.counters import Usage, network_bytes
-from dltools.engine.counters import usage as usage_of
+from dltools.engine.cgroup_counters import Usage, network_bytes
+from dltools.engine.cgroup_counters import usage as usage_of
 
 
 @pytest.fixture(scope="module", params=TREES)
