@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dltools.notation.cpu_lists import parse_cpus
-from dltools.plan.foreign_settings import in_force, says
+from dltools.notation.resources import parse_cpus
+from dltools.plan.foreign_settings import foreign_in_words, in_force
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.base import ActionKind, Allocation
-from dltools.plan.policy.container_history import ContainerHistory, Member
-from dltools.plan.realisation.base import Realisation
-from dltools.plan.realisation.settings import SETTINGS, Settings, differs
-from dltools.plan.realisation.shares import LEAST_CPUS
+from dltools.plan.policy.interface import ActionKind, Allocation
+from dltools.plan.realisation.settings import LEAST_CPUS, SETTINGS, Settings, differs
+from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.records import Action, Op
+from dltools.plan.signals.container_history import ContainerHistory, Member
 
 _OPS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
 
@@ -23,9 +22,12 @@ Realised = Mapping[str, Realisation]
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """What was decided for one container: `setting` is None where nothing changes. `job` is the job
-    that it makes with others, None for one that is alone; `reason` is that of the action, `role`
-    what the container is, and what shows it."""
+    """What was decided for one container.
+
+    `setting`: what it is to get, None where nothing changes; `present`: what is in force; `reason`:
+    that of the action. `job`: the job that the container makes with others, None for one that is
+    alone. `role`: what the container is, and what shows it.
+    """
 
     host: str
     container_id: str
@@ -112,7 +114,7 @@ def _decision(
 
 def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
     if container.id in host.foreign:
-        return f"{says(host.watched[container.id])}: left alone"
+        return f"{foreign_in_words(host.watched[container.id])}: left alone"
     why = ", as no label of its owner asks for more" if container.left_out else ""
     what = "protected" if container.protected else f"left alone{why}"
     return f"{container.judged.text}, {what}"
@@ -200,7 +202,7 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
 
 
 def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:
-    """Return the ids of all containers that were decided on, those too that stay as they are."""
+    """Return the ids of all containers that were decided on, and of those that stay as they are."""
     jobs = (job for host in hosts for job in host.containers.values())
     return tuple(sorted(key for job in jobs for key in job.container_ids))
 
@@ -228,7 +230,7 @@ def gain(hosts: Iterable[HostHistory]) -> str:
 
 
 def modes(realised: Realised) -> dict[str, str]:
-    """Return how shares became settings, of all hosts, and why: parameters of a plan."""
+    """Return the plan's parameters that say how shares became settings on all hosts, and why."""
     names = sorted({found.mode.value for found in realised.values() if found.settings})
     whys = sorted({found.why for found in realised.values() if found.settings})
     return {"realize": "+".join(names), "realize_why": "; ".join(whys)} if names else {}

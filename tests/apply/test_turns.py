@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from dltools.apply import rotation as rotation_module
-from dltools.apply.leftovers import Leftover, unpause_leftovers
-from dltools.apply.rotation import Rotation
+from dltools.apply import turns as rotation_module
+from dltools.apply.recovery import Leftover, unpause_leftovers
 from dltools.apply.turn_order import Turn
-from dltools.engine.containers import RefusedError
+from dltools.apply.turns import Rotation
+from dltools.engine.interface import RefusedError
 from dltools.engine.runs import ApplyRun
-from dltools.engine.state_folder import StateFolder
-from dltools.engine.turn_notes import read_note
+from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import UnavailableError
 
 
@@ -28,8 +27,8 @@ class Engine:
         self.states = dict.fromkeys(ids, "running")
         self.refusals: dict[str, int] = {}
 
-    def containers(self) -> list[dict[str, Any]]:
-        return [{"Id": key, "State": state} for key, state in self.states.items()]
+    def containers(self) -> list[Any]:
+        return [SimpleNamespace(id=key, state=state) for key, state in self.states.items()]
 
     def inspect(self, key: str) -> Any:
         return SimpleNamespace(id=key, pid=0, state=self.states[key])
@@ -91,13 +90,13 @@ def test_a_file_names_each_container_that_takes_turns_and_the_run(
 ) -> None:
     rotation.set_turns(turns("a", "b"))
     assert noted(tmp_path) == {"a", "b"}
-    note = read_note(StateFolder(tmp_path / "rotation"), "b.json")
+    note = TurnNotes(tmp_path / "rotation").find("b")
     assert note
     assert (note.group, note.seconds, note.run.command) == (1, 2.0, "dl-apply --restore")
     assert note.run.is_alive
     since = note.since
     rotation.set_turns([*turns("a"), Turn("b", "b", 1, 3.0)])
-    note = read_note(StateFolder(tmp_path / "rotation"), "b.json")
+    note = TurnNotes(tmp_path / "rotation").find("b")
     assert note
     assert (note.seconds, note.since) == (3.0, since)
     rotation.end()
@@ -241,7 +240,7 @@ def test_all_queues_end_together(engine: Engine, rotation: Rotation, tmp_path: P
     rotation.set_turns([*on_gpu("GPU-1", "a", "b"), *on_gpu("GPU-2", "c", "d")])
     assert list(engine.states.values()).count("paused") == 2
     assert sorted(rotation.paused_names()) == ["b", "d"]
-    note = read_note(StateFolder(tmp_path / "rotation"), "d.json")
+    note = TurnNotes(tmp_path / "rotation").find("d")
     assert note
     assert (note.group, note.queue) == (1, "GPU-2")
     rotation.end()

@@ -40,7 +40,7 @@ def peak_mib(status: str) -> float:
 
 def sampled(run: Containers, count: int, tmp_path: Path) -> tuple[list[dict[str, Any]], float]:
     """Return the rows of a stream, a sample a second, and the most memory it took (MiB)."""
-    words = ["-i", "1", "-n", str(count), "--format", "jsonl", *run.only]
+    words = ["-i", "1", "-c", str(count), "--format", "jsonl", *run.only]
     with (tmp_path / "rows").open("wb") as rows:
         done = subprocess.run([sys.executable, "-c", PEAK, *words], stdout=rows, timeout=300,
                               stderr=subprocess.PIPE, env=environment())  # fmt: skip

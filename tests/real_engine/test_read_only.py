@@ -67,7 +67,7 @@ def test_counters_limits_logs_and_events_need_no_more(
 @needs_root
 def test_a_stream_needs_no_more(run: Containers, probed: Callable[..., Rows]) -> None:
     run(TRAINING)
-    rows = probed("-i", "1", "-n", "4")
+    rows = probed("-i", "1", "-c", "4")
     steps = [row["step"] for row in of_kind(rows, "progress")]
     assert steps == list(range(steps[0], steps[-1] + 1))
     used = [row["cpu_seconds"] for row in of_kind(rows, "container")]

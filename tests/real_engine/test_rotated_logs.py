@@ -40,7 +40,7 @@ def steps(tool: Tools, run: Containers) -> Iterator[Any]:
 
 
 def files_of(job: Job) -> int:
-    folder = os.path.dirname(job.inspect().raw["LogPath"])  # noqa: PTH120
+    folder = os.path.dirname(job.inspect().native["LogPath"])  # noqa: PTH120
     return sum(name.endswith((".log", ".log.1")) for name in os.listdir(folder))  # noqa: PTH208
 
 
@@ -58,7 +58,7 @@ def test_a_log_that_was_truncated_is_followed_on(run: Containers, steps: Any) ->
     job = run(training(50_000), log_config={"type": "json-file", "config": {}})
     following = steps()
     before = list(itertools.islice(following, 40))
-    path = job.inspect().raw["LogPath"]
+    path = job.inspect().native["LogPath"]
     subprocess.run(["truncate", "-s", "0", path], check=True)
     after = list(itertools.islice(following, 100))
     found = before + after

@@ -93,7 +93,7 @@ def test_three_samples_are_three_batches(tool: Tools, run: Containers) -> None:
     job = run("echo loss: 0.5; sleep 60")
     eventually(job.log)
     begun = time.monotonic()
-    done = tool("dl-probe", *run.only, "-i", "0.5", "-n", "3")
+    done = tool("dl-probe", *run.only, "-i", "0.5", "-c", "3")
     assert (done.returncode, done.stderr) == (0, b"")
     assert time.monotonic() - begun >= 1.0
     batches = [batch.to_pylist() for batch in pa.ipc.open_stream(done.stdout)]

@@ -36,12 +36,12 @@ SHOWN_BY = {
         "real_engine/test_leases.py",
     ],
     "an engine that dies or hangs holds up no other's lease": [
-        "real_engine/test_leases_of_several.py", "apply/test_actuators.py",
+        "real_engine/test_leases_of_several.py", "apply/test_actuator.py",
     ],
     "turns leave no container paused": ["real_engine/test_turns.py"],
     "bad settings are refused, failed changes reverted": ["real_engine/test_reverting.py"],
     "an administrator's change, and what is not selected, is left alone": [
-        "real_engine/test_foreign.py", "apply/test_rules.py", "apply/test_bounds.py",
+        "real_engine/test_foreign.py", "apply/test_refusals.py", "apply/test_bounds.py",
     ],
     "one run at a time; a dead run holds no lock": ["test_files.py"],
     "state is its owner's; a clone takes none of another machine": [
@@ -55,7 +55,7 @@ SHOWN_BY = {
     "hostile amounts are bounded": [
         "real_engine/test_hostile_logs.py", "real_engine/test_sources.py",
         "probe/progress/test_hostile.py", "probe/files/test_rooted.py",
-        "probe/endpoints/test_source.py", "apply/deliver/test_archive.py", "test_inputs.py",
+        "probe/endpoints/test_source.py", "apply/deliver/test_copying.py", "test_inputs.py",
     ],
     "dl-probe needs cgroup files and GET requests": ["real_engine/test_read_only.py"],
     "full and read-only disks, rotated logs, stepped clocks lose nothing": [
