@@ -245,10 +245,8 @@ def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
         ModeChoice(Mode.ROTATE, "", 2.0), host(*jobs, shares={"a": 0.75, "b": 0.2, "c": 0.05})
     )
     assert found.takes_turns
-    assert found.settings == {
-        "a": {"group": 0, "turn_s": 3.0}, "b": {"group": 1, "turn_s": 1.0},
-        "c": {"group": 1, "turn_s": 1.0},
-    }  # fmt: skip
+    assert turns(found.settings) == {"a": (0, 3.0), "b": (1, 1.0), "c": (1, 1.0)}
+    assert {one["cpu_weight"] for one in found.settings.values()} == {1024}
 
 
 def test_no_turn_is_shorter_than_a_tenth_of_the_quantum() -> None:

@@ -212,9 +212,9 @@ def test_a_job_that_is_held_back_is_taken_to_want_what_it_wanted_before() -> Non
     """Its threads sleep while they wait for the one that has no CPU."""
     free = [(t, 2.0, 2.0 * t, "running") for t in range(3)]
     held: list[Sample] = [(t, 1.05, 4.0 + 0.1 * (t - 2), "running") for t in range(3, 20)]
-    assert demanding(*free, *held).demand == 2.0
+    assert demanding(*free, *held).cpu.demand == 2.0
     alone = [(t, 1.0, 5.7 + (t - 19), "running") for t in range(20, 24)]
-    assert demanding(*free, *held, *alone).demand == 1.0
+    assert demanding(*free, *held, *alone).cpu.demand == 1.0
 
 
 def test_a_job_that_wants_nothing_for_four_seconds_is_idle_until_it_wants_some() -> None:
