@@ -47,3 +47,8 @@ class AccessError(DltoolsError):
 
 class ConfigError(DltoolsError):
     """A setting is unknown, of the wrong type or out of range."""
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, cut to a readable length."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

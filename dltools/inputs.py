@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dltools.contents import ARROW_FILE_MARK, ARROW_MARK, PARQUET_MARK
 from dltools.errors import ConfigError, DataError, DltoolsError
-from dltools.notation.byte_sizes import format_bytes
+from dltools.notation.resources import format_bytes
 
 SMALL = 64 << 20
 """Most bytes of a file that people write: targets, parameters, workloads, lists."""
@@ -36,7 +36,7 @@ class LineSplitter:
     def __init__(self) -> None:
         self._begun: list[bytes] = []
         self.begun_bytes = 0
-        """How long the line is of which the end has not come yet."""
+        """Bytes of the line that has begun and not ended."""
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the lines that are now whole."""

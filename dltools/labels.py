@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from dltools.notation.durations import parse_duration
+from dltools.notation.times import parse_duration
 from dltools.text import suggestion, writable
 
 PREFIX = "dltools."

@@ -7,8 +7,8 @@ recording=$here/digits/recording.parquet
 say() { printf '\n%s\n' "$*"; }
 
 say "Four real trainings on two CPUs, recorded by dl-probe. What FlowCon decides at the end, and why:"
-say "\$ dl-plan --policy flowcon --realize quota --set itval=6 --explain samples/digits/recording.parquet"
-dl-plan --policy flowcon --realize quota --set itval=6 --explain "$recording"
+say "\$ dl-plan --policy flowcon --realize quota --set itval=6 --format table samples/digits/recording.parquet"
+dl-plan --policy flowcon --realize quota --set itval=6 --format table "$recording"
 
 say "What dl-apply would do about it:"
 say "\$ dl-plan --policy flowcon --realize quota --set itval=6 samples/digits/recording.parquet | dl-apply --dry-run --offline"

@@ -16,7 +16,7 @@ from helpers.fake_engine import FakeEngine
 from helpers.sharing import group, turn
 from helpers.tools import Tools
 
-from dltools.engine.containers import Engine
+from dltools.engine.docker.engine import DockerEngine
 from dltools.errors import DltoolsError
 from dltools.observations.formats.base import Format
 
@@ -101,17 +101,17 @@ def missing(reason: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def engine() -> Engine:
+def engine() -> DockerEngine:
     """The Docker engine; tests that need one are skipped where none answers."""
     try:
-        return Engine()
+        return DockerEngine()
     except DltoolsError as error:
         missing(str(error))
         raise
 
 
 @pytest.fixture(scope="session")
-def image(engine: Engine) -> str:  # noqa: ARG001
+def image(engine: DockerEngine) -> str:  # noqa: ARG001
     """An image of busybox alone, made from the host's own static one."""
     try:
         build_image()
@@ -121,7 +121,7 @@ def image(engine: Engine) -> str:  # noqa: ARG001
 
 
 @pytest.fixture
-def run(engine: Engine, image: str) -> Iterator[Containers]:
+def run(engine: DockerEngine, image: str) -> Iterator[Containers]:
     """Start containers: `run("echo loss: 1; sleep 9", nano_cpus=...)`; all are removed after."""
     containers = Containers(engine, image)
     try:

@@ -1,352 +1,351 @@
-"""Applying the actions of plans to the containers of one Docker engine, and undoing them."""
+"""Applying plans to the containers of engines: one, or several at the same time.
+
+Of several engines, one that does not answer holds up no other: its actions fail, and it is
+connected to in the background until it is back. An engine alone has nobody to hold up: its
+connection waits as long as it may, and then its error ends the run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime
+from functools import partial
 
-from dltools.apply import reasons
-from dltools.apply.bounds import out_of_bounds
-from dltools.apply.comparison import compare
 from dltools.apply.deliver.deliverer import Deliverer
-from dltools.apply.engine_fields import creation_fields
-from dltools.apply.journal import Entry, Journal
-from dltools.apply.located import LocatedContainer, Locator
+from dltools.apply.engine_actuator import EngineActuator, OnResult
 from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.original import Originals, is_foreign
-from dltools.apply.pauses import set_state
-from dltools.apply.reverts import Reverts
-from dltools.apply.rotation import Rotation
-from dltools.apply.rules import Rules
-from dltools.apply.settings import attainable_settings
-from dltools.apply.settings_update import SettingsUpdate
-from dltools.apply.turn_order import Turn
-from dltools.apply.undo import undo
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError, engine_time
-from dltools.engine.own_state import own
-from dltools.errors import UnavailableError
-from dltools.labels import QOE
-from dltools.plan.records import Action, Op, Plan, Result, Status
+from dltools.engine.interface import Engine
+from dltools.errors import DltoolsError, RetryError, UnavailableError
+from dltools.plan.records import Action, Plan, Result, Status
 
-OnResult = Callable[[Result], None]
-"""What is called with each result as soon as there is one."""
+Connector = Callable[[], EngineActuator]
+"""Connects to an engine, and raises `DltoolsError` if that fails."""
 
-
-_CHANGES = (Status.APPLIED, Status.PLANNED, Status.FAILED)
-
-
-def _ignore(_: Result) -> None:
-    pass
-
-
-_TAKES_TURNS = (Status.APPLIED, Status.UNCHANGED, Status.PLANNED)
-"""What becomes of the action of a container that takes turns."""
-
-
-def _takes_turns_with_others(action: Action) -> bool:
-    return action.op is Op.ROTATE and action.job is not None
+FIRST_ANSWER_S = 10.0
+"""How long to wait for all engines at first, where there are several (ours)."""
 
 
 class Actuator:
-    """Applies plans to the containers of one engine. A dry run checks, and changes nothing."""
+    """Applies plans to the containers of the engines of a run, and undoes what it has changed."""
 
     def __init__(
         self,
-        engine: Engine,
-        journal: Journal,
-        rotation: Rotation,
-        rules: Rules | None = None,
-        *,
-        deliverer: Deliverer | None = None,
+        connectors: Mapping[str, Connector],
+        wait_s: float = FIRST_ANSWER_S,
         migrator: Migrator | None = None,
-        dry_run: bool = False,
     ) -> None:
-        """Nothing is changed yet. `rules` say what may be; without them, everything. Without a
-        deliverer no model is delivered, without a migrator no job is moved."""
-        self.engine = engine
-        self.foreign: dict[str, str] = {}
-        """Ids and names of the containers that were left alone: somebody else has changed them."""
-        self.paused_elsewhere: dict[str, str] = {}
-        """Ids and names of the containers of plans that somebody else has paused."""
-        self._rules = rules or Rules()
-        self.rotation = rotation
-        self.deliverer = None if dry_run else deliverer
-        self._deliverer = deliverer
+        """Connect to all engines, by what to call them, but wait no longer than `wait_s` for any of
+        several.
+
+        Raises `UnavailableError` if none answers, `RetryError` if another run writes to each; of an
+        engine alone, what its connector raises.
+        """
         self.migrator = migrator
-        self._journal = journal
-        self._dry_run = dry_run
-        self._turns: list[Turn] = []
-        self._reverts = Reverts()
-        self._locator = Locator(engine)
-        self._originals = Originals(engine, journal, rotation.run)
-        self._update = SettingsUpdate(engine, self._locator, self._originals)
+        self._is_leased = False
+        is_alone = len(connectors) == 1
+        self._links = [
+            _Link(name, connect, is_alone=is_alone) for name, connect in connectors.items()
+        ]
+        if is_alone:
+            self._links[0].connect()
+            return
+        for link in self._links:
+            link.reconnect()
+        until = time.monotonic() + wait_s
+        for link in self._links:
+            link.wait(until - time.monotonic())
+        if not self.engines:
+            error = RetryError if all(link.is_held for link in self._links) else UnavailableError
+            raise error("; ".join(self.unreachable))
+
+    @property
+    def engines(self) -> list[Engine]:
+        """The engines that answer."""
+        return [actuator.engine for _, actuator in self._connected()]
+
+    @property
+    def unreachable(self) -> list[str]:
+        """Why engines do not answer, one line each."""
+        return [f"{link.name}: {link.fault}" for link in self._links if link.actuator is None]
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Ids of the containers that have been changed."""
+        return frozenset().union(*(link.changed for link in self._links))
+
+    @property
+    def foreign(self) -> dict[str, str]:
+        """Ids and names of the containers that were left alone: somebody else has changed them."""
+        return {key: name for _, one in self._connected() for key, name in one.foreign.items()}
+
+    @property
+    def paused_elsewhere(self) -> dict[str, str]:
+        """Ids and names of the containers of plans that somebody else has paused."""
+        return {
+            key: name for _, one in self._connected() for key, name in one.paused_elsewhere.items()
+        }
+
+    def apply(self, plan: Plan, on_result: OnResult) -> list[Result]:
+        """Apply each action on the engine of its host, whatever becomes of the others."""
+        results: list[Result] = []
+        lock = threading.Lock()
+
+        def report(result: Result) -> None:
+            with lock:
+                results.append(result)
+                on_result(result)
+
+        parts = self._parts(plan)
+        taken = {action.id for _, part in parts for action in part.actions}
+        for action in plan.actions:
+            if action.id not in taken:
+                report(self._unreached(action))
+        _at_once([partial(link.apply, part, report, self._is_leased) for link, part in parts])
+        for link in self._links:
+            link.reconnect()
+        return sorted(results, key=lambda result: result.id)
+
+    def _parts(self, plan: Plan) -> list[tuple[_Link, Plan]]:
+        """Return the engines that answer, each with its part of a plan: the actions of its host.
+        One alone gets all: it says of the others that they are for another host."""
+        if len(self._links) == 1:
+            return [(self._links[0], plan)]
+        return [
+            (
+                link,
+                replace(plan, actions=tuple(one for one in plan.actions if one.host == link.host)),
+            )
+            for link, _ in self._connected()
+        ]
+
+    def _unreached(self, action: Action) -> Result:
+        found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
+        if not self.unreachable:
+            return replace(found, error=f"no engine that was named is on host {action.host}")
+        lost = [link for link in self._links if link.actuator is None]
+        own = [link for link in lost if action.host in (link.host, link.name)] or lost
+        why = "; ".join(f"{link.name}: {link.fault}" for link in own)
+        return replace(found, status=Status.FAILED, error=f"host {action.host}: {why}")
+
+    def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
+        """Restore containers: all in the journal, or those with the ids `only`. Raises
+        `UnavailableError` after that, where one of several engines has gone away meanwhile."""
+        wanted = None if only is None else set(only)
+        results: list[Result] = []
+        faults = []
+        for link, actuator in self._connected():
+            before = results[-1].id if results else 0
+
+            def report(found: Result, before: int = before) -> None:
+                results.append(replace(found, id=before + found.id))
+                on_result(results[-1])
+
+            try:
+                actuator.undo(wanted, report)
+            except UnavailableError as error:
+                link.lose(error)
+                faults.append(f"{link.name}: {error}")
+        if faults:
+            raise UnavailableError("; ".join(faults))
+        return results
+
+    # Leases
 
     def lease(self, is_leased: bool) -> None:
         """Say whether what is changed from now on is to end with this run."""
-        self._originals.is_leased = is_leased
+        self._is_leased = is_leased
 
     def adopt_leases(self, covered: Set[str] | None) -> None:
         """Let the leases that runs before have left behind end with this run: of the containers
         that it may change, and of these ids, where they are known."""
-        found = (entry for entry in self._entries() if self._is_covered(entry, covered))
-        self._journal.lease_to(found, self.rotation.run)
+        for actuator in self._known():
+            actuator.adopt_leases(covered)
 
     def leave_leases(self, until: str, covered: Set[str] | None) -> bool:
-        """Let all that is under lease of this run stay until a time (RFC 3339), and what runs
-        before have left behind of the same containers as in `adopt_leases`. Tell whether that is
-        anything."""
-        leased = [
-            entry
-            for entry in self._entries()
-            if entry.is_leased and (not entry.until or self._is_covered(entry, covered))
+        """Let all that is under lease of this run stay until a time (RFC 3339), also on engines
+        that do not answer now, and what runs before have left behind of the same containers as in
+        `adopt_leases`. Tell whether that is anything."""
+        found = [actuator.leave_leases(until, covered) for actuator in self._known()]
+        return any(found)
+
+    def release(self, on_result: OnResult) -> None:
+        """End all turns, and restore what has been changed, until the next plan is applied: on all
+        engines at the same time. Raises `UnavailableError` after that, where engines on which
+        something was changed do not answer."""
+        lock = threading.Lock()
+
+        def report(result: Result) -> None:
+            with lock:
+                on_result(result)
+
+        _at_once([partial(link.release, report) for link, _ in self._connected()])
+        faults = [
+            f"{link.name}: {link.fault}"
+            for link in self._links
+            if link.actuator is None and link.owing
         ]
-        self._journal.lease_until(leased, until)
-        return bool(leased)
+        if faults:
+            raise UnavailableError(f"not undone: {'; '.join(faults)}")
 
-    def _is_covered(self, entry: Entry, covered: Set[str] | None) -> bool:
-        if covered is not None and entry.container_id not in covered:
-            return False
-        if self._rules.selects_all:
-            return True
-        try:
-            return self._rules.refusal(self.engine.inspect(entry.container_id)) is None
-        except (GoneError, RefusedError, UnavailableError):
-            return False
-
-    def _entries(self) -> list[Entry]:
-        return own(self.engine, self._journal.entries(self.engine.id))
+    # Turns
 
     @property
-    def engines(self) -> list[Engine]:
-        """The one engine, as `Actuators` has several."""
-        return [self.engine]
+    def has_turns(self) -> bool:
+        """Whether containers take turns. On an engine that has gone away they take none."""
+        return any(actuator.rotation.has_turns for _, actuator in self._connected())
 
-    @property
-    def unreachable(self) -> list[str]:
-        """Why engines do not answer: none, this one did."""
-        return []
+    def advance_turns(self) -> None:
+        """Do what is due on each engine: end turns, and begin the next."""
+        for link, actuator in self._connected():
+            try:
+                actuator.rotation.advance()
+            except UnavailableError as error:
+                link.lose(error)
+
+    def end_turns(self) -> None:
+        """Unpause all containers. Raises `UnavailableError` where some stay paused."""
+        faults = []
+        for _, actuator in self._connected():
+            try:
+                actuator.rotation.end()
+            except UnavailableError as error:
+                faults.append(str(error))
+        if faults:
+            raise UnavailableError("; ".join(faults))
+
+    # Deliveries
+
+    def retry_deliveries(self, on_result: OnResult) -> list[Result]:
+        """Report the hooks that have ended, and try again the deliveries that are due."""
+        return [result for one in self._deliverers() for result in one.retry(on_result)]
+
+    def finish_deliveries(self, on_result: OnResult) -> list[Result]:
+        """Wait for the hooks that run, and report them."""
+        return [result for one in self._deliverers() for result in one.finish(on_result)]
+
+    def stop_deliveries(self) -> None:
+        """Kill the hooks that run; the next run begins them again."""
+        for one in self._deliverers():
+            one.stop()
+
+    def seconds_until_due(self) -> float | None:
+        """Return how long until turns or deliveries have something to do, None if they never
+        have."""
+        due = [actuator.rotation.seconds_until_due() for _, actuator in self._connected()]
+        due += [one.seconds_until_due() for one in self._deliverers()]
+        return min((seconds for seconds in due if seconds is not None), default=None)
+
+    def _connected(self) -> Iterator[tuple[_Link, EngineActuator]]:
+        """Yield the engines that answer."""
+        for link in self._links:
+            if (actuator := link.actuator) is not None:
+                yield link, actuator
+
+    def _known(self) -> Iterator[EngineActuator]:
+        """Yield the engines that answer, and those that have answered once."""
+        for link in self._links:
+            if (actuator := link.actuator or link.lost) is not None:
+                yield actuator
+
+    def _deliverers(self) -> list[Deliverer]:
+        return [one.deliverer for _, one in self._connected() if one.deliverer is not None]
+
+
+def _at_once(work: Sequence[Callable[[], None]]) -> None:
+    """Do several things at the same time. Raises the first error after that, which is no engine's
+    fault, such as a full disk. One thing alone is done in this thread, where signals end it."""
+    if len(work) == 1:
+        work[0]()
+        return
+    with ThreadPoolExecutor(len(work) or 1) as pool:
+        begun = [pool.submit(one) for one in work]
+    for one in begun:
+        one.result()
+
+
+class _Link:
+    """One engine: its actuator, None while it does not answer, and why."""
+
+    def __init__(self, name: str, connect: Connector, *, is_alone: bool) -> None:
+        self.name = name
+        self.host = ""
+        self.fault = "no answer yet"
+        self.is_held = False  # by another run
+        self.actuator: EngineActuator | None = None
+        self.lost: EngineActuator | None = None  # the last one, of an engine that has gone away
+        self.owing: frozenset[str] = frozenset()  # what was changed before that
+        self._is_alone = is_alone
+        self._connect = connect
+        self._thread: threading.Thread | None = None
 
     @property
     def changed(self) -> frozenset[str]:
-        """Ids of the containers that this actuator has changed."""
-        return frozenset(self._originals.changed)
+        return self.owing | (self.actuator.changed if self.actuator else frozenset())
 
-    def apply(self, plan: Plan, on_result: OnResult = _ignore) -> list[Result]:
-        """Apply each action of a plan, whatever becomes of the others."""
-        self.rotation.run = replace(self.rotation.run, policy=plan.policy)
-        self._originals.run = self.rotation.run
-        turns_before, self._turns = self._turns, []
-        planned_at = engine_time(plan.at)
-        results: list[Result] = []
-        too_old = self._rules.refusal_of_age(planned_at)
-        for action in plan.actions:
-            result = self._refused(action, results, too_old) or self._apply(action, planned_at)
-            results.append(result)
-            if not _takes_turns_with_others(action):
-                on_result(result)
-        results = self._all_or_none(plan.actions, results)
-        for action, result in zip(plan.actions, results, strict=True):
-            if _takes_turns_with_others(action):
-                on_result(result)
-        if not self._dry_run and self._turns != turns_before:
-            self.rotation.set_turns(self._turns)
-        for id_ in self._originals.forget_gone():
-            self._reverts.forget(id_)
-            self.foreign.pop(id_, None)
-            self.paused_elsewhere.pop(id_, None)
-        return results
+    def connect(self) -> None:
+        """Connect now. Raises `DltoolsError` if that fails."""
+        found = self._connect()
+        self.host = found.engine.host
+        self.actuator = found
 
-    def _all_or_none(self, actions: Sequence[Action], results: Sequence[Result]) -> list[Result]:
-        """Return the results, in which no container of a job takes turns where another one cannot:
-        each would wait for the other."""
-        failed = {
-            action.job: action.container_name
-            for action, result in zip(actions, results, strict=True)
-            if _takes_turns_with_others(action) and result.status not in _TAKES_TURNS
-        }
-        found = []
-        for action, result in zip(actions, results, strict=True):
-            name = failed.get(action.job) if _takes_turns_with_others(action) else None
-            if name is not None and result.status in _TAKES_TURNS:
-                self._turns = [
-                    one for one in self._turns if one.container_id != action.container_id
-                ]
-                why = f"{name}, of the same job, cannot take turns"
-                result = replace(result, status=Status.SKIPPED, after={}, error=why)
-            found.append(result)
-        return found
+    def reconnect(self) -> None:
+        """Begin to connect in the background, unless that is done or under way."""
+        if self.actuator is None and not (self._thread and self._thread.is_alive()):
+            self._thread = threading.Thread(target=self._try, daemon=True)
+            self._thread.start()
 
-    def undo(
-        self, only: Iterable[str] | None = None, on_result: OnResult = _ignore
-    ) -> list[Result]:
-        """Restore containers: all in the journal, or those with the ids `only`."""
-        return undo(
-            self.engine,
-            self._journal,
-            on_result,
-            only=only,
-            dry_run=self._dry_run,
-            is_forced=self._rules.is_forced,
-        )
-
-    def release(self, on_result: OnResult = _ignore) -> None:
-        """End all turns, and restore what this actuator has changed, until it applies the next
-        plan."""
-        self._turns = []
-        self.rotation.end()
-        self.undo(self.changed, on_result)
-
-    def _refused(
-        self, action: Action, results: Sequence[Result], too_old: str | None
-    ) -> Result | None:
-        """Return the result of an action that the rules forbid for its plan's sake, None if they
-        do not. `results` are those of the plan's actions before."""
-        found = Result(action.id, Status.STALE, action.container_id, action.container_name)
-        if too_old:
-            return replace(found, error=too_old)
-        changes = sum(one.status in _CHANGES for one in results)
-        if reason := self._rules.refusal_of_number(changes):
-            return replace(found, status=Status.SKIPPED, error=reason)
-        return None
-
-    def _apply(self, action: Action, planned_at: datetime | None) -> Result:
-        found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
-        if reason := reasons.unsupported(action, self.engine.host):
-            return replace(found, error=reason)
+    def _try(self) -> None:
         try:
-            container = self.engine.inspect(action.container_id)
-            if reason := self._rules.refusal(container):
-                return replace(found, error=reason)
-            self._look_who_paused(container)
-            if action.op is Op.DELIVER:
-                return self._deliver(action, container, found)
-            if action.op is Op.MIGRATE:
-                return self._migrate(action, container, found, planned_at)
-            if action.op is Op.UPDATE:
-                return self._apply_settings(action, container, found, planned_at)
-            if action.op is Op.ROTATE:
-                return self._apply_turn(action, container, found, planned_at)
-            return self._apply_state(action, container, found, planned_at)
-        except GoneError:
-            return replace(found, status=Status.STALE, error=reasons.missing(self.engine, action))
-        except RefusedError as error:
-            failed = replace(found, status=Status.FAILED, error=str(error))
-            return reasons.ended_meanwhile(self.engine, failed)
+            self.connect()
+        except DltoolsError as error:
+            self.fault, self.is_held = str(error), isinstance(error, RetryError)
 
-    def _look_who_paused(self, container: Container) -> None:
-        """Note a container that somebody else has paused. A dry run, which leaves paused what an
-        earlier run has left so, cannot tell."""
-        if self._dry_run or container.state != "paused" or self.rotation.turn_of(container.id):
-            return
-        entry = self._journal.find(container.id)
-        if entry is None or entry.state is None:
-            self.paused_elsewhere[container.id] = container.name
+    def wait(self, seconds: float) -> None:
+        """Wait for the attempt to connect."""
+        if self._thread is not None:
+            self._thread.join(max(0.0, seconds))
 
-    def _deliver(self, action: Action, container: Container, found: Result) -> Result:
-        """Copy a container's model out of it."""
-        if self._deliverer is None:
-            return replace(found, error="give --deliver-dir to have models delivered")
-        return self._deliverer.deliver(action, container, found, dry_run=self._dry_run)
+    def lose(self, error: DltoolsError) -> None:
+        """Take the engine as gone, with what has been changed there. Raises the error of an engine
+        alone: nobody is left to go on with."""
+        if self._is_alone:
+            raise error
+        self.owing, self.fault = self.changed, str(error)
+        if self.actuator is not None and self.actuator.deliverer is not None:
+            self.actuator.deliverer.stop()  # its hooks begin again when the engine is back
+        self.lost, self.actuator = self.actuator or self.lost, None
 
-    def _migrate(
-        self, action: Action, container: Container, found: Result, planned_at: datetime | None
-    ) -> Result:
-        """Move a container to another host."""
-        if refused := reasons.refusal(found, container, planned_at):
-            return refused
-        if self.migrator is None:
-            return replace(found, error="name both hosts with --host to have jobs moved")
-        entry = self._journal.find(container.id)
-        original = creation_fields(entry.fields if entry else {})
-        return self.migrator.migrate(action, container, found, original)
+    def apply(self, plan: Plan, report: OnResult, is_leased: bool) -> None:
+        """Apply a plan; where the engine goes away, report the actions that are left as failed."""
+        done: set[int] = set()
 
-    def _apply_settings(
-        self, action: Action, container: Container, found: Result, planned_at: datetime | None
-    ) -> Result:
-        """Set a quota, a weight or a CPU list."""
-        located = self._locator.locate(container)
-        is_forced = self._rules.is_forced
-        made = self._reverts.made(container.id)
-        compared = compare(action, found, located, planned_at, made=made, is_forced=is_forced)
-        if compared.status is not Status.PLANNED:
-            return self._reverts.noted(compared, located)
-        if self._is_left_alone(located):
-            after = compared.before
-            return replace(compared, status=Status.SKIPPED, after=after, error=reasons.FOREIGN)
-        if self._dry_run:
-            return compared
-        unchanged = replace(compared, status=Status.SKIPPED, after=compared.before)
-        wanted = attainable_settings(located, action.set)
-        return self._reverts.noted(self._update.apply(unchanged, located, wanted), located)
+        def on_result(result: Result) -> None:
+            done.add(result.id)
+            report(result)
 
-    def _is_left_alone(self, located: LocatedContainer) -> bool:
-        """Tell whether somebody else has changed a container's settings."""
-        container = located.container
-        entry = None if self._rules.is_forced else self._journal.find(container.id)
-        if entry is None or not is_foreign(located, entry):
-            return False
-        self.foreign[container.id] = container.name
-        return True
-
-    def _apply_state(
-        self, action: Action, container: Container, found: Result, planned_at: datetime | None
-    ) -> Result:
-        """Pause or unpause a container."""
-        before = {"state": container.state}
-        wanted = "paused" if action.op is Op.PAUSE else "running"
-        found = replace(found, before=before, after=before)
-        if refused := reasons.refusal(found, container, planned_at):
-            return refused
-        if container.state == wanted:
-            return replace(found, status=Status.UNCHANGED)
-        if self._dry_run:
-            return replace(found, status=Status.PLANNED, after={"state": wanted})
-        located = self._locator.locate(container)
-        self._originals.record(self._originals.describe(located, container.state))
+        assert self.actuator is not None
+        self.actuator.lease(is_leased)
         try:
-            set_state(self.engine, container.id, wanted)
-        except GoneError:
-            return replace(found, status=Status.STALE, error=reasons.GONE)
-        return replace(found, status=Status.APPLIED, after={"state": wanted})
+            self.actuator.apply(plan, on_result)
+        except DltoolsError as error:
+            self.lose(error)
+            for action in plan.actions:
+                if action.id not in done:
+                    name = action.container_name
+                    found = Result(action.id, Status.FAILED, action.container_id, name)
+                    report(replace(found, error=str(error)))
 
-    def _apply_turn(
-        self, action: Action, container: Container, found: Result, planned_at: datetime | None
-    ) -> Result:
-        """Give a container a turn, which begins when the whole plan has been applied."""
-        if refused := reasons.refusal(found, container, planned_at):
-            return refused
-        if QOE in container.labels:
-            return replace(found, error=f"it serves (label {QOE}): dl-apply never pauses it")
-        known = self.rotation.turn_of(container.id)
-        if container.state == "paused" and known is None:
-            return replace(found, error="it is paused already, and not by dl-apply")
-        if self._dry_run:
-            return replace(found, status=Status.PLANNED, after=action.set)
-        turn = Turn(
-            container.id,
-            container.name,
-            action.set["group"],
-            action.set["turn_s"],
-            action.set.get("queue", ""),
-        )
-        self._turns.append(turn)
-        status = Status.UNCHANGED if turn == known else Status.APPLIED
-        return replace(found, status=status, after=action.set)
-
-
-def check_offline(plan: Plan, on_result: OnResult) -> None:
-    """Report what a dry run would report if every container were as the plan expects."""
-    for action in plan.actions:
-        reason = out_of_bounds(action.set)
-        on_result(
-            Result(
-                action.id,
-                Status.FAILED if reason else Status.PLANNED,
-                action.container_id,
-                action.container_name,
-                before=action.expect,
-                after=action.expect if reason else action.set,
-                error=reason,
-            )
-        )
+    def release(self, on_result: OnResult) -> None:
+        """Undo what has been changed, also before the engine went away. It may go away again."""
+        assert self.actuator is not None
+        try:
+            self.actuator.release(on_result)
+            if self.owing:
+                self.actuator.undo(self.owing, on_result)
+        except UnavailableError as error:
+            self.lose(error)
+        else:
+            self.owing = frozenset()

@@ -1,24 +1,79 @@
-"""Changing the settings of a container: record the original ones, change, read back.
+"""One action on the settings of one container: compare, change, read back.
 
-A change that fails is reverted at once.
+The original settings are recorded first. A change that fails is reverted at once. What somebody
+else has changed of a run's settings is noticed at the next action. The actuator calls it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import Any
 
-from dltools.apply import engine_fields, limit_files
-from dltools.apply.journal import Entry
-from dltools.apply.located import LocatedContainer, Locator
-from dltools.apply.original import Originals, is_restored, restore
-from dltools.apply.reasons import GONE, ended_meanwhile
-from dltools.apply.settings import current_settings
-from dltools.engine import gpu
-from dltools.engine.containers import Engine, GoneError, RefusedError
-from dltools.engine.gpu import Access
+from dltools.apply.original_settings import Entry, Originals, is_restored, restore
+from dltools.apply.refusals import CHANGED, GONE, ended_meanwhile, refusal
+from dltools.engine.interface import (
+    CpuLimits,
+    Engine,
+    GoneError,
+    GpuAccess,
+    LocatedContainer,
+    RefusedError,
+)
+from dltools.engine.limits import limit_files
+from dltools.engine.limits.cpu_limits import (
+    Locator,
+    attainable_settings,
+    current_settings,
+    out_of_bounds,
+    settings_in_force,
+    unfit_cpu_list,
+)
 from dltools.plan.realisation.settings import Settings, differs
-from dltools.plan.records import Result, Status
+from dltools.plan.records import Action, Result, Status
+
+
+def compare(
+    action: Action,
+    found: Result,
+    located: LocatedContainer,
+    planned_at: datetime | None,
+    *,
+    made: Settings | None = None,
+    is_forced: bool = False,
+) -> Result:
+    """Return what becomes of an update: PLANNED with the settings that it brings about, or why the
+    container is left alone. `found` names the action and its container. `made` are the settings
+    that this run has made: a plan from before it was seen that they are in force may expect others.
+    `is_forced` also changes settings that neither the plan nor this run knows."""
+    present = settings_in_force(located)
+    before = {name: value for name, value in present.items() if name in action.set}
+    found = replace(found, before=before, after=before)
+    if refused := refusal(found, located.container, planned_at):
+        return refused
+    if reason := out_of_bounds(action.set):
+        return replace(found, status=Status.FAILED, error=reason)
+    wanted = attainable_settings(located, action.set)
+    if not differs(wanted, before, located.usable_cpus):
+        return replace(found, status=Status.UNCHANGED)
+    known = [action.expect, made or {}]
+    if not is_forced and not _is_known(present, known, action.expect, located.usable_cpus):
+        return replace(found, status=Status.STALE, error=CHANGED)
+    if reason := unfit_cpu_list(located, wanted, present):
+        return replace(found, status=Status.SKIPPED, error=reason)
+    return replace(found, status=Status.PLANNED, after={**before, **wanted})
+
+
+def _is_known(
+    present: Mapping[str, Any], known: Sequence[Settings], names: Iterable[str], cpus: float
+) -> bool:
+    """Tell whether each setting of these names is one of those that are known."""
+    return all(
+        any(not differs({name: one[name]}, present, cpus) for one in known if name in one)
+        for name in names
+    )
 
 
 class SettingsUpdate:
@@ -29,28 +84,26 @@ class SettingsUpdate:
         self._locator = locator
         self._originals = originals
 
-    def apply(self, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
+    def apply(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
         """Apply settings to a container and return what became of it."""
         before = self._originals.describe(located, wanted=wanted)
         is_new = self._originals.record(before)
         container = located.container
-        had_gpu = gpu.access(container) is not Access.NONE and gpu.is_usable(
-            self._engine, container
-        )
+        had_gpu = container.gpu is not GpuAccess.NONE and self._engine.can_open_gpu(container)
         result = self._try(found, located, wanted)
         if result.status is not Status.APPLIED:
             return self._revert(result, before, is_new)
-        if had_gpu and gpu.is_usable(self._engine, container) is False:
+        if had_gpu and self._engine.can_open_gpu(container) is False:
             reason = "the update has cut off its GPU: restart the container"
             return replace(result, status=Status.FAILED, error=reason)
         return result
 
-    def _try(self, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
+    def _try(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
         try:
-            if gpu.access(located.container) is Access.HOOK:
+            if located.container.gpu is GpuAccess.FRAGILE:
                 limit_files.write_settings(located, wanted)
             else:
-                self._send(located, wanted)
+                self._engine.set_limits(located, wanted, partial(self._has, located, wanted))
             return read_back(self._engine, found, located, wanted)
         except GoneError:
             return replace(found, status=Status.STALE, error=GONE)
@@ -64,23 +117,9 @@ class SettingsUpdate:
                 f"files cannot be written: {error.strerror or error}",
             )
 
-    def _send(self, located: LocatedContainer, wanted: Settings) -> None:
-        """Send settings to the engine; of several fields for a weight, until one is in force."""
-        container, fields = located.container, dict[str, Any]()
-        if "cpus" in wanted:
-            fields |= engine_fields.quota_fields(
-                container.host_config, wanted["cpus"], self._engine.cpus
-            )
-        if "cpuset" in wanted:
-            fields |= engine_fields.cpuset_fields(located, wanted["cpuset"])
-        if "cpu_weight" not in wanted:
-            self._engine.update(container.id, fields)
-            return
-        for candidate in engine_fields.weight_candidates(located, wanted["cpu_weight"]):
-            self._engine.update(container.id, fields | candidate)
-            current = current_settings(self._engine, located)
-            if not differs(wanted, current, located.usable_cpus):
-                return
+    def _has(self, located: LocatedContainer, wanted: CpuLimits) -> bool:
+        """Tell whether the limits in force now are those wanted."""
+        return not differs(wanted, current_settings(self._engine, located), located.usable_cpus)
 
     def _revert(self, result: Result, before: Entry, is_new: bool) -> Result:
         """Restore what was in force before a change that failed, on the engine's record and in the
@@ -94,7 +133,7 @@ class SettingsUpdate:
         except (RefusedError, OSError) as error:
             reason = f"{result.error}; the change could not be reverted: {error}"
             return replace(result, error=reason)
-        after = {name: current[name] for name in result.before if name in current}
+        after = {name: value for name, value in current.items() if name in result.before}
         if differs(before.settings, current, located.usable_cpus):
             reason = f"{result.error}; some settings could not be reverted"
             return replace(result, after=after, error=reason)
@@ -103,7 +142,7 @@ class SettingsUpdate:
 
     def _restored(self, before: Entry) -> LocatedContainer:
         located = self._locator.find(before.container_id)
-        if is_restored(located, before):
+        if is_restored(self._engine, located, before):
             return located
         restore(self._engine, located, before)
         return self._locator.find(before.container_id)
@@ -113,7 +152,9 @@ class SettingsUpdate:
             self._originals.forget(before)
 
 
-def read_back(engine: Engine, found: Result, located: LocatedContainer, wanted: Settings) -> Result:
+def read_back(
+    engine: Engine, found: Result, located: LocatedContainer, wanted: Mapping[str, Any]
+) -> Result:
     """Return a result with the settings that are in force now, and whether they are as wanted."""
     try:
         current = current_settings(engine, located)
@@ -124,3 +165,37 @@ def read_back(engine: Engine, found: Result, located: LocatedContainer, wanted: 
         reason = "the engine accepted the change, but other settings are in force"
         return replace(found, status=Status.FAILED, after=after, error=reason)
     return replace(found, status=Status.APPLIED, after=after)
+
+
+class SettingsMade:
+    """Remembers the settings that a run has made, by container."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Settings] = {}
+
+    def of(self, container_id: str) -> Settings:
+        """Return the settings that the run has made in a container, {} if none."""
+        return self._made.get(container_id, {})
+
+    def forget(self, container_id: str) -> None:
+        """Forget a container that is gone."""
+        self._made.pop(container_id, None)
+
+    def add(self, result: Result, located: LocatedContainer) -> Result:
+        """Add the settings of an update that has succeeded, also of one that found them in force.
+        Return its result, which says which of them somebody else had changed meanwhile."""
+        if result.status not in (Status.APPLIED, Status.UNCHANGED):
+            return result
+        made = self._made.setdefault(located.container.id, {})
+        changed = [
+            name
+            for name in result.before
+            if name in made and differs({name: made[name]}, result.before, located.usable_cpus)
+        ]
+        made |= result.after
+        if not changed or result.error:
+            return result
+        is_task = located.container.is_task
+        who = "Swarm, or somebody," if is_task else "somebody"
+        reason = f"{who} has changed {' and '.join(changed)} since dl-apply had set it"
+        return replace(result, error=reason)

@@ -1,17 +1,28 @@
-"""The files that -o names: which are replaced, which are written in place, which are refused."""
+"""Where output goes: the files that -o names, standard output, and the console.
+
+Of files it tells which are replaced, which are written in place, and which are refused. Data on a
+terminal is made printable; in files and pipes it is unchanged.
+"""
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any
 
 from dltools.errors import OutputError
 from dltools.files import atomic_file, named
+from dltools.text import printable_lines
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/(?:task/\d+/)?fd/(\d+)")
 _MOST_LINKS = 40
@@ -104,3 +115,62 @@ def _is_regular(place: Path) -> bool:
         return stat.S_ISREG(place.stat().st_mode)
     except OSError:
         return True  # nothing is there yet
+
+
+def printable_on_terminal(text: str) -> str:
+    """Return data for standard output; on a terminal, with control characters made printable."""
+    return printable_lines(text) if sys.stdout.isatty() else text
+
+
+def printable_file(file: IO[bytes]) -> IO[bytes]:
+    """Return a file to write data to; one on a terminal makes control characters printable."""
+    return _Printable(file) if file.isatty() else file  # type: ignore[return-value]
+
+
+class _Printable(io.RawIOBase):
+    """Text on its way to a terminal."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        text = self._decoder.decode(bytes(data))
+        self._file.write(printable_lines(text).encode())
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def wants_colour() -> bool | None:
+    """Tell whether the user wants colour, by NO_COLOR and FORCE_COLOR; None: on a terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return True if os.environ.get("FORCE_COLOR") else None
+
+
+def make_console(file: Any = None) -> Any:
+    """Return a rich console that obeys NO_COLOR, FORCE_COLOR and COLUMNS, and prints no escape
+    sequence of a text."""
+    from rich.console import Console
+
+    class _Console(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich itself would exit with 1
+
+        def render_str(self, text: str, **how: Any) -> Any:
+            return super().render_str(printable_lines(text), **how)
+
+    wanted = wants_colour()
+    return _Console(
+        file=file,
+        no_color=wanted is False,
+        force_terminal=True if wanted else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )

@@ -49,10 +49,10 @@ COMMON: dict[Exit, str] = {
     Exit.PIPE: "The reader of the output went away.",
     Exit.TERMINATED: "Ended by SIGTERM.",
 }
-"""The codes that every tool can give, and their meanings. A tool's module `exits` adds to them."""
+"""The codes that every tool can give, and their meanings. A tool's `command` adds to them."""
 
 
-def table(own: dict[Exit, str]) -> dict[Exit, str]:
+def exit_codes(own: dict[Exit, str]) -> dict[Exit, str]:
     """Return a tool's exit codes and their meanings, in order: the common ones and its own."""
     return dict(sorted((COMMON | own).items()))
 

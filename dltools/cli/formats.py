@@ -1,16 +1,21 @@
-"""The option --format, and the format that an output gets."""
+"""The formats that the tools write: their names, how --format and the name of -o choose one, and
+rows as text. The commands declare their --format by it.
+"""
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from dltools.cli.destinations import is_replaceable
+from dltools.cli.destinations import is_replaceable, is_terminal
+from dltools.errors import OutputError
+from dltools.observations.formats import registry
 
 _ANY = (".txt",)
 """Suffixes that go with every format."""
@@ -47,14 +52,16 @@ RecordFormatOption = Annotated[RecordFormat, _TABLE_OR_JSON]
 RowFormatOption = Annotated[RowFormat, _TABLE_OR_JSON]
 
 
-def for_stdout(wanted: _Format) -> _Format:
+def format_for_stdout(wanted: _Format) -> _Format:
     """Return the format to print in; auto is a table on a terminal, else JSON Lines."""
     if wanted.value != "auto":
         return wanted
     return type(wanted)("table" if sys.stdout.isatty() else "jsonl")
 
 
-def by_name(wanted: _Format, output: str | Path | None, suffixes: Mapping[str, _Format]) -> _Format:
+def format_by_name(
+    wanted: _Format, output: str | Path | None, suffixes: Mapping[str, _Format]
+) -> _Format:
     """Return the format that --format asks for; for auto, the one that the name of -o ends in, or
     auto where it has no ending. Raises `BadParameter` for an ending of no format, and where the two
     contradict each other."""
@@ -70,3 +77,137 @@ def by_name(wanted: _Format, output: str | Path | None, suffixes: Mapping[str, _
     if named not in (None, wanted) and suffix not in _ANY:
         raise typer.BadParameter(f"{output}: the suffix {suffix} contradicts --format {wanted}")
     return wanted
+
+
+if TYPE_CHECKING:
+
+    class ObservationFormat(StrEnum):
+        """The formats of observations: these, and those of the registry by their names."""
+
+        AUTO = "auto"
+        TABLE = "table"
+
+else:
+    ObservationFormat = StrEnum(
+        "ObservationFormat",
+        {"AUTO": "auto", "TABLE": "table", **{name.upper(): name for name in registry.NAMES}},
+    )
+
+WHOLE, STREAM = ObservationFormat("parquet"), ObservationFormat("arrow")
+"""The defaults for a file or a pipe: for one sample, and for a stream of samples."""
+
+
+def suffixes() -> dict[str, ObservationFormat]:
+    """Return the formats by the suffixes of file names."""
+    return {
+        suffix: ObservationFormat(format_.name)
+        for format_ in registry.formats().values()
+        for suffix in format_.suffixes
+    }
+
+
+def choose_observation_format(
+    wanted: ObservationFormat, output: str | None, *, is_stream: bool
+) -> ObservationFormat:
+    """Return the format to write in. Raises `BadParameter` for binary output on a terminal, and for
+    a directory in another format than Parquet; `OutputError` for an impossible directory."""
+    if output is not None and is_directory(output):
+        _check_directory(output, wanted)
+        return WHOLE
+    to_terminal = sys.stdout.isatty() if output is None else is_terminal(output)
+    chosen = format_by_name(wanted, output, suffixes())
+    if chosen is ObservationFormat.AUTO:
+        if to_terminal:
+            return ObservationFormat.TABLE
+        return STREAM if is_stream else WHOLE
+    if to_terminal and _is_binary(chosen):
+        raise typer.BadParameter(
+            f"{chosen} is binary and standard output is a terminal; use -o FILE or a pipe"
+        )
+    return chosen
+
+
+def is_directory(output: str) -> bool:
+    """Tell whether -o names a directory of recordings: one that exists, or ends in a slash."""
+    return output.endswith("/") or Path(output).is_dir()
+
+
+def option_before_environment(
+    wanted: ObservationFormat, output: str | None, context: typer.Context
+) -> ObservationFormat:
+    """Return the format that the options ask for: a file's name overrides DLTOOLS_FORMAT."""
+    source = context.get_parameter_source("format_")
+    if output is None or source is None or source.name != "ENVIRONMENT":
+        return wanted
+    return suffixes().get(Path(output).suffix.lower(), wanted)
+
+
+def _is_binary(format_: ObservationFormat) -> bool:
+    return format_.value in registry.NAMES and registry.get_format(format_.value).is_binary
+
+
+def _check_directory(output: str, wanted: ObservationFormat) -> None:
+    if not output:
+        raise OutputError("cannot create the output: its name is empty")
+    if Path(output).exists() and Path(output).samefile("/"):
+        raise OutputError(f"cannot create {output}: it is the root directory; name another")
+    if wanted not in (ObservationFormat.AUTO, WHOLE):
+        raise typer.BadParameter(f"a directory holds Parquet, not {wanted}; use -o FILE")
+
+
+class ReportFormat(StrEnum):
+    """The formats of reports: tables, pictures and pages."""
+
+    AUTO = "auto"
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSONL = "jsonl"
+    HTML = "html"
+    SVG = "svg"
+    PNG = "png"
+
+
+_REPORT_SUFFIXES = {
+    ".md": ReportFormat.MARKDOWN,
+    ".csv": ReportFormat.CSV,
+    ".jsonl": ReportFormat.JSONL,
+    ".html": ReportFormat.HTML,
+    ".svg": ReportFormat.SVG,
+    ".png": ReportFormat.PNG,
+    ".txt": ReportFormat.TABLE,
+}
+
+
+def choose_report_format(wanted: ReportFormat, output: Path | None) -> ReportFormat:
+    """Return the format to write in. Raises `BadParameter` where the name of -o does not say it,
+    contradicts it, and where it is binary and goes to a terminal."""
+    chosen = format_by_name(wanted, output, _REPORT_SUFFIXES)
+    if chosen is ReportFormat.AUTO and output is not None:
+        known = ", ".join(_REPORT_SUFFIXES)
+        raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")
+    if chosen is ReportFormat.PNG and output is None and sys.stdout.isatty():
+        raise typer.BadParameter("png is binary and standard output is a terminal; use -o FILE")
+    return format_for_stdout(chosen)
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def to_jsonl(rows: Rows) -> str:
+    """Return rows as JSON Lines."""
+    import json  # --help needs none
+
+    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+
+
+def to_csv(rows: Rows) -> str:
+    """Return rows as CSV, with the columns of all of them."""
+    import csv
+
+    out = io.StringIO()
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    table = csv.DictWriter(out, columns, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return out.getvalue()

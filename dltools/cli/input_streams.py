@@ -1,17 +1,26 @@
-"""The files and pipes that a tool reads."""
+"""The files and pipes that the tools read, and observations in them, hashed as they are read."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
 from dltools.cli.exits import Exit
-from dltools.errors import InputOutputError
+from dltools.errors import DataError, InputOutputError
+
+if TYPE_CHECKING:
+    from dltools.observations.formats.registry import Recording
+
+_TAIL_BYTES = 8
 
 
 def open_input(name: str, context: typer.Context) -> tuple[BinaryIO, str]:
@@ -33,7 +42,7 @@ def open_log(name: str) -> Iterator[BinaryIO]:
     if name == "-":
         yield _stdin()
         return
-    with _opened(name) as stream:
+    with _opened(name, "; --name selects containers") as stream:
         yield stream
 
 
@@ -43,13 +52,13 @@ def _stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def _opened(name: str) -> BinaryIO:
+def _opened(name: str, advice: str = "") -> BinaryIO:
     try:
         return Path(name).open("rb")
     except IsADirectoryError as error:
         raise InputOutputError(f"{name}: is a directory") from error
     except FileNotFoundError as error:
-        raise InputOutputError(f"{name}: no such file") from error
+        raise InputOutputError(f"{name}: no such file{advice}") from error
 
 
 def _refuse_terminal(context: typer.Context) -> None:
@@ -59,3 +68,64 @@ def _refuse_terminal(context: typer.Context) -> None:
         file=sys.stderr,
     )
     raise typer.Exit(Exit.USAGE)
+
+
+class Hashed:
+    """A stream that hashes what is read from it."""
+
+    is_complete = True
+    """Whether all could be read: else reading has raised an error."""
+
+    skews: Mapping[str, float] = {}
+    """By how many seconds the clocks of hosts differ: one input is one clock's."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._hash = hashlib.sha256()
+        self.tail = b""
+        """The last eight bytes that were read."""
+
+    def add(self, data: bytes) -> None:
+        """Hash bytes that were read from elsewhere."""
+        self._hash.update(data)
+
+    def read(self, size: int = -1) -> bytes:
+        """Read and hash up to so many bytes, by default all."""
+        data = self._stream.read(size)
+        self._hash.update(data)
+        self.tail = (self.tail + data[-_TAIL_BYTES:])[-_TAIL_BYTES:]
+        return data
+
+    @property
+    def is_file(self) -> bool:
+        """Whether all that there will be is there already."""
+        try:
+            return stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode)
+        except OSError:
+            return False
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the bytes so far, in hexadecimal digits."""
+        return self._hash.hexdigest()
+
+
+def open_recording(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
+    """Open observations: a file, standard input, or a directory of recordings."""
+    from dltools.observations.formats.registry import Recording, read
+    from dltools.observations.samples_by_host import SAMPLE_COLUMNS
+
+    if name == "-" or not Path(name).is_dir():
+        stream, shown = open_input(name, context)
+        source = Hashed(stream)
+        return read(source, shown, SAMPLE_COLUMNS), source  # type: ignore[arg-type]
+    from dltools.observations.recording.directory import RecordingDirectory
+
+    directory = RecordingDirectory(Path(name))
+    table = directory.read()
+    if table.num_rows == 0:
+        raise DataError(f"{name}: a directory without recordings")
+    source = Hashed(BytesIO())
+    for file in directory.files():
+        source.add(file.read_bytes())
+    return Recording(False, iter([table])), source

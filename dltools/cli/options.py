@@ -1,21 +1,29 @@
-"""Options that mean the same in every tool, and how their values are read."""
+"""Options that mean the same in several tools, and how their values are read."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from dltools import __version__
-from dltools.notation.durations import parse_duration
+from dltools.notation.times import parse_duration
+
+if TYPE_CHECKING:
+    from dltools.engine.docker.addresses import Address
 
 _LONGEST_S = 1e9
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+EXPERT = "Expert options"
+"""The group of the options that few need."""
 
 
 def app(command: Callable[..., None]) -> typer.Typer:
@@ -26,8 +34,23 @@ def app(command: Callable[..., None]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings=CONTEXT,
     )
-    tool.command()(command)
+    tool.command(cls=_GroupedHelp)(command)
     return tool
+
+
+class _GroupedHelp(TyperCommand):
+    """A command whose help shows options by group, without rich, which takes long to import."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):
+            if record := one.get_help_record(ctx):
+                usual = "Arguments" if one.param_type_name == "argument" else "Options"
+                group = getattr(one, "rich_help_panel", None) or usual
+                groups.setdefault(group, []).append(record)
+        for group in sorted(groups, key=EXPERT.__eq__):
+            with formatter.section(group):
+                formatter.write_dl(groups[group])
 
 
 def _version(value: bool) -> None:
@@ -59,9 +82,7 @@ def duration(text: str) -> float:
     try:
         found = parse_duration(text)
     except ValueError as error:
-        raise typer.BadParameter(
-            f"{text!r} is not a duration such as 30, 1.5s, 10m or 2h"
-        ) from error
+        raise typer.BadParameter(f"{text!r} is not a duration such as 1.5s, 10m or 2h") from error
     if found > _LONGEST_S:
         raise typer.BadParameter(f"{text!r} is longer than thirty years")
     return found
@@ -74,6 +95,7 @@ Patience = Annotated[
         metavar="TIME",
         envvar="DLTOOLS_PATIENCE",
         help="Wait this long for an engine that restarts.",
+        rich_help_panel=EXPERT,
     ),
 ]
 Realize = Annotated[
@@ -90,6 +112,7 @@ Quantum = Annotated[
         metavar="TIME",
         help="Mean length of a turn, with --realize rotate. auto: so long that changing over "
         "costs 2 %.",
+        rich_help_panel=EXPERT,
     ),
 ]
 
@@ -104,9 +127,10 @@ Roles = Annotated[
     typer.Option(
         "--role",
         metavar="PATTERN=ROLE",
-        help="Say what containers are, whatever else tells it: training, server, interactive or "
-        "other. PATTERN is that of their names, or label:KEY[=VALUE]. Repeatable: the last one "
-        "that fits counts.",
+        help="Set the role of containers, whatever else shows it: training, server, interactive or "
+        "other. PATTERN matches their names, or is label:KEY[=VALUE]. Repeatable: the last match "
+        "counts.",
+        rich_help_panel=EXPERT,
     ),
 ]
 
@@ -116,5 +140,64 @@ StateDir = Annotated[
         metavar="DIR",
         envvar="DLTOOLS_STATE_DIR",
         help="Directory where dl-apply keeps its journal and turns, if not the default one.",
+        rich_help_panel=EXPERT,
     ),
 ]
+
+
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--host",
+        metavar="URL",
+        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; repeatable.",
+    ),
+]
+Contexts = Annotated[
+    list[str] | None,
+    typer.Option("--context", metavar="NAME", help="Docker context of an engine. Repeatable."),
+]
+Swarm = Annotated[
+    bool, typer.Option("--swarm", help="Use every node of the Swarm that the engine manages.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The engines asked for, by address; none: the one that the docker command would use.
+
+    `is_swarm`: all nodes of the Swarm that the one engine manages.
+    """
+
+    hosts: Sequence[str] = ()
+    contexts: Sequence[str] = ()
+    is_swarm: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` for options that contradict each other."""
+        if self.is_swarm and len(self.hosts) + len(self.contexts) > 1:
+            raise typer.BadParameter("--swarm takes one --host or --context: its manager")
+
+    @property
+    def are_named(self) -> bool:
+        """Whether any option names an engine."""
+        return bool(self.hosts or self.contexts or self.is_swarm)
+
+    @property
+    def may_be_several(self) -> bool:
+        """Whether more than one engine may be used."""
+        return self.is_swarm or len(self.hosts) + len(self.contexts) > 1
+
+    def addresses(self) -> list[Address]:
+        """Return the addresses, each once. Raises `ConfigError` and `UnavailableError`."""
+        from dltools.engine.docker.addresses import context_address, default_address, host_address
+
+        found = [host_address(text) for text in self.hosts]
+        found += [context_address(name) for name in self.contexts]
+        found = found or [default_address()]
+        if self.is_swarm:
+            from dltools.engine.docker.engine import connect
+            from dltools.engine.docker.swarm import node_addresses
+
+            found = node_addresses(connect(found[0]), found[0])
+        return list({one.url: one for one in reversed(found)}.values())[::-1]

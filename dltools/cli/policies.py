@@ -1,30 +1,33 @@
-"""Policies as the command line names them: plug-ins, parameters and realisations."""
+"""Policies as the command line names them: plug-ins, parameters, realisations, and their list."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from dltools.cli.exits import print_message
 from dltools.errors import ConfigError
+from dltools.plan.policy import registry
+from dltools.plan.policy.interface import classes_of
+from dltools.plan.policy.parameters import build, describe, names
+from dltools.plan.realisation.mode import QUANTUM_S, Mode, QueueParameters, RealisationOptions
 
 if TYPE_CHECKING:
-    from dltools.plan.policy.base import Policy
-    from dltools.plan.realisation.mode import RealisationOptions
+    from dltools.plan.policy.interface import Policy
 
 
 def allowed_plugins() -> list[str] | None:
     """Return which plug-ins may load: all, or those that DLTOOLS_PLUGINS names ("": none)."""
-    names = os.environ.get("DLTOOLS_PLUGINS")
-    return None if names is None else [name for name in names.split(",") if name]
+    allowed = os.environ.get("DLTOOLS_PLUGINS")
+    return None if allowed is None else [name for name in allowed.split(",") if name]
 
 
 def warn_of_broken_plugins() -> None:
     """Print a warning for each plug-in that does not load; the others are used."""
-    from dltools.plan.policy import registry
-
     for wrong in registry.faults(allowed_plugins()).values():
         print_message(f"{wrong}; left out")
 
@@ -50,9 +53,6 @@ class Assigned:
 
 def assign(policy: Policy, given: Mapping[str, object]) -> Assigned:
     """Sort values of parameters. A name that both have, such as explore, is for both."""
-    from dltools.plan.policy.parameters import names
-    from dltools.plan.realisation.mode import QueueParameters
-
     of_queue, of_policy = names(QueueParameters), names(policy.parameters)
     return Assigned(
         {name: value for name, value in given.items() if name in of_policy or name not in of_queue},
@@ -71,9 +71,6 @@ def realisation_options(
 ) -> RealisationOptions:
     """Return how allocations become settings: --realize, --quantum in seconds (None: auto), and the
     parameters of the queue. Raises `ConfigError`."""
-    from dltools.plan.policy.parameters import build
-    from dltools.plan.realisation.mode import QUANTUM_S, Mode, QueueParameters, RealisationOptions
-
     quantum = QUANTUM_S if quantum is None else quantum
     if not 0.1 <= quantum <= 3600:
         raise ConfigError(f"--quantum must be between 0.1 and 3600 seconds, not {quantum:g}")
@@ -85,3 +82,41 @@ def realisation_options(
     except ValueError:
         known = ", ".join(("auto", *(mode.value for mode in Mode)))
         raise ConfigError(f"--realize {text}: unknown mode; known: {known}") from None
+
+
+def print_policies() -> None:
+    """Print each policy with its parameters (default, range, source) and its classes."""
+    warn_of_broken_plugins()
+    for name, policy in sorted(registry.policies(allowed_plugins()).items()):
+        print(f"{name}: {policy.help}")
+        _print_parameters(policy.parameters)
+        for meaning, group in groupby(classes_of(policy), lambda one: one.meaning):
+            classes = list(group)
+            span = _span([one.name for one in classes])
+            words = _span([one.word for one in classes])
+            print(f"    class {span}, {words}: {meaning}")
+
+    print("every policy: jobs that cannot all run at once, and what owners asked for")
+    _print_parameters(QueueParameters)
+
+
+def _print_parameters(cls: type[Any]) -> None:
+    for parameter in describe(cls):
+        default = json.dumps(parameter["default"])
+        print(
+            f"    {parameter['name']}={default}{_bounds(parameter)}: {parameter['help']} "
+            f"[{parameter['source']}]"
+        )
+
+
+def _span(words: Sequence[str]) -> str:
+    """Return the first and last of words that belong together."""
+    return words[0] if len(words) == 1 else f"{words[0]} to {words[-1]}"
+
+
+def _bounds(parameter: Mapping[str, Any]) -> str:
+    if parameter["type"] == "bool":
+        return ", true or false"
+    if parameter["type"] == "choice":
+        return f", {' or '.join(parameter['choices'])}"
+    return f", {parameter['low']:g} to {parameter['high']:g}"

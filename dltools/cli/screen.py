@@ -1,21 +1,33 @@
-"""Drawing in place on a terminal: each drawing replaces the one before."""
+"""Drawing in place on a terminal: each drawing replaces the one before; keys and signals count.
+
+The live table of dl-probe is drawn so. `rich.live` would not do: it erases a drawing by the size
+that the terminal had, and knows neither keys nor a process that is stopped or in the background.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import select
+import signal
 import sys
+import termios
 import time
 from collections.abc import Callable
-from typing import TextIO
+from enum import Enum, auto
+from typing import Any, TextIO
 
 from rich.console import Console, RenderableType
-
-from dltools.cli.terminal import Event, Terminal
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"  # the cursor
 _ERASE = "\x1b[J"  # what is below the cursor
 _CLEAR = "\x1b[H\x1b[2J"
+
+_ECHO = 3
+"""Index of the flags for echo and for whole lines in the list of termios."""
+_SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|O.|.)", re.DOTALL)
+"""The bytes of a key such as an arrow, or of one with Alt."""
 
 
 class Screen:
@@ -133,3 +145,131 @@ class _Above:
 
     def fileno(self) -> int:
         return self._file.fileno()
+
+
+class Event(Enum):
+    """The end of a wait."""
+
+    TIME = auto()
+    QUIT = auto()  # q was typed
+    CHANGED = auto()  # the screen has another size, or the process is in the foreground again
+
+
+class Terminal:
+    """Reads keys without echo where standard input is a terminal, and this process in its
+    foreground.
+
+    A process that is stopped or killed leaves the terminal as it was. `leave` is called before it
+    stops, `enter` when it goes on; both must be safe at any moment.
+    """
+
+    def __init__(self, leave: Callable[[], None], enter: Callable[[], None]) -> None:
+        """Take the terminal; `close` gives it back."""
+        self._leave, self._enter = leave, enter
+        self._keys = sys.stdin.fileno() if sys.stdin is not None and sys.stdin.isatty() else None
+        self._found: list[Any] | None = None
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        self._handlers: dict[int, Any] = {}
+        for number, handler in (
+            (signal.SIGWINCH, self._resized),
+            (signal.SIGCONT, self._continued),
+            (signal.SIGTSTP, self._stopped),
+            (signal.SIGHUP, self._killed),
+            (signal.SIGQUIT, self._killed),
+        ):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # for example under nohup
+                self._handlers[number] = signal.signal(number, handler)
+        # A signal may reach another thread; only this ends the wait of the main one then.
+        self._wakeup_before = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        self._take()
+
+    def close(self) -> None:
+        """Give the terminal back as it was found."""
+        self._give_back()
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._wakeup_before)
+        os.close(self._woken)
+        os.close(self._wake)
+
+    @property
+    def is_away(self) -> bool:
+        """Tell whether the process is in the background, so that the screen is the shell's."""
+        return self._found is not None and not self._in_foreground()
+
+    def wait(self, seconds: float) -> Event:
+        """Wait until a time has passed or something has happened."""
+        until = time.monotonic() + seconds
+        while True:
+            sources = [self._woken]
+            if self._keys is not None and self._found is not None and self._in_foreground():
+                sources.append(self._keys)
+            ready = select.select(sources, [], [], max(0.0, until - time.monotonic()))[0]
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+                return Event.CHANGED
+            # It may have been stopped and continued in the background since it looked.
+            if self._keys in ready and self._in_foreground() and self._quits():
+                return Event.QUIT
+            if not ready:
+                return Event.TIME
+
+    def _quits(self) -> bool:
+        assert self._keys is not None
+        try:
+            typed = os.read(self._keys, 4096)
+        except OSError:
+            typed = b""
+        if not typed:  # it has hung up
+            self._keys = None
+        return b"q" in _SEQUENCE.sub(b"", typed).lower()
+
+    # The terminal's settings
+
+    def _in_foreground(self) -> bool:
+        try:
+            return self._keys is not None and os.tcgetpgrp(self._keys) == os.getpgrp()
+        except OSError:
+            return False
+
+    def _take(self) -> None:
+        if self._keys is None or not self._in_foreground():
+            return
+        with contextlib.suppress(termios.error):
+            if self._found is None:
+                self._found = termios.tcgetattr(self._keys)
+            quiet = [*self._found]
+            quiet[_ECHO] &= ~(termios.ECHO | termios.ICANON)
+            termios.tcsetattr(self._keys, termios.TCSANOW, quiet)
+
+    def _give_back(self) -> None:
+        if self._keys is None or self._found is None or not self._in_foreground():
+            return
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(self._keys, termios.TCSANOW, self._found)
+            termios.tcflush(self._keys, termios.TCIFLUSH)  # keys typed here are not for the shell
+
+    # Signals
+
+    def _resized(self, *_: object) -> None:
+        with contextlib.suppress(OSError):  # full of wake-up calls, or closed
+            os.write(self._wake, b"!")
+
+    def _stopped(self, number: int, _: object) -> None:
+        self._leave()
+        self._give_back()
+        handler = signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # here it stops
+        signal.signal(number, handler)
+
+    def _continued(self, *_: object) -> None:
+        self._take()
+        self._enter()
+        self._resized()
+
+    def _killed(self, number: int, _: object) -> None:
+        self._leave()
+        self._give_back()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, set_cell_size
 
-from dltools.notation.byte_sizes import format_bytes
-from dltools.notation.cpu_lists import parse_cpus, union_of_cpus
-from dltools.notation.gpu_names import short_gpu
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.resources import format_bytes, parse_cpus, short_gpu, union_of_cpus
 from dltools.text import printable
 
 if TYPE_CHECKING:

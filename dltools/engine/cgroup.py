@@ -11,39 +11,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from dltools.engine import cgroup_v1, cgroup_v2
+from dltools.engine.cgroup_files import FILES, CgroupFiles
 from dltools.engine.kernel_files import ROOT, HeldFiles, Read, read_text
-from dltools.engine.usage import CpuUsage, MemoryUsage, Transfer
 
 _EVERY_CGROUP_HAS = "cgroup.procs"
 _THREADS = {1: "tasks", 2: "cgroup.threads"}
-
-
-class Version(Protocol):
-    """What the modules of both cgroup versions offer, given a controller's directory."""
-
-    def quota(self, directory: Path, read: Read) -> float | None:
-        """Return the CPU quota in cores, None for no quota."""
-
-    def weight(self, directory: Path, read: Read) -> float | None:
-        """Return the CPU weight in Docker's shares."""
-
-    def cpuset(self, directory: Path, read: Read) -> str | None:
-        """Return the list of CPUs that the cgroup may really use."""
-
-    def cpu(self, directory: Path, read: Read) -> CpuUsage:
-        """Return the limits and counters of the controller cpu."""
-
-    def memory(self, directory: Path, read: Read) -> MemoryUsage:
-        """Return the memory used, and its limit."""
-
-    def io(self, directory: Path, read: Read) -> Transfer:
-        """Return the bytes read from and written to block devices."""
-
-
-_VERSIONS: Mapping[int, Version] = {1: cgroup_v1, 2: cgroup_v2}
 
 
 class Directory(NamedTuple):
@@ -53,9 +27,9 @@ class Directory(NamedTuple):
     version: int
 
     @property
-    def reader(self) -> Version:
-        """The module that reads the files of this version."""
-        return _VERSIONS[self.version]
+    def reader(self) -> CgroupFiles:
+        """What reads the files of this version."""
+        return FILES[self.version]
 
     def quota(self, read: Read = read_text) -> float | None:
         """Return the CPU quota in cores, None for no quota."""

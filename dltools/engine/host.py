@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dltools.engine.cgroup import Cgroup, Directory, Mount
 from dltools.engine.kernel_files import ROOT, pressure_seconds, read_text
-from dltools.notation.cpu_lists import parse_cpus
+from dltools.notation.resources import parse_cpus
 from dltools.observations.table import Row
 
 _TICKS_PER_SECOND = 100.0
@@ -17,25 +17,25 @@ _TICKS_PER_SECOND = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """The cgroups that hold all the containers, the innermost first: they bound the CPUs that the
-    containers can use together."""
+class SharedCgroups:
+    """The cgroups that hold all the containers, of two controllers, the innermost first. Their
+    limits hold for all the containers together."""
 
     cpuset: list[Directory]
     cpu: list[Directory]
 
 
-def bounds(containers: Iterable[Cgroup], mounted: list[Mount]) -> Bounds:
-    """Return what bounds some containers; it changes only when containers come or go."""
+def shared_cgroups(containers: Iterable[Cgroup], mounted: list[Mount]) -> SharedCgroups:
+    """Return the cgroups that hold some containers; they change only when containers come or go."""
     found = list(containers)
-    return Bounds(_shared(found, "cpuset", mounted), _shared(found, "cpu", mounted))
+    return SharedCgroups(_shared(found, "cpuset", mounted), _shared(found, "cpu", mounted))
 
 
-def measure(bounding: Bounds, root: Path = ROOT) -> Row:
+def measure(shared: SharedCgroups, root: Path = ROOT) -> Row:
     """Return the host's columns, read from /proc and the cgroup tree."""
     memory = _memory_bytes(root)
     return {
-        "cpu_count": usable_cpus(bounding, root),
+        "cpu_count": usable_cpus(shared, root),
         "cpu_seconds": busy_seconds(root),
         "memory_total_bytes": memory.get("MemTotal"),
         "memory_available_bytes": memory.get("MemAvailable"),
@@ -46,7 +46,7 @@ def measure(bounding: Bounds, root: Path = ROOT) -> Row:
     }
 
 
-def usable_cpus(bounding: Bounds, root: Path = ROOT) -> float | None:
+def usable_cpus(shared: SharedCgroups, root: Path = ROOT) -> float | None:
     """Return how many CPUs the containers can use together.
 
     These are the CPUs online, but no more than the cpuset of the cgroup that holds all the
@@ -54,16 +54,16 @@ def usable_cpus(bounding: Bounds, root: Path = ROOT) -> float | None:
     """
     online = len(re.findall(r"^cpu\d+ ", read_text(root / "proc/stat"), re.M))
     known = [float(online)] if online else []
-    if innermost := parse_cpus(usable_cpu_list(bounding) or ""):
+    if innermost := parse_cpus(usable_cpu_list(shared) or ""):
         known.append(float(len(innermost)))
-    known += [quota for directory in bounding.cpu if (quota := directory.quota())]
+    known += [quota for directory in shared.cpu if (quota := directory.quota())]
     return min(known, default=None)
 
 
-def usable_cpu_list(bounding: Bounds) -> str | None:
+def usable_cpu_list(shared: SharedCgroups) -> str | None:
     """Return the CPUs of the innermost cgroup that holds all the containers and says them, None
     where none does."""
-    lists = (directory.cpuset() for directory in bounding.cpuset)
+    lists = (directory.cpuset() for directory in shared.cpuset)
     return next((text for text in lists if text and parse_cpus(text)), None)
 
 

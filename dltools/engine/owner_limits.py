@@ -1,20 +1,21 @@
 """What the owners of containers asked for, of those that dl-apply has changed since.
 
-The journal holds what a container had before dl-apply first changed it.
+The journal holds what a container had before dl-apply first changed it; where its entries are, what
+they are called and their version stand here. dl-probe reads them for the columns of owners.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dltools.engine.journal_files import FOLDER, VERSION, entry_name
+from dltools.engine.interface import Fields, RecordedLimits
+from dltools.engine.scales import asked_weight
 from dltools.engine.state_folder import StateFolder
-from dltools.engine.weight import asked_weight
+from dltools.engine.state_records import file_name, parse_record
 from dltools.errors import AccessError, DataError
-from dltools.notation.json_text import parse_json
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 
 
 class OwnerLimits(NamedTuple):
@@ -40,8 +41,12 @@ _Stamp = tuple[int, int]
 class JournaledLimits:
     """Reads the journals of state directories; an entry is read again only when it has changed."""
 
-    def __init__(self, directories: Iterable[Path]) -> None:
-        self._folders = [StateFolder(directory / FOLDER) for directory in directories]
+    def __init__(
+        self, directories: Iterable[Path], recorded: Callable[[Fields], RecordedLimits]
+    ) -> None:
+        """`recorded` tells what an entry's fields of the engine stand for."""
+        self._folders = [StateFolder(directory / "journal") for directory in directories]
+        self._recorded = recorded
         self._known: dict[Path, dict[str, tuple[_Stamp, _Read]]] = {}
 
     def read(self, container_ids: Collection[str]) -> dict[str, OwnerLimits | str]:
@@ -51,7 +56,7 @@ class JournaledLimits:
         Of several entries of a container the first counts: what a later one calls original may be
         ours.
         """
-        wanted = {entry_name(id_): id_ for id_ in container_ids}
+        wanted = {file_name(id_): id_ for id_ in container_ids}
         faults: list[str] = []
         found: dict[str, _Read] = {}
         for folder in self._folders if wanted else ():
@@ -69,42 +74,38 @@ class JournaledLimits:
         fresh: dict[str, tuple[_Stamp, _Read]] = {}
         for name, stamp in folder.stamps(wanted).items():
             before = known.get(name)
-            entry = before[1] if before and before[0] == stamp else _read(folder, name)
+            entry = before[1] if before and before[0] == stamp else self._read(folder, name)
             if entry is not None:
                 fresh[name] = stamp, entry
         self._known[folder.path] = fresh
         return {name: entry for name, (_, entry) in fresh.items()}
 
+    def _read(self, folder: StateFolder, name: str) -> _Read | None:
+        """Return an entry, None if it is gone."""
+        try:
+            text = folder.read(name)
+            return None if text is None else self._parsed(parse_record(text))
+        except (AccessError, DataError) as error:
+            return _Read("", str(error))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            return _Read("", f"{folder.path / name}: damaged journal entry: {error}")
 
-def _read(folder: StateFolder, name: str) -> _Read | None:
-    """Return an entry, None if it is gone."""
-    try:
-        text = folder.read(name)
-        return None if text is None else _parsed(parse_json(text))
-    except (AccessError, DataError) as error:
-        return _Read("", str(error))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        return _Read("", f"{folder.path / name}: damaged journal entry: {error}")
-
-
-def _parsed(data: Any) -> _Read:
-    if data["v"] != VERSION:
-        raise ValueError("it has another version")
-    fields, settings, kernel = data["fields"], data["settings"], data["kernel"]
-    if not all(isinstance(table, Mapping) for table in (fields, settings, kernel)):
-        raise ValueError("a value has the wrong type")
-    in_force = _number(settings.get("cpu_weight"))
-    shares = _number(fields.get("CpuShares"))
-    weight = asked_weight(
-        None if shares is None else int(shares),
-        DEFAULT_CPU_WEIGHT if in_force is None else in_force,
-        is_v2="cpu.weight" in kernel,
-    )
-    cpuset = settings.get("cpuset")
-    if not isinstance(cpuset, str | None):
-        raise ValueError("a list of CPUs is no text")
-    limits = OwnerLimits(_number(settings.get("cpus")), weight, cpuset or None)
-    return _Read(str(data.get("since", "")), limits)
+    def _parsed(self, data: Mapping[str, Any]) -> _Read:
+        fields, settings, kernel = data["fields"], data["settings"], data["kernel"]
+        if not all(isinstance(table, Mapping) for table in (fields, settings, kernel)):
+            raise ValueError("a value has the wrong type")
+        in_force = _number(settings.get("cpu_weight"))
+        shares = _number(self._recorded(fields).weight)
+        weight = asked_weight(
+            None if shares is None else int(shares),
+            DEFAULT_CPU_WEIGHT if in_force is None else in_force,
+            is_v2="cpu.weight" in kernel,
+        )
+        cpuset = settings.get("cpuset")
+        if not isinstance(cpuset, str | None):
+            raise ValueError("a list of CPUs is no text")
+        limits = OwnerLimits(_number(settings.get("cpus")), weight, cpuset or None)
+        return _Read(str(data.get("since", "")), limits)
 
 
 def _number(value: Any) -> float | None:

@@ -1,21 +1,25 @@
-"""What the processes of a container are: one look at their maps and command lines.
+"""What the processes of a container are: one look at their maps, command lines and environments.
+
+It finds runtimes of deep learning and of OpenMP, programs in which a person works (notebooks,
+editors, ssh servers), and the distributed job that the processes are members of.
 
 Maps are long and costly to read, so that all that is looked for in them is looked for at once, and
-only once in processes that a training has made by fork, as data loaders are.
+only once in processes that a training has made by fork, as data loaders are. Of an environment only
+known variables are kept, and of those of OpenMP only values that it knows: a process may have
+secrets in it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from dltools.engine.distributed import Membership, membership_of, variables_in
-from dltools.engine.interactive import interactive_program
 from dltools.engine.kernel_files import ROOT
-from dltools.engine.openmp import NO_OPENMP, OpenMP, runtimes_in, settings_in
 
 _DEEP_LEARNING: tuple[tuple[str, bytes, re.Pattern[bytes]], ...] = tuple(
     (name, part, re.compile(rb"/" + pattern + rb"[^/\n]*\.so\b[^/\n]*$", re.MULTILINE))
@@ -34,10 +38,27 @@ _DEEP_LEARNING: tuple[tuple[str, bytes, re.Pattern[bytes]], ...] = tuple(
 """The runtimes of deep learning: a name, bytes that maps with it have, and its files. An OpenMP
 runtime alone is none: a database may have one."""
 
+_OPENMP_VARIABLES = ("GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_NUM_THREADS", "OMP_WAIT_POLICY")
+
+_OPENMP_RUNTIME = re.compile(rb"/lib(gomp|iomp5|omp)(?=[-.\d])[^/\n]*$", re.MULTILINE)
+_OPENMP_VALUE = re.compile(rb"(?i)active|passive|infinit[ey]|\d[\d,]{0,30}[a-z]{0,2}")
+
 _MOST_PROCESSES = 64
 _MOST_BYTES = 4 << 20
 _MOST_WORDS = 4096
 _CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMP:
+    """What a container's processes use: "libgomp", or several joined by "+", and the variables that
+    are set, "OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive"; None for none."""
+
+    runtime: str | None = None
+    settings: str | None = None
+
+
+NO_OPENMP = OpenMP()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +103,12 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
             if runtimes := deep_learning_in(maps):
                 deep |= runtimes
                 with_runtime.add(kind)
-            found = runtimes_in(maps)
+            found = openmp_runtimes_in(maps)
             if not found:
                 continue
             threads = sum(1 for _ in (process / "task").iterdir())
             if threads > widest:
-                widest, settings = threads, settings_in(environ)
+                widest, settings = threads, openmp_settings_in(environ)
             openmp |= found
         except PermissionError:
             is_readable = False
@@ -117,3 +138,99 @@ def _read(path: Path, most: int = _MOST_BYTES) -> bytes:
         return data[:most]
     finally:
         os.close(handle)
+
+
+def openmp_runtimes_in(maps: bytes) -> set[str]:
+    """Return the OpenMP runtimes in the text of a /proc/PID/maps."""
+    return {f"lib{match[1].decode()}" for match in _OPENMP_RUNTIME.finditer(maps)}
+
+
+def openmp_settings_in(environ: bytes) -> str:
+    """Return the variables of OpenMP that are set in the bytes of a /proc/PID/environ, by name. A
+    value that OpenMP does not know is shown as "?"."""
+    found: dict[str, str] = {}
+    for entry in environ.split(b"\0"):
+        name, _, value = entry.partition(b"=")
+        if name.decode("ascii", "replace") in _OPENMP_VARIABLES:
+            value = b"".join(value.split())
+            known = value.decode() if _OPENMP_VALUE.fullmatch(value) else "?"
+            found.setdefault(name.decode(), known)
+    return " ".join(f"{name}={value}" for name, value in sorted(found.items()))
+
+
+_INTERACTIVE = frozenset(
+    {
+        "jupyter-lab",
+        "jupyter-labhub",
+        "jupyter-notebook",
+        "jupyter-server",
+        "jupyterhub-singleuser",
+        "ipykernel_launcher",
+        "start-notebook",
+        "start-singleuser",
+        "code-server",
+        "openvscode-server",
+        "rserver",
+        "rstudio",
+        "rstudio-server",
+        "sshd",
+    }
+)
+_JUPYTER = frozenset({"lab", "notebook", "server"})
+"""What may follow the program `jupyter`."""
+
+_SHELLS = frozenset({"ash", "bash", "busybox", "dash", "sh", "zsh"})
+_STARTERS = frozenset(
+    {"docker-init", "dumb-init", "env", "exec", "node", "nohup", "start", "sudo", "tini"}
+)
+"""Programs whose first argument that is no option is the program that counts."""
+
+_PYTHON = re.compile(r"(python|pypy)[\d.]*")
+_SCRIPT_ENDING = re.compile(r"\.(py|sh)$")
+_ASSIGNMENT = re.compile(r"\w+=")
+_SEPARATOR = re.compile(r"[;&|\n]+")
+_MOST_SHELL_WORDS = 32
+
+
+def interactive_program(words: Sequence[str]) -> str:
+    """Return the name of the interactive program that a command line starts, "" if it starts none.
+
+    A name among the arguments of another program does not count. Of a shell's script each simple
+    command does.
+    """
+    rest = islice(words, _MOST_SHELL_WORDS)
+    is_shell = False
+    for word in rest:
+        if is_shell and _is_script_option(word):
+            return _in_script(next(rest, ""))
+        if word.startswith("-") or _ASSIGNMENT.match(word):
+            continue
+        name = _program_name(word)
+        if name in _INTERACTIVE:
+            return name
+        if name == "jupyter":
+            kind = next((one for one in rest if not one.startswith("-")), "")
+            return f"jupyter-{kind}" if kind in _JUPYTER else ""
+        is_shell = name in _SHELLS
+        if not (is_shell or name in _STARTERS or _PYTHON.fullmatch(name)):
+            return ""
+    return ""
+
+
+def _is_script_option(word: str) -> bool:
+    """Tell whether a shell's option says that the next word is a script: -c, -lc, -ec."""
+    return word.startswith("-") and not word.startswith("--") and word.endswith("c")
+
+
+def _in_script(script: str) -> str:
+    for command in _SEPARATOR.split(script):
+        if found := interactive_program([word.strip("\"'") for word in command.split()]):
+            return found
+    return ""
+
+
+def _program_name(word: str) -> str:
+    """Return a program's name: of a path the last part; a server's title begins with "sshd: "."""
+    words = word.split(maxsplit=1)
+    first = words[0].rstrip(":") if words else ""
+    return _SCRIPT_ENDING.sub("", first.rpartition("/")[2])

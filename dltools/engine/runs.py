@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -39,17 +38,6 @@ class ApplyRun:
     def of_this_process(cls, command: str) -> ApplyRun:
         """Return the run that this process is."""
         return cls(os.getpid(), process_start(os.getpid()), command)
-
-    @classmethod
-    def from_json(cls, data: object) -> ApplyRun:
-        """Return a run from JSON values. Raises TypeError or ValueError."""
-        if not isinstance(data, Mapping):
-            raise TypeError("a run is not an object")
-        known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
-        for name, value in known.items():
-            if type(value) is not type(getattr(UNKNOWN_RUN, name)):
-                raise ValueError(f"a run's {name} has the wrong type")
-        return cls(**known)
 
 
 UNKNOWN_RUN = ApplyRun()

@@ -1,4 +1,8 @@
-"""Folders of state: records that only their owner can read, change or replace.
+"""Where dltools keeps its state, and the records in it that only their owner can change.
+
+One directory for each user, whatever starts the tools: a shell, cron and systemd have different
+environments, and a run that one of them starts must find what another run has changed. So root's
+directory depends only on the option.
 
 Whoever can write to the state decides what dl-apply, as root, does to containers. So no link is
 followed, and nothing of another user is trusted, except of root.
@@ -15,12 +19,36 @@ from pathlib import Path
 
 from dltools.errors import AccessError, DataError, OutputError
 from dltools.files import STAGED, named
-from dltools.notation.byte_sizes import format_bytes
+from dltools.notation.resources import format_bytes
 
 _LONGEST = 16 << 20
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+SYSTEM = Path("/var/lib/dltools")
+"""Root's directory; systemd's StateDirectory=dltools is the same."""
+
+
+def state_directory(asked: Path | None = None) -> Path:
+    """Return where state is kept: the directory asked for, else $XDG_STATE_HOME/dltools, else
+    /var/lib/dltools for root and ~/.local/state/dltools for other users."""
+    if asked is not None:
+        return asked.absolute()
+    base = os.environ.get("XDG_STATE_HOME") or ""
+    if Path(base).is_absolute():
+        return Path(base) / "dltools"
+    return SYSTEM if os.geteuid() == 0 else _in_home()
+
+
+def state_directories(asked: Path | None = None) -> list[Path]:
+    """Return every directory where state of this machine may be, the one in use first."""
+    return list(dict.fromkeys((state_directory(asked), SYSTEM, _in_home())))
+
+
+def _in_home() -> Path:
+    return Path.home() / ".local" / "state" / "dltools"
 
 
 def prepare(home: Path) -> None:
@@ -89,6 +117,8 @@ class StateFolder:
                     file.flush()
                     os.fsync(handle)
                     os.replace(staged, name, src_dir_fd=folder, dst_dir_fd=folder)
+                if folder is not None:
+                    os.fsync(folder)  # the name, too
             except BaseException:
                 with suppress(FileNotFoundError):
                     os.unlink(staged, dir_fd=folder)
@@ -99,13 +129,6 @@ class StateFolder:
         with self._opened() as folder, suppress(FileNotFoundError):
             if folder is not None:
                 os.unlink(name, dir_fd=folder)
-
-    def modified(self, name: str) -> float | None:
-        """Return when a record was written (s since 1970), None if it is not there."""
-        with self._opened() as folder, suppress(FileNotFoundError):
-            if folder is not None:
-                return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
-        return None
 
     def stamps(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
         """Return what tells one version of a record from the next, for those of these records that
@@ -146,17 +169,18 @@ class StateFolder:
             yield None
             return
         try:
-            _close_to_others(folder)
             yield folder
         finally:
             os.close(folder)
 
     def _make(self, home: int) -> None:
         try:
-            with suppress(FileExistsError):
-                os.mkdir(self.path.name, 0o700, dir_fd=home)
+            os.mkdir(self.path.name, 0o700, dir_fd=home)
+        except FileExistsError:
+            return
         except OSError as error:
             raise OutputError(f"cannot create {self.path}: {error.strerror}") from error
+        os.fsync(home)
 
 
 def _made_home(home: Path) -> int:
@@ -188,7 +212,7 @@ def _open_trusted(path: Path, parent: int | None = None) -> int | None:
         raise AccessError(f"{path}: {_why(path, error)}") from error
     try:
         _check(handle, path, stat.S_ISDIR)
-        if parent is None and os.fstat(handle).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if os.fstat(handle).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise AccessError(f"{path}: other users can write to it: chmod go-w {path}")
     except BaseException:
         os.close(handle)
@@ -204,19 +228,12 @@ def _check(handle: int, path: Path, is_kind: Callable[[int], bool]) -> None:
     """Raise `AccessError` for what another user owns, and for devices, pipes and the like."""
     found = os.fstat(handle)
     if not is_kind(found.st_mode):
-        raise AccessError(f"{path}: it is of another kind than what dltools writes: remove it")
+        raise AccessError(f"{path}: it is not a regular file: remove it")
     if found.st_uid not in (0, os.geteuid()):
         raise AccessError(
             f"{path}: it belongs to another user ({found.st_uid}), whose state is not trusted: "
             "remove it, or choose another --state-dir"
         )
-
-
-def _close_to_others(folder: int) -> None:
-    """Take the access of other users from a folder of one's own, as earlier versions made it."""
-    found = os.fstat(folder)
-    if found.st_uid == os.geteuid() and found.st_mode & 0o077:
-        os.fchmod(folder, 0o700)
 
 
 def _why(path: Path, error: OSError) -> str:

@@ -5,17 +5,12 @@ So dl-probe and the next dl-apply know which containers may have been left pause
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
-from dltools.engine.state_folder import StateFolder
-from dltools.errors import AccessError, DataError
-from dltools.notation.json_text import parse_json
+from dltools.engine.state_records import Records
 
 _NAMED = 5
 """How many containers a message names."""
@@ -24,48 +19,25 @@ _NAMED = 5
 @dataclass(frozen=True, slots=True)
 class TurnNote:
     """A container that takes turns: the number of its group, the length of its turn (s), since when
-    (RFC 3339), by which run, and on which host ("" in notes of earlier versions); the name of the
-    queue, "" for that of the CPUs."""
+    (RFC 3339), and by which run; the name of the queue, "" for that of the CPUs. `engine` and
+    `host` tell where the container is."""
 
     engine: str
+    host: str
     container_id: str
-    name: str
-    group: int = 0
-    seconds: float = 0.0
-    since: str = ""
+    container_name: str
+    group: int
+    seconds: float
+    since: str
     run: ApplyRun = UNKNOWN_RUN
-    host: str = ""
     queue: str = ""
 
-    def to_json(self) -> bytes:
-        """Return the note as the text of its file."""
-        return json.dumps(asdict(self)).encode()
 
+class TurnNotes(Records[TurnNote]):
+    """The notes in one directory."""
 
-def read_note(folder: StateFolder, name: str) -> TurnNote | None:
-    """Read a note, also one of an earlier version; None if it is gone. Raises `DataError`."""
-    text = folder.read(name)
-    if text is None:
-        return None
-    try:
-        data: Any = parse_json(text)
-        if isinstance(data, list):
-            engine, container_id, name = map(str, data)
-            return TurnNote(engine, container_id, name)
-        return TurnNote(
-            str(data["engine"]),
-            str(data["container_id"]),
-            str(data["name"]),
-            int(data["group"]),
-            float(data["seconds"]),
-            str(data["since"]),
-            ApplyRun.from_json(data["run"]),
-            str(data.get("host", "")),
-            str(data.get("queue", "")),
-        )
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        where = folder.path / name
-        raise DataError(f"{where}: damaged note of a container's turns: {error}") from error
+    record_type = TurnNote
+    what = "note of a container's turns"
 
 
 def read_notes(directories: Iterable[Path], engine: str | None) -> dict[str, TurnNote]:
@@ -75,18 +47,10 @@ def read_notes(directories: Iterable[Path], engine: str | None) -> dict[str, Tur
     """
     found: dict[str, TurnNote] = {}
     for directory in directories:
-        for note in _readable_notes(StateFolder(directory / "rotation")):
+        for note in TurnNotes(directory / "rotation").readable():
             if engine in (None, note.engine):
                 found.setdefault(note.container_id, note)
     return found
-
-
-def _readable_notes(folder: StateFolder) -> Iterator[TurnNote]:
-    with suppress(AccessError):
-        for name in folder.names():
-            with suppress(AccessError, DataError):
-                if note := read_note(folder, name):
-                    yield note
 
 
 def listed(names: Sequence[str]) -> str:

@@ -91,7 +91,7 @@ class Rules:
     only_labelled: bool = False
 
     def said(self, name: str, labels: Mapping[str, str]) -> Judgement | None:
-        """Return what the rules say of a container, None where none is for it."""
+        """Return what the rules say of a container, None where no rule is for it."""
         for rule in reversed(self.rules):
             if rule.is_for(name, labels):
                 whom = f"label:{rule.label}" if rule.label else rule.pattern

@@ -1,35 +1,40 @@
-"""The samples of each host in a table of observations."""
+"""From a table of observations to the samples of each host, as `HostSamples`.
+
+dl-plan reads its input so, one table after the other: what is left of a table, because more rows of
+the last sample may come, goes before the next one. Rows of one kind become lists by host, then
+samples by time; points become series by container and metric.
+"""
 
 from __future__ import annotations
 
+import bisect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dltools.observations.column_lists import (
+from dltools.observations.host_samples import (
+    ROW_COLUMNS,
+    GpuUse,
+    GpuUses,
+    HostSamples,
+    Points,
+    PointsByMetric,
+    Remainder,
+    Rows,
+    points_by_metric,
+    without_duplicates,
+)
+from dltools.observations.schema import COLUMNS, SAMPLED, Kind, Type
+from dltools.observations.table import (
     buffer_values,
     integers,
+    is_one_of,
     optional_integers,
     reals,
     texts,
 )
-from dltools.observations.gpu_use import GpuUse, GpuUses
-from dltools.observations.points import points_by_metric
-from dltools.observations.points_in_table import series_by_host, with_series
-from dltools.observations.samples import (
-    INTEGERS,
-    REALS,
-    ROW_COLUMNS,
-    TEXTS,
-    HostSamples,
-    Remainder,
-    Rows,
-    without_duplicates,
-)
-from dltools.observations.schema import SAMPLED, Kind
-from dltools.observations.table import is_one_of
-from dltools.observations.timed_rows import TimedRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +58,13 @@ SAMPLE_COLUMNS = (
     *ROW_COLUMNS,
 )
 """The columns that decisions depend on; no other is read."""
+
+_TYPES = {column.name: column.type for column in COLUMNS}
+_TEXTS = tuple(name for name in ROW_COLUMNS if _TYPES[name] is Type.NAME)
+REALS = tuple(name for name in ROW_COLUMNS if _TYPES[name] is Type.FLOAT)
+_INTEGERS = tuple(name for name in ROW_COLUMNS if _TYPES[name] in (Type.INT, Type.TIME))
+"""Those of `ROW_COLUMNS` whose values are texts, numbers (NaN: unknown), and whole numbers or times
+in microseconds (None: unknown)."""
 
 _UNKNOWN = -1.0
 """The size of a host that was reached, and did not say one."""
@@ -96,22 +108,79 @@ def samples_by_host(
     )
     sizes = _by_host(nodes, _host_columns)
     rows = _by_host(containers, _container_columns)
-    series = series_by_host(progress)
+    series = _series_by_host(progress)
     gpu_rows = _by_host(gpus, _gpu_columns)
     found = {}
     for name in table.column("host").unique().to_pylist():
         remainder = (remainders or {}).get(name) or Remainder()
         samples = _host_samples(
-            rows.get(name) or TimedRows([], [], {column: [] for column in ROW_COLUMNS}),
-            sizes.get(name) or TimedRows([], [], {"size": [], "busy": []}),
+            rows.get(name) or _TimedRows([], [], {column: [] for column in ROW_COLUMNS}),
+            sizes.get(name) or _TimedRows([], [], {"size": [], "busy": []}),
             remainder,
             (sampled_at or {}).get(name),
         )
         points = points_by_metric(remainder.points)
-        samples.points = with_series(points, series.get(name, ()))
+        samples.points = _with_series(points, series.get(name, ()))
         samples.gpus = _gpu_uses(gpu_rows.get(name), remainder, (sampled_at or {}).get(name))
         found[name] = without_duplicates(_running_only(samples))
     return found
+
+
+@dataclass(slots=True)
+class _TimedRows:
+    """Rows: their times (microseconds), positions in the table (-1: from an earlier table), and
+    columns."""
+
+    times: list[int]
+    positions: list[int]
+    columns: Rows
+
+    def later_than(self, time: int) -> _TimedRows:
+        """Return the rows after a time."""
+        at = bisect.bisect_right(self.times, time)
+        if at == 0:
+            return self
+        columns = {name: column[at:] for name, column in self.columns.items()}
+        return _TimedRows(self.times[at:], self.positions[at:], columns)
+
+    def with_earlier(self, time: int, columns: Rows) -> _TimedRows:
+        """Return the rows after those of an earlier table, which are all of one time."""
+        many = len(next(iter(columns.values())))
+        joined = {name: columns[name] + self.columns[name] for name in self.columns}
+        return _TimedRows([time] * many + self.times, [-1] * many + self.positions, joined)
+
+    def in_order(self) -> _TimedRows:
+        """Return the rows in order of time."""
+        order = sorted(range(len(self.times)), key=self.times.__getitem__)
+        return _TimedRows(
+            [self.times[i] for i in order],
+            [self.positions[i] for i in order],
+            {name: [column[i] for i in order] for name, column in self.columns.items()},
+        )
+
+
+def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, _TimedRows]:
+    """Return rows of one kind by host. All become lists at once: of many hosts each has few."""
+    import pyarrow.compute as pc
+
+    if table.num_rows == 0:
+        return {}
+    codes = table.column("host").combine_chunks().indices
+    if len(codes.unique()) > 1:
+        table = table.take(pc.array_sort_indices(codes))  # stable
+    hosts, found = texts(table, "host"), columns(table)
+    times, positions = integers(table, "time"), integers(table, "position")
+    starts = [0, *(i for i in range(1, len(hosts)) if hosts[i] != hosts[i - 1]), len(hosts)]
+    if len(starts) == 2:
+        return {hosts[0]: _TimedRows(times, positions, found)}
+    return {
+        hosts[low]: _TimedRows(
+            times[low:high],
+            positions[low:high],
+            {name: column[low:high] for name, column in found.items()},
+        )
+        for low, high in pairwise(starts)
+    }
 
 
 def _host_columns(nodes: pa.Table) -> Rows:
@@ -125,9 +194,9 @@ def _host_columns(nodes: pa.Table) -> Rows:
 
 def _container_columns(containers: pa.Table) -> Rows:
     return {
-        **{name: texts(containers, name) for name in TEXTS},
+        **{name: texts(containers, name) for name in _TEXTS},
         **{name: reals(containers, name) for name in REALS},
-        **{name: optional_integers(containers, name) for name in INTEGERS},
+        **{name: optional_integers(containers, name) for name in _INTEGERS},
     }
 
 
@@ -142,48 +211,8 @@ def _gpu_columns(gpus: pa.Table) -> Rows:
     }
 
 
-def _gpu_uses(rows: TimedRows | None, remainder: Remainder, sampled_at: int | None) -> GpuUses:
-    """Return the use of GPUs of a host after its last complete sample, after what remains."""
-    found: GpuUses = {
-        time: {key: dict(use) for key, use in by_container.items()}
-        for time, by_container in remainder.gpus.items()
-    }
-    if rows is None:
-        return found
-    for time, key, gpu, ratio, *sizes in zip(rows.times, *rows.columns.values(), strict=True):
-        if key and gpu and (sampled_at is None or time > sampled_at):
-            memory, limit = (size if size is None or size >= 0 else None for size in sizes)
-            use = GpuUse(ratio if 0 <= ratio <= 1 else math.nan, memory, limit)
-            found.setdefault(time, {}).setdefault(key, {})[gpu] = use
-    return found
-
-
-def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, TimedRows]:
-    """Return rows of one kind by host. All become lists at once: of many hosts each has few."""
-    import pyarrow.compute as pc
-
-    if table.num_rows == 0:
-        return {}
-    codes = table.column("host").combine_chunks().indices
-    if len(codes.unique()) > 1:
-        table = table.take(pc.array_sort_indices(codes))  # stable
-    hosts, found = texts(table, "host"), columns(table)
-    times, positions = integers(table, "time"), integers(table, "position")
-    starts = [0, *(i for i in range(1, len(hosts)) if hosts[i] != hosts[i - 1]), len(hosts)]
-    if len(starts) == 2:
-        return {hosts[0]: TimedRows(times, positions, found)}
-    return {
-        hosts[low]: TimedRows(
-            times[low:high],
-            positions[low:high],
-            {name: column[low:high] for name, column in found.items()},
-        )
-        for low, high in pairwise(starts)
-    }
-
-
 def _host_samples(
-    rows: TimedRows, sizes: TimedRows, remainder: Remainder, sampled_at: int | None
+    rows: _TimedRows, sizes: _TimedRows, remainder: Remainder, sampled_at: int | None
 ) -> HostSamples:
     """Return a host's samples, those that remain before them, without points."""
     if sampled_at is not None:
@@ -198,7 +227,7 @@ def _host_samples(
     return _grouped_by_time(rows, sizes)
 
 
-def _grouped_by_time(rows: TimedRows, sizes: TimedRows) -> HostSamples:
+def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
     times = rows.times
     starts = [0, *(i for i in range(1, len(times)) if times[i] != times[i - 1])] if times else []
     begins = {times[i]: i for i in starts}
@@ -245,3 +274,83 @@ def _running_only(samples: HostSamples) -> HostSamples:
         if key and state not in stopped
     ]
     return samples.with_rows(kept)
+
+
+def _gpu_uses(rows: _TimedRows | None, remainder: Remainder, sampled_at: int | None) -> GpuUses:
+    """Return the use of GPUs of a host after its last complete sample, after what remains."""
+    found: GpuUses = {
+        time: {key: dict(use) for key, use in by_container.items()}
+        for time, by_container in remainder.gpus.items()
+    }
+    if rows is None:
+        return found
+    for time, key, gpu, ratio, *sizes in zip(rows.times, *rows.columns.values(), strict=True):
+        if key and gpu and (sampled_at is None or time > sampled_at):
+            memory, limit = (size if size is None or size >= 0 else None for size in sizes)
+            use = GpuUse(ratio if 0 <= ratio <= 1 else math.nan, memory, limit)
+            found.setdefault(time, {}).setdefault(key, {})[gpu] = use
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The points of one container and metric."""
+
+    container_id: str
+    metric: str
+    points: Points
+
+
+def _series_by_host(progress: pa.Table) -> dict[str, list[_Series]]:
+    """Return the series in rows of kind `progress` by host, each in order of the rows."""
+    import pyarrow.compute as pc
+
+    for name in ("value", "container_id", "metric"):
+        progress = progress.filter(pc.is_valid(progress.column(name)))
+    found: dict[str, list[_Series]] = {}
+    for host, series in _series(progress) if progress.num_rows else ():
+        found.setdefault(host, []).append(series)
+    return found
+
+
+def _series(progress: pa.Table) -> Iterator[tuple[str, _Series]]:
+    """Yield host and series of rows of progress, which have container, metric and value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    hosts, ids, names = (
+        progress.column(column).combine_chunks() for column in ("host", "container_id", "metric")
+    )
+    many, most = len(names.dictionary), len(ids.dictionary)
+    owners = pc.add(pc.multiply(hosts.indices.cast(pa.int64()), most), ids.indices)
+    keys = pc.add(pc.multiply(owners, many), names.indices)
+    order = pc.array_sort_indices(keys)  # stable
+    ordered = progress.take(order)
+    times, steps = integers(ordered, "time"), optional_integers(ordered, "step")
+    values = buffer_values(ordered.column("value").combine_chunks(), "d")
+    epochs = reals(ordered, "epoch")
+    groups = buffer_values(keys.take(order), "q")
+    starts = [0, *(i for i in range(1, len(groups)) if groups[i] != groups[i - 1]), len(groups)]
+    host_words, id_words, name_words = (
+        words.dictionary.to_pylist() for words in (hosts, ids, names)
+    )
+    for low, high in pairwise(starts):
+        owner, metric = divmod(groups[low], many)
+        host, container_id = (host_words[owner // most], id_words[owner % most])
+        if container_id and name_words[metric]:
+            points = Points(times[low:high], values[low:high], steps[low:high], epochs[low:high])
+            yield host, _Series(container_id, name_words[metric], points)
+
+
+def _with_series(points: PointsByMetric, found: Iterable[_Series]) -> PointsByMetric:
+    """Return points and series of one host together, in order of time."""
+    for series in found:
+        group = points.setdefault(series.container_id, {}).setdefault(series.metric, Points())
+        is_late = bool(group.times) and group.times[-1] > series.points.times[0]
+        group.times += series.points.times
+        group.values += series.points.values
+        group.steps += series.points.steps
+        group.epochs += series.points.epochs
+        if is_late:
+            group.sort()
+    return points

@@ -188,9 +188,6 @@ NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
 REQUIRED: tuple[str, ...] = ("time", "host", "kind")
 """Columns that are never null."""
 
-DEFAULT_CPU_WEIGHT = 1024.0
-"""CPU weight of a container for which none was set, in Docker's shares."""
-
 
 @functools.cache
 def arrow_schema() -> pa.Schema:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dltools.plan.decisions import JobDecision
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.mode import busy_threads
-from dltools.plan.spinning import spinning_threads, stoppers
+from dltools.plan.signals.busy_threads import busy_threads, spinning_threads, stoppers
+from dltools.plan.signals.container_history import ContainerHistory
 
 _WORTH = (
     "measured on 2 CPUs, two trainings of two threads: 31 to 37 s as they are, 17 s with "
@@ -17,8 +16,8 @@ _WORTH = (
 
 
 def advice(hosts: Sequence[HostHistory], decisions: Iterable[JobDecision]) -> list[str]:
-    """Return a line for each job that would run better if it was started differently, and what
-    that was worth where it was measured."""
+    """Return a line for each job that would run better if it was started differently, and a line
+    that says what this was worth where it was measured."""
     decided = list(decisions)
     lines = []
     for host in hosts:

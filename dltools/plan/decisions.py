@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dltools.notation.cpu_lists import parse_cpus
-from dltools.plan.foreign_settings import in_force, says
+from dltools.notation.resources import parse_cpus
+from dltools.plan.foreign_settings import foreign_in_words, in_force
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.base import ActionKind, Allocation
-from dltools.plan.policy.container_history import ContainerHistory, Member
-from dltools.plan.realisation.base import Realisation
-from dltools.plan.realisation.settings import Settings, differs
-from dltools.plan.realisation.shares import LEAST_CPUS
+from dltools.plan.policy.interface import ActionKind, Allocation
+from dltools.plan.realisation.settings import LEAST_CPUS, SETTINGS, Settings, differs
+from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.records import Action, Op
+from dltools.plan.signals.container_history import ContainerHistory, Member
 
 _OPS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
 
@@ -23,9 +22,12 @@ Realised = Mapping[str, Realisation]
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """What was decided for one container: `setting` is None where nothing changes. `job` is the job
-    that it makes with others, None for one that is alone; `reason` is that of the action, `role`
-    what the container is, and what shows it."""
+    """What was decided for one container.
+
+    `setting`: what it is to get, None where nothing changes; `present`: what is in force; `reason`:
+    that of the action. `job`: the job that the container makes with others, None for one that is
+    alone. `role`: what the container is, and what shows it.
+    """
 
     host: str
     container_id: str
@@ -80,8 +82,9 @@ def _decision(
     allocation = host.allocations.get(container.id)
     setting = _part(container, found.settings.get(container.id))
     op = Op.ROTATE if setting is not None and "turn_s" in setting else Op.UPDATE
-    if setting is not None and op is Op.UPDATE and not differs(setting, present, host.cpus):
-        setting = None
+    if setting is not None:
+        limits, turn = _apart(setting)
+        setting = {**limits, **turn} if differs(limits, present, host.cpus) else turn or None
     note, role = found.notes.get(container.id, ""), container.judged.text
     if allocation is None:
         is_job = container.id in found.settings and note
@@ -111,7 +114,7 @@ def _decision(
 
 def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
     if container.id in host.foreign:
-        return f"{says(host.watched[container.id])}: left alone"
+        return f"{foreign_in_words(host.watched[container.id])}: left alone"
     why = ", as no label of its owner asks for more" if container.left_out else ""
     what = "protected" if container.protected else f"left alone{why}"
     return f"{container.judged.text}, {what}"
@@ -141,31 +144,41 @@ def present_settings(
     return present
 
 
+def _apart(setting: Settings) -> tuple[Settings, Settings]:
+    """Return the limits of a setting, and its turn."""
+    limits = {name: value for name, value in setting.items() if name in SETTINGS}
+    return limits, {name: value for name, value in setting.items() if name not in SETTINGS}
+
+
+def _steps(one: JobDecision) -> Iterator[tuple[Op, Settings]]:
+    """Yield what an action brings about each: limits first, then a turn."""
+    limits, turn = _apart(one.setting or {})
+    if limits:
+        yield Op.UPDATE, limits
+    if turn:
+        yield Op.ROTATE, turn
+
+
 def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, ...]:
     """Return a plan's actions: settings that change, then what is done once."""
     hosts = list(hosts)
     found: list[Action] = []
     for one in decisions(hosts, realised):
-        if one.setting is None:
-            continue
-        expect = {
-            name: value
-            for name, value in one.present.items()
-            if name in one.setting and one.op is Op.UPDATE
-        }
-        found.append(
-            Action(
-                len(found) + 1,
-                one.op,
-                one.host,
-                one.container_id,
-                one.name,
-                one.setting,
-                expect,
-                one.reason,
-                job=one.job,
+        for op, setting in _steps(one):
+            expect = {name: one.present[name] for name in setting if name in one.present}
+            found.append(
+                Action(
+                    len(found) + 1,
+                    op,
+                    one.host,
+                    one.container_id,
+                    one.name,
+                    setting,
+                    expect if op is Op.UPDATE else {},
+                    one.reason,
+                    job=one.job,
+                )
             )
-        )
     for host in hosts:
         for action in host.actions:
             known = host.containers.get(action.job_id)
@@ -189,7 +202,7 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
 
 
 def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:
-    """Return the ids of all containers that were decided on, those too that stay as they are."""
+    """Return the ids of all containers that were decided on, and of those that stay as they are."""
     jobs = (job for host in hosts for job in host.containers.values())
     return tuple(sorted(key for job in jobs for key in job.container_ids))
 
@@ -217,7 +230,7 @@ def gain(hosts: Iterable[HostHistory]) -> str:
 
 
 def modes(realised: Realised) -> dict[str, str]:
-    """Return how shares became settings, of all hosts, and why: parameters of a plan."""
+    """Return the plan's parameters that say how shares became settings on all hosts, and why."""
     names = sorted({found.mode.value for found in realised.values() if found.settings})
     whys = sorted({found.why for found in realised.values() if found.settings})
     return {"realize": "+".join(names), "realize_why": "; ".join(whys)} if names else {}

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.policy.container_history import WAITING_WEIGHT, ContainerHistory, Member
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.signals.container_history import WAITING_WEIGHT, ContainerHistory, Member
 
 Value = float | None
 """A weight in Docker's shares, or a quota in cores, None for no quota."""
@@ -51,7 +51,7 @@ class Watched:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether the next sample shows whether somebody else has changed it."""
+        """Whether the next sample shows if somebody else has changed it."""
         return 0 < self.strange < _CERTAIN
 
     @property
@@ -60,7 +60,7 @@ class Watched:
         return self.strange >= _CERTAIN
 
     def ask(self, name: str, value: Value, cpus: float) -> Watched:
-        """Return it after a plan has asked for a value."""
+        """Return the setting after a plan has asked for a value."""
         if self.asked and self.asked[-1] == value:
             return self
         asked = (*(one for one in self.asked if one != value), value)[-_REMEMBERED:]
@@ -71,8 +71,11 @@ class Watched:
         return replace(self, asked=asked, is_followed=self.is_followed and not is_missed)
 
     def see(self, name: str, value: Value, cpus: float) -> Watched:
-        """Return it after a sample at which a value was in force. One that was not somebody else's
-        stays so for as long as it is in force, whatever is asked for meanwhile."""
+        """Return the setting after a sample at which a value was in force.
+
+        A value that was not somebody else's stays so for as long as it is in force, whatever is
+        asked for meanwhile.
+        """
         if value == self.present:
             is_certain = not self.is_suspect
             return self if is_certain else replace(self, strange=self.strange + 1)
@@ -99,11 +102,13 @@ def in_force(container: ContainerHistory | Member, cpus: float) -> Settings:
     return found
 
 
-def asked(
+def after_request(
     watched: WatchedSettings, setting: Settings, present: Settings, cpus: float
 ) -> WatchedSettings:
-    """Return what is watched after a plan has asked for a setting, on a host of so many CPUs. What
-    was in force, `present`, must be known where nothing was asked for before."""
+    """Return what is watched after a plan has asked for a setting, on a host of so many CPUs.
+
+    `present`: what was in force. A setting that is not in it is watched only if it was before.
+    """
     found = dict(watched)
     for name in DEFAULTS.keys() & setting.keys() & (watched.keys() | present.keys()):
         before = watched.get(name) or Watched(present[name], present[name])
@@ -111,7 +116,7 @@ def asked(
     return found
 
 
-def seen(watched: WatchedSettings, present: Settings, cpus: float) -> WatchedSettings:
+def after_sample(watched: WatchedSettings, present: Settings, cpus: float) -> WatchedSettings:
     """Return what is watched after a sample; what is unknown there says nothing."""
     return {
         name: one.see(name, present[name], cpus) if name in present else one
@@ -119,7 +124,7 @@ def seen(watched: WatchedSettings, present: Settings, cpus: float) -> WatchedSet
     }
 
 
-def says(watched: WatchedSettings) -> str:
+def foreign_in_words(watched: WatchedSettings) -> str:
     """Return in words what somebody else has set, "" for nothing."""
     found = [
         _SAYS[name].format(one.present) for name, one in sorted(watched.items()) if one.is_foreign

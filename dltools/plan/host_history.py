@@ -1,4 +1,4 @@
-"""What is remembered of a host: its containers, its rounds, its last allocations.
+"""What is remembered of a host: its containers, its last allocations, and when a round is due.
 
 A recording, a live stream and a simulation fill the same history, and the same rounds read it.
 """
@@ -10,15 +10,20 @@ from dataclasses import dataclass, field, replace
 
 from dltools.labels import Role
 from dltools.notation.times import MICRO
-from dltools.plan.busy_cpus import BusyCpus
-from dltools.plan.foreign_settings import WatchedSettings, asked, in_force, seen
-from dltools.plan.policy.base import Allocation, Decision, HostState, JobAction, Requirements
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.contention import Contention
-from dltools.plan.realisation.gpu_turns import MeasuredSharing
+from dltools.plan.foreign_settings import WatchedSettings, after_request, after_sample, in_force
+from dltools.plan.policy.interface import (
+    Allocation,
+    Decision,
+    HostState,
+    IntervalChange,
+    JobAction,
+    Requirements,
+)
+from dltools.plan.realisation.contention import Contention, MeasuredSharing
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.round_timer import RoundTimer
+from dltools.plan.signals.busy_cpus import BusyCpus
+from dltools.plan.signals.container_history import JITTER, ContainerHistory
 
 Jobs = tuple[ContainerHistory, ...]
 
@@ -74,7 +79,7 @@ class HostHistory:
         return _by_name(c for c in self.containers.values() if not c.metrics and self._is_job(c))
 
     def no_longer_jobs(self) -> Jobs:
-        """Return the containers that were given settings as jobs, and are none any more, by name:
+        """Return the containers, by name, that were given settings as jobs and are none any more:
         one that seemed to train has turned out to serve."""
         return _by_name(
             c
@@ -89,23 +94,28 @@ class HostHistory:
 
     def used_by_others(self) -> float | None:
         """Return the share of the CPUs that programs which are no jobs used at the last samples,
-        None where it is unknown. Where it is not known how busy the CPUs are, containers count
-        alone."""
+        None where it is unknown.
+
+        It is the host's use less that of the jobs. Where the host's is unknown, it is that of the
+        other containers.
+        """
         jobs = (*self.jobs(), *self.without_progress())
-        if self.cpus <= 0 or not all(job.cores for job in jobs):
+        if self.cpus <= 0 or not all(job.cpu.cores for job in jobs):
             return None
         share = self.busy.share(self.cpus, over_s=_OTHERS_S)
         if share is not None:
-            return share - sum(map(_mean, (job.cores for job in jobs))) / self.cpus
+            return share - sum(map(_mean, (job.cpu.cores for job in jobs))) / self.cpus
         ids = {job.id for job in jobs}
-        others = [one.cores for one in self.containers.values() if one.id not in ids and one.cores]
+        others = [
+            one.cpu.cores for one in self.containers.values() if one.id not in ids and one.cpu.cores
+        ]
         return sum(map(_mean, others)) / self.cpus
 
     def note_asked(self, settings: Mapping[str, Settings]) -> None:
         """Note what a plan asks for, by container id, and forget containers that are gone."""
         for key, setting in settings.items():
             present = in_force(self.containers[key], self.cpus)
-            if found := asked(self.watched.get(key, {}), setting, present, self.cpus):
+            if found := after_request(self.watched.get(key, {}), setting, present, self.cpus):
                 self.watched[key] = found
         self.watched = {key: one for key, one in self.watched.items() if key in self.containers}
 
@@ -114,7 +124,7 @@ class HostHistory:
         somebody else has changed them."""
         for key in self.watched.keys() & self.containers.keys():
             present = in_force(self.containers[key], self.cpus)
-            self.watched[key] = seen(self.watched[key], present, self.cpus)
+            self.watched[key] = after_sample(self.watched[key], present, self.cpus)
         return any(one.is_suspect for watched in self.watched.values() for one in watched.values())
 
     def changed_by_others(self) -> frozenset[str]:
@@ -206,3 +216,54 @@ def _by_name(containers: Iterable[ContainerHistory]) -> Jobs:
 
 def _mean(cores: tuple[float, ...]) -> float:
     return sum(cores) / len(cores)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTimer:
+    """When a policy runs: every interval, at once when a job arrives or leaves, less often while
+    nothing changes. This is FlowCon's pair of listeners and its exponential back-off, kept as data,
+    for every policy.
+
+    The interval in force (seconds; None: no rounds by time), when the last round ran
+    (microseconds; None: one is due), and with which jobs."""
+
+    interval_s: float | None
+    last: int | None = None
+    run_ids: tuple[str, ...] = ()
+
+    def is_due(self, now: int) -> bool:
+        """Tell whether the interval has passed, but for the samplers' jitter."""
+        if self.last is None or self.interval_s is None:
+            return self.last is None
+        return now - self.last >= round(self.interval_s * MICRO * (1 - JITTER))
+
+    def with_jobs(self, jobs: Iterable[ContainerHistory], requirements: Requirements) -> RoundTimer:
+        """Return the timer for these jobs.
+
+        Where one has arrived or left, the interval is reset and a round is due.
+        """
+        run_ids = tuple(sorted(job.run_id for job in jobs))
+        if run_ids == self.run_ids:
+            return self
+        return RoundTimer(requirements.interval_s, None, run_ids)
+
+    def interrupted(self) -> RoundTimer:
+        """Return the timer with a round due at once."""
+        return replace(self, last=None)
+
+    def after_round(
+        self, now: int, change: IntervalChange, requirements: Requirements
+    ) -> RoundTimer:
+        """Return the timer after a round at `now`, the interval kept, doubled or reset."""
+        interval_s = self.interval_s
+        if change is IntervalChange.RESET:
+            interval_s = requirements.interval_s
+        elif change is IntervalChange.DOUBLE and interval_s is not None:
+            interval_s = min(2 * interval_s, max(interval_s, requirements.longest_interval_s))
+        return RoundTimer(interval_s, now, self.run_ids)
+
+    def wait_s(self, now: int) -> float | None:
+        """Return the seconds from `now` until the next round; None where time brings none."""
+        if self.last is None or self.interval_s is None:
+            return self.interval_s
+        return max(0.0, (self.last - now) / MICRO + self.interval_s)

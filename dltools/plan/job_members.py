@@ -15,11 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.labels import PROTECT, Role, is_true, parse_labels
-from dltools.notation.cpu_lists import format_cpus, parse_cpus, union_of_cpus
-from dltools.observations.gpu_use import GpuUse, GpuUses
-from dltools.observations.points import PointsByMetric
-from dltools.observations.samples import HostSamples
-from dltools.plan.policy.container_history import Member
+from dltools.notation.resources import format_cpus, parse_cpus, union_of_cpus
+from dltools.observations.host_samples import GpuUse, GpuUses, HostSamples, PointsByMetric
+from dltools.plan.signals.container_history import Member
 
 PREFIX = "job:"
 """Begins the id of a job of several containers; no container's id does."""
@@ -64,10 +62,10 @@ def merged(samples: HostSamples, reporters: Reporters) -> HostSamples:
 
 
 def _grouped(rows: Mapping[str, list[Any]], low: int, high: int) -> list[list[int]]:
-    """Return the rows of a sample, those of one job together where its first one is.
+    """Return the rows of a sample in groups: those of one job together, at the place of the first.
 
-    Of a job that seems to have more containers than it says, nobody knows which belong together:
-    two jobs may give themselves one name.
+    Where a job seems to have more containers than it says, nobody knows which belong together, as
+    two jobs may give themselves one name: then each is alone.
     """
     jobs, counts = rows["job"], rows["job_containers"]
     found: dict[str, list[int]] = {}
@@ -171,8 +169,8 @@ def _common(values: Sequence[Any]) -> Any:
 
 
 def _points(points: PointsByMetric, ids: set[str], reporters: dict[str, str]) -> dict[str, Any]:
-    """Return a job's points: those of each metric's reporter, who is still a member, or else of the
-    member that reports it first."""
+    """Return a job's points. A metric's points are those of its reporter as long as that is a
+    member, else those of the member that reports it first."""
     found = {}
     for metric in sorted({metric for id_ in ids for metric in points.get(id_, ())}):
         reporter = reporters.get(metric)

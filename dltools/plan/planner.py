@@ -21,18 +21,19 @@ from dltools.labels import parse_labels
 from dltools.notation.times import MICRO, format_time, from_micros
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.samples_by_host import newest_time, samples_by_host, table_chunks
+from dltools.observations.schema import SAMPLED
 from dltools.plan import decisions, state
 from dltools.plan.advice import advice
 from dltools.plan.decisions import Explanation
 from dltools.plan.host_history import HostHistory
-from dltools.plan.paces import forget_places
-from dltools.plan.policy.base import Policy
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Realisation
+from dltools.plan.pace_tracking import forget_places
+from dltools.plan.policy.interface import Policy
 from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.recorded_host import RecordedHost
 from dltools.plan.records import Plan
 from dltools.plan.rounds import Rounds
+from dltools.plan.signals.container_history import ContainerHistory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 _LEAST_LEASE_S = 10.0
 """Shortest lease of a single plan (ours)."""
+
+_SET_BACK_US = 60_000_000
+"""A step of a clock back that counts (microseconds, ours): a smaller one is soon made up for."""
 
 
 class _Recorded(Mapping[str, HostHistory]):
@@ -133,6 +137,25 @@ class Planner:
             host.name: host.sampled_at for host in self._histories() if host.sampled_at is not None
         }
 
+    def hosts_set_back(self, table: pa.Table) -> list[str]:
+        """Return the hosts whose clocks were set back: all of their samples in a table are much
+        older than their newest one.
+
+        Samples that are not later than a host's newest one are old ones, which count no more. After
+        a step back all are, until the clock has come as far again.
+        """
+        sampled_at, newest = self.sampled_at, dict[str, int]()
+        times = table.column("time").cast("int64").to_pylist()
+        kinds, hosts = (table.column(name).to_pylist() for name in ("kind", "host"))
+        for time, kind, host in zip(times, kinds, hosts, strict=True):
+            if kind in SAMPLED and time is not None:
+                newest[host] = max(newest.get(host, time), time)
+        return sorted(
+            host
+            for host, time in newest.items()
+            if time < sampled_at.get(host, time) - _SET_BACK_US
+        )
+
     def forget_actions(self) -> None:
         """Leave what is done once, such as a migration, out of later plans: a plan has told it."""
         for host in self._hosts.values():
@@ -146,7 +169,7 @@ class Planner:
         state: bool = True,
         is_single: bool = False,
     ) -> Plan:
-        """Return the plan for the newest samples, the pending ones too unless told otherwise, with
+        """Return the plan for the newest samples, also the pending ones unless told otherwise, with
         or without the state.
 
         `input_` says what was read; the plan repeats it. A single plan is the only one of its run:
@@ -185,7 +208,7 @@ class Planner:
         return round(max(_LEAST_LEASE_S, 3 * (self._newest - self._last_run) / MICRO), 3)
 
     def explain(self, *, pending: bool = True, is_single: bool = False) -> Explanation:
-        """Return the newest decisions for people; of a single plan, where that is asked for."""
+        """Return the newest decisions for people; those of a single plan, where `is_single`."""
         outcome = self._outcome() if pending else self
         is_lasting = is_single and self._lease_s() is None
         hosts, realised = outcome._histories(), outcome._realised(is_lasting=is_lasting)
@@ -285,8 +308,8 @@ class Planner:
         return twin
 
     def _introduce(self, container: ContainerHistory, text: str | None) -> None:
-        """Give a container its labels, those given to its name and then its own, whose text this
-        is, and what the user says of its role."""
+        """Give a container its labels and what the user says of its role. Labels that are given to
+        its name come first; its own, whose `text` this is, override them."""
         own = self._labels_by_text.get(text)
         if own is None:
             own = self._labels_by_text[text] = parse_labels(text)

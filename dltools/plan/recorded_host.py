@@ -14,16 +14,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from dltools.notation.cpu_lists import union_of_cpus
+from dltools.notation.resources import union_of_cpus
 from dltools.observations import roles
-from dltools.observations.points import Points, points_after
+from dltools.observations.host_samples import (
+    HostSamples,
+    Layout,
+    Points,
+    Remainder,
+    pending_sample,
+    points_after,
+)
 from dltools.observations.roles import from_row
-from dltools.observations.samples import HostSamples, Layout, Remainder, pending_sample
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
-from dltools.plan.owner_wishes import first_seen, limits_of, told
-from dltools.plan.policy.base import Requirements
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.interface import Requirements
+from dltools.plan.realisation.owner_bounds import (
+    limits_of,
+    owner_after_sample,
+    owner_when_first_seen,
+)
+from dltools.plan.signals.container_history import ContainerHistory
 
 _PRESENT = ("cpu_limit_cores", "cpu_weight", "cpuset")
 _ASKED = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")
@@ -292,9 +302,9 @@ class RecordedHost:
         ):
             cpus = size if size > 0 else cpus
             if not math.isnan(said[1]):
-                owner = told(owner, limits_of(*said), limits_of(*here))
+                owner = owner_after_sample(owner, limits_of(*said), limits_of(*here))
             elif not (owner.is_known or container.managed):
-                owner = first_seen(owner, limits_of(*here), cpus)
+                owner = owner_when_first_seen(owner, limits_of(*here), cpus)
         container.owner = owner
 
     def _add_points(

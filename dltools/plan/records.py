@@ -1,14 +1,25 @@
-"""Plans and results: what `dl-plan` decides and what `dl-apply` did, as records."""
+"""Plans and results as records, written to JSON Lines and read from them.
+
+`dl-plan` writes plans, `dl-apply` reads them and writes results. A plan is a `plan` record, its
+`action` records and an `end` record. A stream may carry many plans; a live one ends with a `close`
+record. A plan without its end is refused: one cut at a line boundary would parse well otherwise. A
+plan that a person has edited, so that actions are missing, added or copied, is read with a warning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from dltools.plan.policy.target_met import TargetMet
-from dltools.plan.realisation.settings import Settings
+from dltools.contents import Content, content_of, refusal
+from dltools.errors import DataError
+from dltools.notation.json_values import parse_json
+from dltools.plan.realisation.settings import SETTINGS, Settings
+from dltools.plan.signals.targets import TargetMet
 
 VERSION = 1
 """Version of the records; a reader refuses any other."""
@@ -93,3 +104,280 @@ class Result:
     before: Settings = field(default_factory=dict)
     after: Settings = field(default_factory=dict)
     error: str | None = None
+
+
+def dump_plan(plan: Plan) -> str:
+    """Return a plan as JSON Lines; the same plan is always the same text."""
+    records: list[dict[str, Any]] = [
+        {
+            "kind": "plan",
+            "v": VERSION,
+            "policy": plan.policy,
+            "at": plan.at,
+            "params": dict(plan.params),
+            "input": dict(plan.input),
+            "next_s": plan.next_s,
+            "gain": plan.gain,
+            "classes": {host: dict(jobs) for host, jobs in plan.classes.items()},
+        }
+        | ({"live": True} if plan.is_live else {})
+        | ({} if plan.lease_s is None else {"lease_s": plan.lease_s})
+        | ({} if plan.covers is None else {"covers": list(plan.covers)})
+    ]
+    records += [
+        {
+            "kind": "action",
+            "id": action.id,
+            "op": action.op.value,
+            "host": action.host,
+            "container": {"id": action.container_id, "name": action.container_name},
+            "set": action.set,
+            "expect": action.expect,
+            "reason": action.reason,
+        }
+        | ({} if action.to is None else {"to": action.to})
+        | ({} if action.met is None else {"met": asdict(action.met)})
+        | ({} if action.job is None else {"job": action.job})
+        for action in plan.actions
+    ]
+    state = {"state": dict(plan.state)} if plan.state else {}
+    records.append({"kind": "end", "actions": len(plan.actions), **state})
+    return "".join(_line(record) for record in records)
+
+
+def dump_close() -> str:
+    """Return the line that ends a live stream in order."""
+    return _line({"kind": "close"})
+
+
+def dump_result(result: Result) -> str:
+    """Return a result as one JSON line."""
+    return _line(
+        {
+            "kind": "result",
+            "id": result.id,
+            "status": result.status.value,
+            "container": {"id": result.container_id, "name": result.container_name},
+            "before": result.before,
+            "after": result.after,
+            "error": result.error,
+        }
+    )
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+Warn = Callable[[str], object]
+"""Takes a line that says what is odd about an input that is read all the same."""
+
+
+def load_plans(
+    lines: Iterable[bytes],
+    name: str,
+    warn: Warn = lambda _: None,
+    on_close: Callable[[], object] = lambda: None,
+) -> Iterator[Plan]:
+    """Yield each plan of a stream as soon as its `end` has arrived.
+
+    Calls `warn` for a plan that was edited: more or fewer actions than announced, or two of one id;
+    `on_close` for a record that ends a live stream.
+    An action without an id, or with that of one before it, gets the next free number.
+    Raises `DataError`, with the line's number, for anything that is not a whole, valid plan; what
+    was complete before has been yielded by then.
+    """
+    head: dict[str, Any] | None = None
+    actions: list[Action] = []
+    ids: list[int | None] = []
+    number = 0
+    seen = False
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if not seen and (reason := _misplaced(line)):
+            raise DataError(f"{name}: {reason}")
+        seen = True
+        where = f"{name}: line {number}"
+        record = _parse(line, where)
+        kind = record.get("kind")
+        if kind == "plan":
+            if head is not None:
+                raise DataError(f"{where}: a new plan begins before the end of the last one")
+            _check_version(record, where)
+            head, actions, ids = record, [], []
+        elif head is None and kind == "close":
+            on_close()
+        elif head is None:
+            raise DataError(f"{where}: not a dltools plan: its first record is not a plan record")
+        elif kind == "action":
+            actions.append(_action(record, where))
+            ids.append(_optional(record, "id", int, where, None))
+        elif kind == "end":
+            for oddity in _oddities(ids, _get(record, "actions", int, where)):
+                warn(f"{where}: {oddity}")
+            yield _plan(head, _numbered(actions, ids), record, where)
+            head = None
+        # other kinds: a later version's additions
+    if head is not None:
+        raise DataError(f"{name}: plan cut off after line {number}: no end record")
+    if not seen:
+        raise DataError(f"{name}: empty input: no plan")
+
+
+def _misplaced(line: bytes) -> str:
+    """Return what is wrong with an input that begins with this line and holds no plans."""
+    is_plan = content_of(line) is Content.PLANS
+    return "" if is_plan else refusal(line, "put dl-plan between")
+
+
+def _parse(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = parse_json(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not JSON: {str(error)[:120]}") from error
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: not a JSON object")
+    return record
+
+
+def _check_version(record: Mapping[str, Any], where: str) -> None:
+    if record.get("v") != VERSION:
+        raise DataError(f"{where}: plan version {record.get('v')}; this dltools reads {VERSION}")
+
+
+def _get(record: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str) -> Any:
+    value = record.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise DataError(f"{where}: missing or wrong {key!r}")
+    return value
+
+
+def _optional(
+    record: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str, default: Any
+) -> Any:
+    return default if record.get(key) is None else _get(record, key, kind, where)
+
+
+def _action(record: Mapping[str, Any], where: str) -> Action:
+    container = _get(record, "container", dict, where)
+    try:
+        op = Op(_get(record, "op", str, where))
+    except ValueError as error:
+        raise DataError(f"{where}: unknown op {record['op']!r}") from error
+    return Action(
+        id=0,  # numbered when all of the plan's are known
+        op=op,
+        host=_get(record, "host", str, where),
+        container_id=_get(container, "id", str, where),
+        container_name=_get(container, "name", str, where),
+        set=_turn(record, where) if op is Op.ROTATE else _settings(record, "set", where),
+        expect={} if op is Op.ROTATE else _settings(record, "expect", where),
+        reason=_optional(record, "reason", str, where, ""),
+        to=_optional(record, "to", str, where, None),
+        met=_target_met(record, where),
+        job=_optional(record, "job", str, where, None),
+    )
+
+
+def _target_met(record: Mapping[str, Any], where: str) -> TargetMet | None:
+    found = _optional(record, "met", dict, where, None)
+    if found is None:
+        return None
+    metric, objective, time = (_get(found, key, str, where) for key in _TEXTS_OF_MET)
+    target, value = (float(_get(found, key, (int, float), where)) for key in ("target", "value"))
+    return TargetMet(metric, objective, target, value, time)
+
+
+_TEXTS_OF_MET = ("metric", "objective", "time")
+
+_LONGEST_QUEUE = 200
+
+
+def _turn(record: Mapping[str, Any], where: str) -> Settings:
+    found = _get(record, "set", dict, where)
+    group, turn = _get(found, "group", int, where), _get(found, "turn_s", (int, float), where)
+    if not 0 <= group < 2**31 or not 0 < turn < 2**31:
+        raise DataError(f"{where}: a turn is a group from 0 and turn_s of more than 0 seconds")
+    queue = _optional(found, "queue", str, where, "")
+    if len(queue) > _LONGEST_QUEUE or not queue.isprintable():
+        raise DataError(f"{where}: a queue's name is at most {_LONGEST_QUEUE} printable characters")
+    return {"group": group, "turn_s": float(turn)} | ({"queue": queue} if queue else {})
+
+
+def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
+    settings = _optional(record, key, dict, where, {})
+    for name, value in settings.items():
+        if name not in SETTINGS:
+            raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(SETTINGS)}")
+        if value is None and name != "cpu_weight":
+            continue
+        if name == "cpuset":
+            if not isinstance(value, str) or not value:
+                raise DataError(f"{where}: cpuset is not a list of CPUs: {value!r}")
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**63:
+            raise DataError(f"{where}: {name} is not a positive number: {value!r}")
+    return dict(settings)
+
+
+def _oddities(ids: Sequence[int | None], announced: int) -> Iterator[str]:
+    """Yield what tells that a plan was edited."""
+    if announced != len(ids):
+        yield f"{announced} actions announced, {len(ids)} found: taken as edited by hand"
+    given = [number for number in ids if number is not None]
+    if len(set(given)) != len(given):
+        yield "two actions have the same id: the later one gets another"
+
+
+def _numbered(actions: Sequence[Action], ids: Sequence[int | None]) -> tuple[Action, ...]:
+    """Return the actions with their ids; those without, and copies, get the next free numbers."""
+    free = itertools.count(max((number for number in ids if number is not None), default=0) + 1)
+    seen: set[int] = set()
+    numbered = []
+    for action, number in zip(actions, ids, strict=True):
+        own = next(free) if number is None or number in seen else number
+        seen.add(own)
+        numbered.append(replace(action, id=own))
+    return tuple(numbered)
+
+
+def _plan(
+    head: Mapping[str, Any], actions: tuple[Action, ...], end: Mapping[str, Any], where: str
+) -> Plan:
+    return Plan(
+        policy=_optional(head, "policy", str, where, ""),
+        at=_optional(head, "at", str, where, ""),
+        params=_optional(head, "params", dict, where, {}),
+        input=_optional(head, "input", dict, where, {}),
+        next_s=_seconds(head, "next_s", where),
+        actions=actions,
+        state=_optional(end, "state", dict, where, {}),
+        gain=_optional(head, "gain", str, where, ""),
+        classes=_classes(head, where),
+        is_live=head.get("live") is True,
+        lease_s=_seconds(head, "lease_s", where),
+        covers=_ids(head, "covers", where),
+    )
+
+
+def _ids(head: Mapping[str, Any], key: str, where: str) -> tuple[str, ...] | None:
+    found = _optional(head, key, list, where, None)
+    if found is not None and not all(isinstance(one, str) for one in found):
+        raise DataError(f"{where}: missing or wrong {key!r}")
+    return None if found is None else tuple(found)
+
+
+def _seconds(head: Mapping[str, Any], key: str, where: str) -> float | None:
+    found = _optional(head, key, (int, float), where, None)
+    if found is not None and not 0 <= found < 2**63:
+        raise DataError(f"{where}: {key} is not a number of seconds: {str(found)[:30]}")
+    return None if found is None else float(found)
+
+
+def _classes(head: Mapping[str, Any], where: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the jobs' classes by host."""
+    classes: dict[str, Any] = _optional(head, "classes", dict, where, {})
+    for host in classes:
+        for job in (jobs := _get(classes, host, dict, where)):
+            _get(jobs, job, str, where)
+    return classes

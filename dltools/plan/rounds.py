@@ -11,24 +11,29 @@ from typing import Any
 
 from dltools.labels import Role
 from dltools.plan.decisions import present_settings
-from dltools.plan.gpu_sharing import gpu_sharing, measured_sharing, note_companies
 from dltools.plan.host_history import HostHistory, Jobs
-from dltools.plan.owner_wishes import after_plan
-from dltools.plan.paces import measured, note_places
-from dltools.plan.policy.base import Cluster, HostState, Policy, Requirements, State
+from dltools.plan.pace_tracking import (
+    gpu_sharing,
+    measured_contention,
+    measured_sharing,
+    note_companies,
+    note_places,
+)
 from dltools.plan.policy.by_resource import decide
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Realisation
-from dltools.plan.realisation.gpu_turns import GpuSharing
+from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.realisation.mode import (
+    GpuSharing,
     Mode,
     ModeChoice,
     RealisationOptions,
-    busy_threads,
     choose_mode,
 )
+from dltools.plan.realisation.owner_bounds import owner_after_plan
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.settings import differs
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.busy_threads import busy_threads
+from dltools.plan.signals.container_history import ContainerHistory
 
 _LOOK_S = 5.0
 """How often jobs that have reported nothing, and the load of the host, are looked at (s)."""
@@ -105,7 +110,7 @@ class Rounds:
             return found
         silent = self._silent(host)
         is_crowded = choose_mode(self.options, host.state(), silent).mode is Mode.PRIORITY
-        host.contention = measured(host, silent, is_crowded=is_crowded)
+        host.contention = measured_contention(host, silent, is_crowded=is_crowded)
         host.gpu_sharing = measured_sharing(host)
         found = self._settings(host)
         host.queue = note_places(host, found, is_crowded=is_crowded)
@@ -118,7 +123,7 @@ class Rounds:
         for key, setting in found.settings.items():
             container = host.containers[key]
             container.managed = True
-            container.owner = after_plan(container.owner, setting)
+            container.owner = owner_after_plan(container.owner, setting)
         if self.watches_others:
             host.note_asked(found.settings)
         for one in host.no_longer_jobs():  # the last word to it is what it began with
@@ -166,7 +171,7 @@ class Rounds:
             looks.append(_LOOK_S)
         everyone = (*state.jobs, *silent)
         if len(everyone) > 1 and not host.looks_after_changes:
-            if any(job.demand is not None for job in everyone):
+            if any(job.cpu.demand is not None for job in everyone):
                 looks.append(_DEMAND_LOOK_S)
             elif state.is_contested is not None:
                 looks.append(_LOOK_S)

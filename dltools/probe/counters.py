@@ -7,20 +7,19 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from dltools.engine import host
-from dltools.engine.containers import Engine, GoneError, RefusedError
+from dltools.engine.cgroup_files import Usage
+from dltools.engine.demand import threads_wait
+from dltools.engine.interface import Engine, GoneError, RefusedError
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
-from dltools.probe.gpu import Gpus
+from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
+from dltools.probe.gpu.collector import Gpus
 from dltools.probe.inventory import Inventory, Watched
-from dltools.probe.job_columns import add_job_columns
-from dltools.probe.owner_columns import Owners
-from dltools.probe.process_watch import SEARCH_PART, Candidate, search_due
-from dltools.probe.rows import NO_STATS, container_row
-from dltools.probe.threads import side_by_side
+from dltools.probe.parallel import side_by_side
+from dltools.probe.rows import OwnerColumns, add_job_columns, container_row
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
 _UNREADABLE = "OpenMP: this user may not read its processes"
@@ -38,8 +37,9 @@ class Counters:
         self._roles = roles
         self._state_directories = state_directories
         self._gpus = Gpus()
-        self._owners = Owners(state_directories, engine.cpus)
+        self._owners = OwnerColumns(state_directories, engine)
         self._turns: Mapping[str, TurnNote] = {}
+        self._threads_wait = False
 
     def read(self, inventory: Inventory) -> list[Row]:
         """Return the rows of the host (the first), of the containers and of the GPUs, now."""
@@ -50,12 +50,12 @@ class Counters:
         self._turns = read_notes(self._state_directories, self._engine.id)
         self._owners.begin(inventory.running)
         host_row = self._row_of_host_elsewhere() if elsewhere else self._host_row(inventory)
+        self._threads_wait = not elsewhere and threads_wait(self._engine.cpus)
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
-        stats = self._stats([one for one in by_name if one.cgroup is None])
+        used = self._usage_elsewhere([one for one in by_name if one.cgroup is None])
         on_gpu = {row.get("container_id") for row in gpus}
         found = [
-            (one, self._container_row(one, host_row, stats.get(one.container.id, NO_STATS)))
-            for one in by_name
+            (one, self._container_row(one, host_row, used.get(one.container.id))) for one in by_name
         ]
         budget_s = SEARCH_PART * (time.perf_counter() - begun)
         _search_processes(found, budget_s if inventory.is_followed else math.inf)
@@ -64,7 +64,7 @@ class Counters:
         add_job_columns(found)
         if any(_has_vanished(watched, row) for watched, row in found):
             inventory.expire()
-        usable = None if elsewhere else host.usable_cpu_list(inventory.bounds)
+        usable = None if elsewhere else host.usable_cpu_list(inventory.shared_cgroups)
         self._owners.add(found, host_row, usable)
         rows = [host_row, *(row for _, row in found), *_with_names(gpus, inventory.running)]
         return [common | row for row in rows]
@@ -91,7 +91,7 @@ class Counters:
             "kind": "node",
             "gpu_count": self._gpus.count,
             "gap": self._gpus.gap,
-            **host.measure(inventory.bounds),
+            **host.measure(inventory.shared_cgroups),
         }
 
     def _row_of_host_elsewhere(self) -> Row:
@@ -102,27 +102,27 @@ class Counters:
             "gap": "the engine's host is not this machine",
         }
 
-    def _stats(self, watched: Sequence[Watched]) -> dict[str, Mapping[str, Any]]:
-        """Return what the engine's API tells of containers, by id."""
+    def _usage_elsewhere(self, watched: Sequence[Watched]) -> dict[str, Usage | None]:
+        """Return what the engine tells of containers whose cgroups are not here, by id."""
 
-        def ask(one: Watched) -> tuple[str, Mapping[str, Any]]:
+        def ask(one: Watched) -> tuple[str, Usage | None]:
             try:
-                return one.container.id, self._engine.stats(one.container.id)
+                return one.container.id, self._engine.usage(one.container.id)
             except (GoneError, RefusedError):
-                return one.container.id, NO_STATS
+                return one.container.id, None
 
         return dict(side_by_side(ask, watched))
 
-    def _container_row(self, watched: Watched, host_row: Row, stats: Mapping[str, Any]) -> Row:
+    def _container_row(self, watched: Watched, host_row: Row, used: Usage | None) -> Row:
         container, gaps = watched.container, watched.gaps
-        row = container_row(container, watched.cgroup, gaps, host_row, stats)
-        if stats:
+        row = container_row(container, watched.cgroup, gaps, host_row, used)
+        if used is not None:
             row["gap"] = "; ".join(filter(None, (gaps, _BY_API)))
         turn = self._turns.get(watched.container.id)
         if turn is not None and turn.run.is_alive:
             row["turn_seconds"] = turn.seconds
             row["turn_queue"] = turn.queue or None
-        return row | _demand_columns(watched, row)
+        return row | _demand_columns(watched, row, may_starve=self._threads_wait)
 
     def _columns_of_processes(self, watched: Watched, row: Row, *, has_gpu: bool) -> Row:
         """Return what the container is, its OpenMP runtime and settings; a gap where there are
@@ -142,12 +142,12 @@ def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> N
     """Search the processes of those containers on this machine that are due, within a time."""
     search_due(
         [
-            Candidate(
+            Searchable(
                 one.processes,
                 one.cgroup,
                 row["thread_count"],
                 one.role.has_reported,
-                one.container.shares_network,
+                one.container.network.is_shared,
             )
             for one, row in rows
             if one.cgroup is not None
@@ -156,7 +156,7 @@ def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> N
     )
 
 
-def _demand_columns(watched: Watched, row: Row) -> Row:
+def _demand_columns(watched: Watched, row: Row, *, may_starve: bool) -> Row:
     """Return the CPUs that a container wants, and the cgroup in which its weight counts. Of one
     that is paused the demand is unknown."""
     if watched.cgroup is None:
@@ -164,7 +164,10 @@ def _demand_columns(watched: Watched, row: Row) -> Row:
     columns: Row = {"cgroup_parent": watched.cgroup_parent}
     if watched.container.state != "paused":
         columns["demand_cores"] = watched.demand.look(
-            watched.cgroup, row["cpu_seconds"], may_be_frozen=row.get("turn_seconds") is not None
+            watched.cgroup,
+            row["cpu_seconds"],
+            may_be_frozen=row.get("turn_seconds") is not None,
+            may_starve=may_starve,
         )
     return columns
 

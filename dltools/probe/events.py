@@ -6,24 +6,17 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from dltools.engine.containers import Engine, GoneError, engine_time
+from dltools.engine.interface import Engine, Event, GoneError
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import has_labels
 from dltools.observations.table import Row
 
-_NAMES = {
-    "start": "start",
-    "die": "exit",
-    "oom": "oom",
-    "pause": "pause",
-    "unpause": "unpause",
-    "update": "update",
-}
-"""The engine's names of the events that become rows, and ours."""
+_ACTIONS = ("start", "exit", "oom", "pause", "unpause", "update")
+"""The events that become rows."""
 
 _CHANGES = ("start", "exit")
 """The events that change which containers run."""
@@ -46,25 +39,18 @@ _Key = tuple[int, str, str]
 """The time of an event (ns since the epoch), the id of its container, and its action."""
 
 
-def event_row(raw: Mapping[str, Any], host: str) -> Row | None:
-    """Return the row of an engine's event, None for other events."""
-    actor = raw.get("Actor")
-    name = _NAMES.get(str(raw.get("Action") or ""))
-    if name is None or not isinstance(actor, Mapping):
+def event_row(event: Event, host: str) -> Row | None:
+    """Return the row of an event, None for one that becomes no row."""
+    if event.action not in _ACTIONS or not event.container_id:
         return None
-    attributes = actor.get("Attributes") or {}
-    code = str(attributes.get("exitCode", ""))
-    nanos = raw.get("timeNano")
     return {
-        "time": datetime.fromtimestamp(nanos / 1e9, UTC)
-        if isinstance(nanos, int)
-        else engine_time(str(raw.get("time"))) or datetime.now(UTC),
+        "time": event.time,
         "host": host,
         "kind": "event",
-        "container_id": str(actor.get("ID") or ""),
-        "container_name": attributes.get("name"),
-        "event": name,
-        "exit_code": int(code) if code.lstrip("-").isdigit() else None,
+        "container_id": event.container_id,
+        "container_name": event.name or None,
+        "event": event.action,
+        "exit_code": event.exit_code,
     }
 
 
@@ -84,23 +70,23 @@ def _exit_row(engine: Engine, run: Run) -> Row:
         now = engine.inspect(run.id)
     except GoneError:
         return found
-    state = now.raw.get("State", {})
-    found["time"] = engine_time(state.get("FinishedAt")) or found["time"]
+    found["time"] = now.finished or found["time"]
     if now.state == "exited":
-        found["exit_code"] = state.get("ExitCode")
+        found["exit_code"] = now.exit_code
     return found
 
 
-def is_selected(attributes: Mapping[str, str], labels: Sequence[str], names: Sequence[Any]) -> bool:
+def is_selected(event: Event, labels: Sequence[str], names: Sequence[Any]) -> bool:
     """Tell whether an event's container has all the labels (KEY or KEY=VALUE), and a name that one
     of the compiled expressions matches (none: any name)."""
-    if not has_labels(attributes, labels):
+    if not has_labels(event.labels, labels):
         return False
-    return not names or any(name.search(attributes.get("name", "")) for name in names)
+    return not names or any(name.search(event.name) for name in names)
 
 
 def await_change(changed: threading.Event, seconds: float) -> bool:
-    """Wait until something is set, and clear it a moment later; tell whether it was set in time."""
+    """Wait until an event stream sets `changed`, but so long at most, and clear it; tell whether
+    that was in time. The events of one moment (50 ms) are one change."""
     if not changed.wait(seconds):
         return False
     time.sleep(_ONE_MOMENT_S)
@@ -125,7 +111,7 @@ class EventStream:
         labels: Sequence[str],
         names: Sequence[Any],
         listener: Listener,
-        changed: threading.Event | None = None,
+        changed: threading.Event,
     ) -> None:
         """Nothing is watched yet; once events are followed, the listener is called for each, and
         `changed` is set when a container starts or exits."""
@@ -139,12 +125,7 @@ class EventStream:
         self._begun: dict[str, Run] = {}  # by events, and not yet ended
         self._known_until = 0.0  # by the engine's clock, in seconds since the epoch
         self._thread: threading.Thread | None = None
-        self._changed = changed or threading.Event()
-
-    def wait_for_change(self, seconds: float) -> bool:
-        """Wait until a selected container starts or exits, but so long at most; tell whether one
-        has since the last call. The events of one moment (50 ms) are one change."""
-        return await_change(self._changed, seconds)
+        self._changed = changed
 
     def past(self, since: float, until: float) -> list[Row]:
         """Return the events between two times (seconds since the epoch) that the engine still
@@ -176,7 +157,7 @@ class EventStream:
         the engine does."""
         begun = run.started.timestamp() * 1e9 if run.started else 0.0
         exits = [
-            nanos for nanos, id_, action in tuple(self._seen) if (id_, action) == (run.id, "die")
+            nanos for nanos, id_, action in tuple(self._seen) if (id_, action) == (run.id, "exit")
         ]
         if any(nanos > begun for nanos in exits):
             return None
@@ -202,8 +183,8 @@ class EventStream:
 
     def _watch(self, since: float) -> None:
         try:
-            for raw in self._engine.events(since):
-                self._note(raw)
+            for event in self._engine.events(since):
+                self._note(event)
             ended: DltoolsError = UnavailableError("the Docker engine closed the event stream")
         except DltoolsError as error:
             ended = error
@@ -212,15 +193,15 @@ class EventStream:
         self._thread = None  # before the end is known: whoever takes it may watch again
         self._came.put(ended)
 
-    def _note(self, raw: Mapping[str, Any]) -> None:
-        id_, action = str((raw.get("Actor") or {}).get("ID")), str(raw.get("Action"))
-        if isinstance(nanos := raw.get("timeNano"), int):
-            if (key := (nanos, id_, action)) in self._seen:
+    def _note(self, event: Event) -> None:
+        id_ = event.container_id
+        if event.nanos is not None:
+            if (key := (event.nanos, id_, event.action)) in self._seen:
                 return
             self._seen.append(key)
-            self._known_until = max(self._known_until, nanos / 1e9)
-        self._listener(action, id_)
-        row = self._row(raw)
+            self._known_until = max(self._known_until, event.nanos / 1e9)
+        self._listener(event.action, id_)
+        row = self._row(event)
         if row is not None and row["event"] == "start":
             self._begun[id_] = Run(id_, row["container_name"] or "", row["time"])
         elif row is not None and row["event"] == "exit":
@@ -233,8 +214,7 @@ class EventStream:
             if row["event"] in _CHANGES:
                 self._changed.set()
 
-    def _row(self, raw: Mapping[str, Any]) -> Row | None:
-        attributes = (raw.get("Actor") or {}).get("Attributes") or {}
-        if not is_selected(attributes, self._labels, self._names):
+    def _row(self, event: Event) -> Row | None:
+        if not is_selected(event, self._labels, self._names):
             return None
-        return event_row(raw, self._engine.host)
+        return event_row(event, self._engine.host)

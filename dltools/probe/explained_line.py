@@ -9,12 +9,11 @@ from typing import BinaryIO
 from dltools.inputs import LONGEST_LINE
 from dltools.observations.metric_names import is_metric, normal_name
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointReader
-from dltools.probe.progress.base import Claim
-from dltools.probe.progress.candidates import candidates
-from dltools.probe.progress.kinds import Kind
-from dltools.probe.progress.log_lines import LogLine
-from dltools.probe.progress.name_words import Sort, sort
-from dltools.probe.progress.tokens import Token, tokens
+from dltools.probe.progress.base import Reading
+from dltools.probe.progress.lines import LogLine
+from dltools.probe.progress.meaning import candidates
+from dltools.probe.progress.shapes import Layout
+from dltools.probe.progress.tokens import NameKind, Token, name_kind, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +56,20 @@ def explain_line(stream: BinaryIO, number: int, extractor: Extractor | None) -> 
     drawings: list[Drawing] = []
     now = 0
 
-    def note(line: LogLine, points: list[Point]) -> int:
+    def number_of_drawing(line: LogLine, points: list[Point]) -> int:
         if now != number:
             return -1
-        claimed = watched.newest.points if isinstance(watched, _Watched) else points
-        repeated = [one for one in claimed if one not in points]
-        left_out = _left_out(line.text, claimed, is_pattern=isinstance(extractor, Pattern))
+        read = watched.newest.points if isinstance(watched, _Watched) else points
+        repeated = [one for one in read if one not in points]
+        left_out = _left_out(line.text, read, is_pattern=isinstance(extractor, Pattern))
         drawings.append(Drawing(line, list(points), repeated, left_out=left_out))
         return len(drawings) - 1
 
-    reader = PointReader(watched, note)
+    reader = PointReader(watched, number_of_drawing)
     for now, data, is_last in _numbered(stream):
-        for mark, point in reader.marked(data, is_last=is_last):
-            if mark >= 0:
-                drawings[mark].kept.append(point)
+        for drawing_number, point in reader.tagged(data, is_last=is_last):
+            if drawing_number >= 0:
+                drawings[drawing_number].kept.append(point)
         if now > number and not any(drawing.noise for drawing in drawings):
             break
     return drawings
@@ -79,11 +78,11 @@ def explain_line(stream: BinaryIO, number: int, extractor: Extractor | None) -> 
 class _Watched(Automatic):
     """Finds points by itself, and shows what it found in the newest line."""
 
-    newest = Claim([])
+    newest = Reading([])
 
-    def claim_of(self, line: str, kind: Kind) -> Claim:
+    def read(self, line: str, layout: Layout) -> Reading:
         """Return the points of a line, and how sure they are."""
-        self.newest = super().claim_of(line, kind)
+        self.newest = super().read(line, layout)
         return self.newest
 
 
@@ -123,12 +122,12 @@ def _value(token: Token) -> float | None:
 
 
 def _why_not(token: Token, *, has_points: bool) -> str:
-    what = sort(token.name)
-    if what in (Sort.STEP, Sort.EPOCH):
+    what = name_kind(token.name)
+    if what in (NameKind.STEP, NameKind.EPOCH):
         return "a counter"
     if not is_metric(normal_name(token.name)):
         return "a rate, a size, a time, a counter or a setting"
-    if what is Sort.OTHER:
+    if what is NameKind.OTHER:
         return "no well-known metric's name"
     return "the family that reads this line leaves it out" if has_points else "not read as a metric"
 

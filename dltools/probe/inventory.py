@@ -1,26 +1,60 @@
-"""Which containers run on a host, and what is read of each: its cgroup and its progress."""
+"""Which containers run on a host, and what is read of each: its cgroup and its progress.
+
+`sampler` refreshes the inventory at each sample. To add a source of progress, name its factory in
+`SOURCES`.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container, Engine, GoneError
 from dltools.engine.demand import DemandWatch
+from dltools.engine.interface import Container, Engine, GoneError, Listed
 from dltools.labels import unknown_labels
-from dltools.probe.process_watch import ProcessWatch
+from dltools.probe.container_watch import ProcessWatch, RoleWatch
+from dltools.probe.endpoints import endpoint_source
+from dltools.probe.files.file_source import file_source
+from dltools.probe.log_source import log_source
+from dltools.probe.parallel import side_by_side
 from dltools.probe.progress import Extractor
-from dltools.probe.progress.source import Target
-from dltools.probe.role_watch import RoleWatch
-from dltools.probe.sources import SourceSet
-from dltools.probe.threads import side_by_side
+from dltools.probe.progress.source import ProgressSource, Target
 
-_RELIST_S = 30.0
-_HARMLESS = ("exec_", "health_status", "top")
-"""Actions that begin so change nothing in the inventory."""
+SOURCES: tuple[Callable[[Target], ProgressSource | None], ...] = (
+    log_source,
+    file_source,
+    endpoint_source,
+)
+"""Each returns its source for a container, None if the container has no such source."""
+
+
+class SourceSet:
+    """The sources of one container."""
+
+    def __init__(self) -> None:
+        self._sources: list[ProgressSource | None] = [None] * len(SOURCES)
+
+    def start(self, target: Target) -> None:
+        """Make the sources of a container that has started; those of an earlier start go on."""
+        for number, make in enumerate(SOURCES):
+            known = self._sources[number]
+            if known is None:
+                self._sources[number] = make(target)
+            else:
+                known.restart(target)
+
+    @property
+    def all(self) -> list[ProgressSource]:
+        """The sources that the container has."""
+        return [source for source in self._sources if source is not None]
+
+    @property
+    def gaps(self) -> list[str]:
+        """Why points may be missing."""
+        return [source.gap for source in self.all if source.gap]
 
 
 @dataclass(slots=True)
@@ -41,6 +75,12 @@ class Watched:
     def gaps(self) -> str | None:
         """Why some of it cannot be measured now, None if all can."""
         return "; ".join(filter(None, (self.gap, *self.sources.gaps))) or None
+
+
+_RELIST_S = 30.0
+
+_HARMLESS = ("exec_", "health_status", "top")
+"""Actions that begin so change nothing in the inventory."""
 
 
 class Inventory:
@@ -64,7 +104,7 @@ class Inventory:
         self._stopped: dict[str, Watched] = {}
         self._just_stopped: list[Watched] = []
         self._mounts = cgroup.mounts()
-        self.bounds = host.bounds((), self._mounts)
+        self.shared_cgroups = host.shared_cgroups((), self._mounts)
         self._is_stale = True
         self._listed_at = 0.0
         self._started: set[str] = set()  # ids from events
@@ -88,14 +128,14 @@ class Inventory:
 
     def note_event(self, action: str, id_: str) -> None:
         """Take note of an event, from any thread."""
-        if action.startswith(_HARMLESS):
+        if not action:
             return
         if action == "start":
             self._started.add(id_)
             self._exited.discard(id_)
-        elif action == "die":
+        elif action == "exit":
             self._exited.add(id_)
-        elif action == "destroy":
+        elif action == "remove":
             self._removed.add(id_)
         self._is_stale = True
 
@@ -112,7 +152,8 @@ class Inventory:
             return
         self._is_stale, self._listed_at = False, now
         started = set(self._started)
-        listed = {entry["Id"]: entry for entry in self._engine.containers(self._filters)}
+        labels, names = self._filters.get("label", ()), self._filters.get("name", ())
+        listed = {one.id: one for one in self._engine.containers(labels, names)}
         self._exited &= listed.keys()
         for id_ in tuple(self._exited):
             listed.pop(id_, None)
@@ -124,7 +165,7 @@ class Inventory:
         for id_ in self.running.keys() & listed.keys():
             _update(self.running[id_], listed[id_])
         groups = [watched.cgroup for watched in self.running.values() if watched.cgroup]
-        self.bounds = host.bounds(groups, self._mounts)
+        self.shared_cgroups = host.shared_cgroups(groups, self._mounts)
 
     def _put_aside(self, ids: Iterable[str]) -> None:
         for id_ in ids:
@@ -193,11 +234,10 @@ def _gap(container: Container, is_here: bool, group: Cgroup | None) -> str | Non
     return "; ".join(gaps) or None
 
 
-def _update(watched: Watched, entry: Mapping[str, object]) -> None:
+def _update(watched: Watched, listed: Listed) -> None:
     """Update what can change without a restart: state and name."""
-    names = entry.get("Names")
-    name = str(names[0]).lstrip("/") if isinstance(names, list) and names else ""
-    state = str(entry.get("State") or "")
     old = watched.container
-    if (name, state) != (old.name, old.state):
-        watched.container = replace(old, name=name or old.name, state=state or old.state)
+    if (listed.name, listed.state) != (old.name, old.state):
+        watched.container = replace(
+            old, name=listed.name or old.name, state=listed.state or old.state
+        )

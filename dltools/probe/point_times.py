@@ -1,19 +1,22 @@
-"""When the points of a saved log were reported, from what the log says."""
+"""When the points of a saved log were reported, from what the log says; called by `saved_logs`.
+
+`Stamps` reads the time stamps in lines: ISO, Python's logging, glog, MLPerf, syslog, access logs,
+US dates.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import calendar
+import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
-from itertools import groupby
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
-from dltools.probe.progress.base import Point
-from dltools.probe.progress.log_lines import LogLine
-from dltools.probe.progress.stamps import Stamps
+from dltools.probe.progress.base import Point, Regex
+from dltools.probe.progress.lines import LogLine
 
 _APART = timedelta(seconds=1)
 _LATE = timedelta(minutes=10)
-"""How late a line may come, as lines of several processes do."""
+"""How late a line may come, also over midnight, as lines of several processes do."""
 
 _MOST_WAITING = 2_048
 """Lines whose time may wait for the next stamp."""
@@ -68,22 +71,6 @@ class PointTimes:
         if not points:
             return None
         elapsed = next((p.elapsed_s for p in points if p.elapsed_s is not None), None)
-        return self._noted(stamp, elapsed)
-
-    def note_drawn(self, elapsed: Sequence[float]) -> list[PointTime]:
-        """Take note of lines without a stamp, from the time elapsed that each says. Lines in a row
-        that say the same time have one time, if it is known."""
-        found: list[PointTime] = []
-        for seconds, same in groupby(elapsed):
-            left = len(list(same))
-            while left:
-                at = self._noted(None, seconds)
-                many = left if at.is_known and at.gap is None else 1
-                found += [at] * many
-                left -= many
-        return found
-
-    def _noted(self, stamp: datetime | None, elapsed: float | None) -> PointTime:
         found = PointTime(self._start)
         try:
             at = stamp or self._implied(elapsed)
@@ -205,3 +192,202 @@ class PointTimes:
                 except OverflowError:
                     at = self._last
             self._settle(found, at)
+
+
+_LOOKED_AT = 80
+"""Characters at the start of a line that may hold a stamp."""
+
+_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+
+_FRACTION = r"(?:[.,](?P<f>\d{1,9}))?"
+_HALF = r"(?P<p> ?[AaPp]\.?[Mm]\b)?"
+_CLOCK = rf"(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d){_FRACTION}{_HALF}"
+_LOOSE_CLOCK = rf"(?P<H>\d\d?):(?P<M>\d\d)(?::(?P<S>\d\d){_FRACTION})?{_HALF}"
+
+_HOURS = {
+    "Z": 0, "UTC": 0, "GMT": 0, "WET": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7,
+    "MDT": -6, "PST": -8, "PDT": -7, "AKST": -9, "AKDT": -8, "HST": -10, "BST": 1, "CET": 1,
+    "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "IST": 5.5, "SGT": 8, "HKT": 8, "JST": 9, "KST": 9,
+    "AEST": 10, "AEDT": 11,
+}  # fmt: skip
+"""Hours from UTC. Of names with two meanings the one that logs of trainings mostly mean."""
+
+_NAMES = "|".join(sorted(_HOURS, key=len, reverse=True))
+_ZONE = rf"(?P<z> ?(?:{_NAMES})(?!\w)| ?[+-]\d\d:?\d\d|[+-]\d\d(?!\d))?"
+
+
+def _ascii(expression: str) -> Regex:
+    """Return an expression whose digits are those of ASCII alone."""
+    return Regex(expression, re.ASCII)
+
+
+_FORMS = (
+    # 2022-04-08 18:48:05,372   2026-01-31T12:00:00.123456789Z   2021/03/08 12:31:36 +0100
+    _ascii(
+        r"(?<!\d)(?P<Y>(?:19|20)\d\d)(?P<sep>[-/.])(?P<m>\d\d?)(?P=sep)(?P<d>\d\d?)(?:[T_,]|,? )"
+        rf"{_LOOSE_CLOCK}(?![\d:]){_ZONE}"
+    ),
+    # 01/02/2026 03:04 PM   01/02/2026 15:04:05 - INFO
+    _ascii(
+        rf"(?<![\d/])(?P<m>\d\d?)/(?P<d>\d\d?)/(?P<Y>20\d\d)(?:T|,? )"
+        rf"{_LOOSE_CLOCK}(?![\d:]){_ZONE}"
+    ),
+    # Fri Jan  2 15:04:05 PST 2026   Jan 2, 2026 3:04:05 PM
+    _ascii(
+        rf"(?<!\w)(?P<b>[A-Z][a-z]{{2}}) {{1,2}}(?P<d>\d\d?) {_CLOCK}"
+        rf"(?: (?P<z>{_NAMES}))? (?P<Y>20\d\d)"
+    ),
+    _ascii(
+        rf"(?<!\w)(?P<b>[A-Z][a-z]{{2}}) {{1,2}}(?P<d>\d\d?), (?P<Y>20\d\d),? "
+        rf"{_LOOSE_CLOCK}(?![\d:]){_ZONE}"
+    ),
+    # 20260102 15:04:05
+    _ascii(rf"(?<!\d)(?P<Y>20\d\d)(?P<m>[01]\d)(?P<d>[0-3]\d)[ T_-]{_CLOCK}{_ZONE}"),
+    # I0411 08:54:34.428942
+    _ascii(rf"^\W{{0,3}}[IWEF](?P<m>\d\d)(?P<d>\d\d) {_CLOCK}"),
+    # [06/13/19 00:41:25]
+    _ascii(rf"(?<!\d)(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d\d) {_CLOCK}"),
+    # [11/09 14:34:10 d2.utils.events]   11/08 15:58:16 - mmengine
+    _ascii(rf"(?<![\d/])(?P<m>\d\d)/(?P<d>\d\d) {_CLOCK}"),
+    # [21/Nov/2026:01:30:37 +0000]
+    _ascii(rf"(?P<d>\d\d)/(?P<b>[A-Z][a-z]{{2}})/(?P<Y>\d{{4}}):{_CLOCK}{_ZONE}"),
+    # Nov 21 01:30:37
+    _ascii(rf"^\W{{0,2}}(?:<\d+>)?(?P<b>[A-Z][a-z]{{2}}) +(?P<d>\d{{1,2}}) {_CLOCK}"),
+    # :::MLL 1558421081.652   :::MLPv0.5.0 resnet 1541640000.123   1560881849.843 at the start
+    _ascii(r"(?:^|:::ML\w*(?:\.\d+)* (?:\w+ )?)(?P<s>1\d{9})(?:\.(?P<f>\d{1,9}))?(?![\d.])"),
+    # :::MLLOG {"namespace": "", "time_ms": 1560881849843,
+    _ascii(r'(?:^|"time_ms": ?)(?P<ms>1\d{12})(?!\d)'),
+    # [12:00:01]   12:00:01.5 step ...
+    _ascii(rf"^\W?{_CLOCK}(?![\d:])"),
+)
+
+_DAY = timedelta(days=1)
+_HALF_A_DAY = _DAY / 2
+
+_Fields = dict[str, str | None]
+
+
+class Stamps:
+    """Reads the stamps of one log, in any of the forms, each line anew.
+
+    `start` completes stamps without a year or a date. The first is the nearest such time that is
+    not more than a day before `start`; the later ones go on from there over midnight and New Year.
+    A line that comes late over either, as lines of several processes do, stays in the old day or
+    year. Stamps without a zone are in `zone`. `has_date` says that a stamp with day and year has
+    come, `has_month` that the last one had at least a month.
+    """
+
+    def __init__(self, start: datetime, zone: tzinfo = UTC) -> None:
+        self._zone = zone
+        self._newest = start.astimezone(zone)
+        self._form = _FORMS[0]
+        self.has_date = self.has_month = False
+
+    def moment(self, line: str) -> datetime | None:
+        """Return the line's stamp in UTC, None if it has none, or one that no calendar has."""
+        head = line[:_LOOKED_AT]
+        if not _CLOCK_OR_COUNT.search(head):
+            return None
+        if (match := self._form.search(head)) and (found := self._read(match)):
+            return found
+        for form in _FORMS:
+            if (match := form.search(head)) and (found := self._read(match)):
+                self._form = form
+                return found
+        return None
+
+    def _read(self, match: re.Match[str]) -> datetime | None:
+        fields: _Fields = match.groupdict()
+        try:
+            if seconds := fields.get("s"):
+                found = datetime.fromtimestamp(int(seconds), UTC)
+                return self._whole(found + timedelta(microseconds=_micros(fields.get("f"))))
+            if millis := fields.get("ms"):
+                return self._whole(
+                    datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=int(millis))
+                )
+            return self._dated(fields)
+        except (ValueError, OverflowError):
+            return None
+
+    def _whole(self, found: datetime) -> datetime:
+        """Take note of a stamp with day and year: those without go on from there."""
+        if not self.has_date:
+            self.has_date, self._newest = True, found.astimezone(self._zone)
+        self.has_month = True
+        self._newest = max(self._newest, found.astimezone(self._zone))
+        return found
+
+    def _dated(self, fields: _Fields) -> datetime:
+        hour, minute, second = (int(fields.get(part) or 0) for part in "HMS")
+        if half := (fields.get("p") or "").strip().lower():
+            hour = hour % 12 + (12 if half[0] == "p" else 0)
+        clock = time(hour, minute, second, _micros(fields.get("f")))
+        month = _month(fields)
+        if month is None:
+            self.has_month = False
+            return self._next(self._in_day(clock))
+        day = int(fields["d"] or 0)
+        year = fields.get("Y") or (f"20{fields['y']}" if fields.get("y") else None)
+        if year is None:
+            self.has_month = True
+            return self._next(self._in_year(month, day, clock))
+        if month > 12:
+            month, day = day, month
+        zone = self._in(fields.get("z"))
+        return self._whole(
+            datetime.combine(date(int(year), month, day), clock, zone).astimezone(UTC)
+        )
+
+    def _in_day(self, clock: time) -> datetime:
+        """Return a time of day on the newest stamp's day, or a neighbour of it over midnight."""
+        found = datetime.combine(self._newest, clock, self._zone)
+        ahead = found - self._newest
+        if ahead < -_HALF_A_DAY:
+            return found + _DAY
+        return found - _DAY if ahead > _DAY - _LATE else found
+
+    def _in_year(self, month: int, day: int, clock: time) -> datetime:
+        """Return the first such moment that is not more than a day before the newest stamp."""
+        earliest = self._newest - _DAY
+        if (month, day) < (earliest.month, earliest.day):
+            return datetime.combine(date(earliest.year + 1, month, day), clock, self._zone)
+        found = datetime.combine(date(earliest.year, month, day), clock, self._zone)
+        return found if found >= earliest else found.replace(year=earliest.year + 1)
+
+    def _next(self, found: datetime) -> datetime:
+        self._newest = max(self._newest, found)
+        return found.astimezone(UTC)
+
+    def _in(self, zone: str | None) -> tzinfo:
+        if zone is None:
+            return self._zone
+        zone = zone.strip()
+        if zone in _HOURS:
+            return timezone(timedelta(hours=_HOURS[zone]))
+        return datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo or self._zone
+
+
+_CLOCK_OR_COUNT = re.compile(
+    r"[ T_,-]\d\d?:\d\d|^\W?\d\d:\d\d:\d\d|\d{4}:\d\d:\d\d:\d\d|1\d{9}", re.ASCII
+)
+"""What all forms have: a clock behind a date or at the start, or seconds since 1970. Most lines of
+bars have none; to try all forms on them takes longer than to read them."""
+
+
+def may_have_stamp(line: str) -> bool:
+    """Tell whether a line may have a stamp: a quick look."""
+    return _CLOCK_OR_COUNT.search(line[:_LOOKED_AT]) is not None
+
+
+def _month(fields: _Fields) -> int | None:
+    if name := fields.get("b"):
+        number = _MONTHS.get(name.lower())
+        if number is None:
+            raise ValueError(name)
+        return number
+    return int(fields["m"] or 0) if fields.get("m") else None
+
+
+def _micros(fraction: str | None) -> int:
+    return int((fraction or "0").ljust(6, "0")[:6])

@@ -1,25 +1,36 @@
-"""Observations of containers, events and progress, as rows."""
+"""Containers and progress as rows; called by `counters`, `sampler` and `saved_logs`.
+
+Beside what is measured of a container stand the job that it is a member of, and what its owner
+asked for: the limits that it had before dl-apply came.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from dltools.engine.api_usage import network_of, usage_of
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container
-from dltools.engine.counters import network_bytes, usage
-from dltools.engine.quota import configured_quota
-from dltools.engine.usage import CpuUsage, MemoryUsage, Transfer
-from dltools.engine.weight import configured_weight
+from dltools.engine.cgroup_counters import network_bytes, usage
+from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
+from dltools.engine.distributed import Membership, membership, variables_in
+from dltools.engine.interface import Container, Engine, RecordedLimits
+from dltools.engine.owner_limits import JournaledLimits, OwnerLimits
+from dltools.engine.scales import asked_weight
+from dltools.labels import JOB
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.resources import parse_cpus
 from dltools.observations.table import Row
-from dltools.probe.progress import Point
+from dltools.probe.progress.base import Point
+from dltools.text import printable
+
+if TYPE_CHECKING:
+    from dltools.probe.inventory import Watched
 
 _N = TypeVar("_N", int, float)
-
-NO_STATS: Mapping[str, Any] = {}
 
 
 def progress_row(
@@ -47,10 +58,10 @@ def container_row(
     group: Cgroup | None,
     gap: str | None,
     host_row: Row,
-    stats: Mapping[str, Any] = NO_STATS,
+    used: Usage | None = None,
 ) -> Row:
-    """Return a container's counters, and the limits in force: without a cgroup, the counters in the
-    engine's `stats`, and the limits that the engine names."""
+    """Return a container's counters, and the limits in force: without a cgroup, the counters and
+    limits that the engine tells."""
     labels = container.dltools_labels
     row: Row = {
         "kind": "container",
@@ -63,33 +74,29 @@ def container_row(
         "gap": gap,
     }
     if group is None:
-        return row | _columns_of_api(stats) | _configured_limits(container, host_row)
-    used = usage(group)
+        return row | _columns_elsewhere(used) | _recorded_limits(container.recorded, host_row)
+    here = usage(group)
     return row | {
-        **_cpu_columns(used.cpu, host_row),
-        **{f"{name}_pressure_seconds": value for name, value in used.pressure.items()},
-        "thread_count": used.threads,
-        **_memory_columns(used.memory, host_row),
-        **_transfer_columns(used.io, network_bytes(container.pid, read=group.files.read)),
+        **_cpu_columns(here.cpu, host_row),
+        **{f"{name}_pressure_seconds": value for name, value in here.pressure.items()},
+        "thread_count": here.threads,
+        **_memory_columns(here.memory, host_row),
+        **_transfer_columns(here.io, network_bytes(container.pid, read=group.files.read)),
     }
 
 
-def _columns_of_api(stats: Mapping[str, Any]) -> Row:
-    """Return the counters that the engine's API tells, {} if it tells none."""
-    if not stats:
+def _columns_elsewhere(used: Usage | None) -> Row:
+    """Return the counters that the engine tells, {} if it tells none."""
+    if used is None:
         return {}
-    used = usage_of(stats)
     memory = _memory_columns(used.memory, {"memory_total_bytes": None})
-    transfer = _transfer_columns(used.io, network_of(stats))
-    return (
-        memory
-        | transfer
-        | {
-            "cpu_seconds": used.cpu.seconds,
-            "cpu_throttled_seconds": used.cpu.throttled_seconds,
-            "thread_count": used.threads,
-        }
-    )
+    return {
+        **memory,
+        **_transfer_columns(used.io, used.network),
+        "cpu_seconds": used.cpu.seconds,
+        "cpu_throttled_seconds": used.cpu.throttled_seconds,
+        "thread_count": used.threads,
+    }
 
 
 def _cpu_columns(cpu: CpuUsage, host_row: Row) -> Row:
@@ -124,17 +131,125 @@ def _transfer_columns(io: Transfer, network: Transfer) -> Row:
     }
 
 
-def _configured_limits(container: Container, host_row: Row) -> Row:
-    config = container.host_config
-    memory = config.get("Memory") or None
+def _recorded_limits(recorded: RecordedLimits, host_row: Row) -> Row:
     return {
-        "cpu_limit_cores": _bounded(configured_quota(config), host_row["cpu_count"]),
-        "cpu_weight": configured_weight(config),
-        "cpuset": config.get("CpusetCpus") or None,
-        "memory_limit_bytes": _bounded(memory, host_row["memory_total_bytes"]),
+        "cpu_limit_cores": _bounded(recorded.cpus, host_row["cpu_count"]),
+        "cpu_weight": float(recorded.weight or DEFAULT_CPU_WEIGHT),
+        "cpuset": recorded.cpuset or None,
+        "memory_limit_bytes": _bounded(recorded.memory, host_row["memory_total_bytes"]),
     }
 
 
 def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
     """Return a limit, at most the whole of the host; None for both means unknown."""
     return min((one for one in (limit, whole) if one is not None), default=None)
+
+
+_LONGEST = 200
+"""Characters of the name of a job, as labels say it."""
+
+
+def add_job_columns(rows: Sequence[tuple[Watched, Row]]) -> None:
+    """Add the columns of jobs to the rows of a host's containers.
+
+    A label names the job; else the place where the members find each other; else the Swarm service
+    of which they are tasks, if they say that they are distributed.
+    """
+    found = [(one.container, row, _membership(one)) for one, row in rows]
+    given = Counter(_meeting(container, member) for container, _, member in found if member)
+    for container, row, member in found:
+        if said := container.labels.get(JOB, "").strip():
+            row["job"] = printable(said)[:_LONGEST]
+        elif member is not None and (name := _name(container, member, given)):
+            row["job"], row["job_containers"] = name, member.containers
+
+
+def _membership(watched: Watched) -> Membership | None:
+    """Return the job that its processes tell; where these are out of sight, what the variables do
+    that it was started with."""
+    container, found = watched.container, watched.processes.found
+    if watched.cgroup is not None and (found.membership or found.is_readable):
+        return found.membership
+    variables = variables_in(container.environ)
+    return membership(variables, container.command, shares_network=container.network.is_shared)
+
+
+def _name(container: Container, member: Membership, given: Mapping[str, int]) -> str:
+    """Return the name of a member's job, "" for none. `given`: how many containers of this host say
+    that they meet at a place."""
+    meeting = _meeting(container, member)
+    is_own = member.host == container.host_name and given[meeting] == 1
+    if not container.service or (member.job and not (member.host and is_own)):
+        return meeting
+    return printable(f"swarm/{container.service}")[:_LONGEST]
+
+
+def _meeting(container: Container, member: Membership) -> str:
+    """Return where members meet: an address means something else in each network."""
+    places = "+".join(container.network.own_names)
+    return f"{member.job} on {places}" if member.job and places else member.job
+
+
+class OwnerColumns:
+    """Fills the columns of owners on one host.
+
+    dl-apply writes its journal before it changes a container, and takes an entry out after it has
+    put the container back. So the journal is read before the limits in force and after them, and
+    counts where either time it names the container.
+    """
+
+    def __init__(self, state_directories: Sequence[Path], engine: Engine) -> None:
+        """Nothing is read yet. dl-apply keeps its journal in the state directories."""
+        self._journal = JournaledLimits(state_directories, engine.recorded)
+        self._cpus = engine.cpus
+        self._before: Mapping[str, OwnerLimits | str] = {}
+
+    def begin(self, container_ids: Collection[str]) -> None:
+        """Read the journal: the limits in force are read next."""
+        self._before = self._journal.read(container_ids)
+
+    def add(
+        self, rows: Sequence[tuple[Watched, Row]], host_row: Row, usable_list: str | None
+    ) -> None:
+        """Add the columns to rows of containers that have the limits in force. `usable_list`: the
+        CPUs that containers may have."""
+        ids = [watched.container.id for watched, _ in rows]
+        journaled = {**self._before, **self._journal.read(ids)}
+        for watched, row in rows:
+            found = journaled.get(watched.container.id)
+            if isinstance(found, str):
+                row["gap"] = "; ".join(filter(None, (row["gap"], f"its owner's limits: {found}")))
+            elif limits := found or self._in_force(watched, row, host_row, usable_list):
+                row["owner_cpu_limit_cores"] = limits.cpus
+                row["owner_cpu_weight"] = limits.weight
+                row["owner_cpuset"] = limits.cpuset
+
+    def _in_force(
+        self, watched: Watched, row: Row, host_row: Row, usable_list: str | None
+    ) -> OwnerLimits | None:
+        """Return the limits in force of a container that dl-apply has not changed, None where they
+        are unknown."""
+        quota, weight, cpus = row["cpu_limit_cores"], row["cpu_weight"], host_row["cpu_count"]
+        if weight is None or quota is None:
+            return None
+        found = watched.cgroup.directory("cpu") if watched.cgroup else None
+        asked = asked_weight(
+            watched.container.recorded.weight,
+            weight,
+            is_v2=found is not None and found.version == 2,
+        )
+        is_bounded = cpus is None or quota < cpus
+        return OwnerLimits(
+            quota if is_bounded else None,
+            asked,
+            self._cpu_list(watched, row["cpuset"], usable_list),
+        )
+
+    def _cpu_list(
+        self, watched: Watched, cpuset: str | None, usable_list: str | None
+    ) -> str | None:
+        """Return a container's CPU list, None where it is that of the cgroup above, or all CPUs."""
+        if cpuset in (None, usable_list) or len(parse_cpus(cpuset or "")) >= self._cpus:
+            return None
+        above = watched.cgroup.ancestors("cpuset") if watched.cgroup else iter(())
+        return None if cpuset == next((one.cpuset() for one in above), None) else cpuset

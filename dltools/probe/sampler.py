@@ -1,25 +1,38 @@
-"""One host's samples: its counters, its containers' progress and their events."""
+"""Samples of one or several hosts, taken at the same time; called by the tool dl-probe.
+
+A sample of a host is its counters, its containers' progress and their events. Of several hosts each
+has a thread of its own: one that has not answered by the deadline gets a row of kind `node` that
+has only a gap, and what it answers later is in the next sample. A single host is read in the
+caller's thread, for as long as it takes: a sample without it would be none.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.containers import Container, Engine
+from dltools.engine.interface import Container, Engine
 from dltools.engine.kernel_files import hold_files
+from dltools.errors import DltoolsError, UnavailableError
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.counters import Counters
-from dltools.probe.events import EventStream, Run
+from dltools.probe.events import EventStream, Run, await_change
 from dltools.probe.inventory import Inventory, Watched
+from dltools.probe.parallel import side_by_side
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.source import ProgressSource, TimedPoint
 from dltools.probe.rows import progress_row
-from dltools.probe.threads import side_by_side
+
+Connector = Callable[[], Engine]
+"""Connects to an engine, and raises `DltoolsError` if that fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +54,189 @@ class Options:
     roles: Rules = NO_RULES
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
-    """A source to read now, and its container."""
-
-    watched: Watched
-    source: ProgressSource
-
-
 class Sampler:
+    """Samples hosts. `faults` says why hosts are not in the newest sample, by host; `is_complete`,
+    whether each was in every sample so far.
+
+    A single host has no faults: methods raise the errors of its `Engine`.
+    """
+
+    def __init__(
+        self, connectors: Mapping[str, Connector], options: Options, deadline_s: float = math.inf
+    ) -> None:
+        """Connect to the engine if it is the only one; its errors are raised. Nothing is read yet.
+
+        A host has the name of its connector until its engine says its own; each of several has
+        `deadline_s` for a sample.
+        """
+        self._deadline_s = deadline_s
+        self._changed = threading.Event()
+        names = _Names()
+        self._hosts = [
+            _Host(name, names, partial(_connected, connect, options, self._changed))
+            for name, connect in connectors.items()
+        ]
+        self._only = self._hosts[0].connect() if len(self._hosts) == 1 else None
+        self._has_answered = False
+        self.faults: dict[str, str] = {}
+        self.is_complete = True
+
+    def follow(self) -> None:
+        """From now on watch events and read only new log lines: for a stream of samples."""
+        for host in self._hosts:
+            host.is_followed = True
+        if self._only is not None:
+            self._only.follow()
+
+    def resume(self) -> None:
+        """Go on after the only engine was away; nothing is read twice or missed. Raises
+        `UnavailableError` if it is still away. Of several, each is asked again at each sample."""
+        if self._only is not None:
+            self._only.resume()
+
+    def wait_for_change(self, seconds: float) -> bool:
+        """Wait until a container starts or exits, but so long at most; tell whether one has."""
+        return await_change(self._changed, seconds)
+
+    def counters(self) -> list[Row]:
+        """Return only counters and limits. Response times in the next sample are of the time
+        since. Raises as `sample` does."""
+        return self._read(_HostSampler.counters)
+
+    def sample(self) -> list[Row]:
+        """Return a whole sample: new progress and events, then counters and limits.
+
+        If it raises, the next sample has what was already read. Of several hosts it raises
+        `UnavailableError` if none has ever answered.
+        """
+        return self._read(_HostSampler.sample)
+
+    def left_paused(self) -> list[str]:
+        """Return the names of containers that a dl-apply paused, and did not unpause before it
+        ended, as of the last sample."""
+        return [name for host in self._hosts for name in host.left_paused()]
+
+    def _read(self, read: Callable[[_HostSampler], list[Row]]) -> list[Row]:
+        return self._read_all(read) if self._only is None else read(self._only)
+
+    def _read_all(self, read: Callable[[_HostSampler], list[Row]]) -> list[Row]:
+        until = time.monotonic() + self._deadline_s
+        for host in self._hosts:
+            host.begin(read)
+        rows: list[Row] = []
+        self.faults = {}
+        for host in self._hosts:
+            host.wait(until - time.monotonic())
+            fault = host.fault(self._deadline_s)
+            rows += host.take()
+            if fault is not None:
+                self.faults[host.name] = fault
+                rows.append(_gap(host.name, fault))
+        self._has_answered |= len(self.faults) < len(self._hosts)
+        self.is_complete &= not self.faults
+        if not self._has_answered:
+            raise UnavailableError("; ".join(dict.fromkeys(self.faults.values())))
+        return rows
+
+
+def _connected(connect: Connector, options: Options, changed: threading.Event) -> _HostSampler:
+    return _HostSampler(connect(), options, changed)
+
+
+def _gap(host: str, fault: str) -> Row:
+    """Return the row of a host that was not reached: all that is known is why."""
+    return {"time": datetime.now(UTC), "host": host, "kind": "node", "gap": f"no sample: {fault}"}
+
+
+class _Names:
+    """Which engine has which host name: two hosts of one name would be taken for one."""
+
+    def __init__(self) -> None:
+        self._owners: dict[str, _Host] = {}
+        self._lock = threading.Lock()
+
+    def claim(self, name: str, host: _Host) -> None:
+        """Raise `UnavailableError` if another engine has the name."""
+        with self._lock:
+            owner = self._owners.setdefault(name, host)
+        if owner is not host:
+            raise UnavailableError(
+                f"{host.address}: the host of {owner.address} is named {name} too: "
+                "leave one out, or rename one"
+            )
+
+
+class _Host:
+    """One host: its sampler, once its engine has answered, and what it has read."""
+
+    def __init__(self, address: str, names: _Names, make: Callable[[], _HostSampler]) -> None:
+        self.address = self.name = address
+        self.is_followed = False
+        self._names = names
+        self._make = make
+        self._sampler: _HostSampler | None = None
+        self._is_lost = False
+        self._fault: str | None = None
+        self._rows: list[Row] = []
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is being read."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def connect(self) -> _HostSampler:
+        """Connect to the engine. Raises `DltoolsError`, also if another host has its name."""
+        made = self._make()
+        self._names.claim(made.host, self)
+        self.name, self._sampler = made.host, made
+        return made
+
+    def begin(self, read: Callable[[_HostSampler], list[Row]]) -> None:
+        """Begin to read in the background, unless that is still under way."""
+        if not self.is_busy:
+            self._thread = threading.Thread(target=self._run, args=(read,), daemon=True)
+            self._thread.start()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has been read, but so long at most."""
+        if self._thread is not None:
+            self._thread.join(max(0.0, seconds))
+
+    def fault(self, deadline_s: float) -> str | None:
+        """Return why it has not been read by the deadline, None if it has."""
+        return f"no answer within {deadline_s:g} s" if self.is_busy else self._fault
+
+    def take(self) -> list[Row]:
+        """Return what has been read since the last call."""
+        rows, self._rows = self._rows, []
+        return rows
+
+    def left_paused(self) -> list[str]:
+        return [] if self.is_busy or self._sampler is None else self._sampler.left_paused()
+
+    def _run(self, read: Callable[[_HostSampler], list[Row]]) -> None:
+        try:
+            made = self._sampler
+            if made is None:
+                made = self.connect()
+                if self.is_followed:
+                    made.follow()
+            elif self._is_lost and self.is_followed:
+                made.resume()
+            self._rows += read(made)
+            self._fault, self._is_lost = None, False
+        except DltoolsError as error:
+            self._fault, self._is_lost = str(error), True
+        except Exception as error:  # what an engine answers may be anything; others go on
+            self._fault, self._is_lost = f"{type(error).__name__}: {error}", True
+
+
+class _HostSampler:
     """Samples one engine's host. Methods raise the errors of `Engine`. A container that vanishes
     during a sample is not in it."""
 
-    def __init__(
-        self, engine: Engine, options: Options, changed: threading.Event | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, options: Options, changed: threading.Event) -> None:
         """Nothing is read yet. `changed` is set when a container starts or exits."""
         self._engine = engine
         self._options = options
@@ -73,14 +254,6 @@ class Sampler:
             self._inventory.note_event,
             changed,
         )
-
-    is_complete = True
-    """Whether the host was in every sample, as `Hosts` has several: one that is not is an error."""
-
-    @property
-    def faults(self) -> dict[str, str]:
-        """Why hosts are not in the newest sample."""
-        return {}
 
     @property
     def host(self) -> str:
@@ -109,10 +282,6 @@ class Sampler:
             for source in watched.sources.all:
                 source.reconnect()
         self._events.resume()
-
-    def wait_for_change(self, seconds: float) -> bool:
-        """Wait until a container starts or exits, but so long at most; tell whether one has."""
-        return self._events.wait_for_change(seconds)
 
     def counters(self) -> list[Row]:
         """Return only counters and limits. Response times in the next sample are of the time
@@ -216,3 +385,11 @@ def _has_restarted(container: Container, before: Run) -> bool:
     if container.started is None or before.started is None:
         return False
     return container.started > before.started
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A source to read now, and its container."""
+
+    watched: Watched
+    source: ProgressSource

@@ -1,4 +1,4 @@
-"""Saved logs as observations: the points in them, and their times."""
+"""Saved logs as observations: the points in them, and their times; called by the tool dl-probe."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from typing import BinaryIO
 
 from dltools.errors import DataError
 from dltools.inputs import LONGEST_LINE
-from dltools.notation.byte_sizes import format_bytes
+from dltools.notation.resources import format_bytes
 from dltools.observations.table import Row
-from dltools.probe.drawn_rows import DrawnRows
 from dltools.probe.point_times import PointTime, PointTimes
 from dltools.probe.progress import Extractor, PointReader
-from dltools.probe.progress.held import Marked
-from dltools.probe.progress.point_reader import Together
+from dltools.probe.progress.confirm import Tagged
 from dltools.probe.rows import progress_row
 
 HOST = "log"
@@ -29,25 +27,11 @@ HOST = "log"
 START = datetime(1970, 1, 1, tzinfo=UTC)
 """When a log began if it does not say so: its times then read as time elapsed."""
 
-Rows = list[Row] | DrawnRows
-
 _PIECE = 1 << 20
 """Bytes of a log that are read at a time, at most."""
 
 _BATCH = 8_192
 """Rows of several logs that are given at a time."""
-
-
-def progress_rows(
-    stream: BinaryIO, name: str, extractor: Extractor, start: datetime = START
-) -> Iterator[Row]:
-    """Yield the points of a log as rows of kind `progress`, of the container `name`.
-
-    A point's time is that of its line (`PointTimes`). Rows come in the order of the log, but for
-    points that were doubtful at first: they come when they are certain, with their line's time.
-    """
-    for batch in progress_batches(stream, name, extractor, start):
-        yield from batch
 
 
 def progress_batches(
@@ -56,35 +40,31 @@ def progress_batches(
     extractor: Extractor,
     start: datetime = START,
     dropped: dict[str, int] | None = None,
-) -> Iterator[Rows]:
-    """Yield the rows of `progress_rows` in parts: what each piece of the log holds, as it comes.
+) -> Iterator[list[Row]]:
+    """Yield the points of a log as rows of kind `progress`, of the container `name`: in parts, what
+    each piece of the log holds, as it comes.
 
-    At the end `dropped` gets the number of points of each metric that were taken for no series.
+    A point's time is that of its line (`PointTimes`). Rows come in the order of the log, but for
+    points that were doubtful at first: they come when they are certain, with their line's time. At
+    the end `dropped` gets the number of points of each metric that were taken for no series.
     Raises `DataError` for a line that is too long.
     """
     id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
     times = PointTimes(start, is_assumed=start == START)
-    reader = PointReader(extractor, times.note, times.note_drawn)
-    ready: deque[Marked[PointTime | None]] = deque()
-    for block in _blocks(stream, name, reader, times):
+    reader = PointReader(extractor, times.note)
+    ready: deque[Tagged[PointTime | None]] = deque()
+    for points in _points(stream, name, reader, times):
+        ready += points
         rows: list[Row] = []
-        if not isinstance(block, Together):
-            ready += block
         while ready and (at := ready[0][0]) is not None and at.is_known:
             rows.append(progress_row(at.time, HOST, id_, name, ready.popleft()[1], at.gap))
         if rows:
             yield rows
-        if isinstance(block, Together):
-            marks = [mark for mark in block.marks if mark is not None]
-            if ready or not marks[-1].is_known:
-                ready += block.marked()
-            else:
-                yield DrawnRows(HOST, id_, name, marks, block.drawings)
     if dropped is not None:
         dropped.update(reader.dropped())
 
 
-def merged(logs: Sequence[Iterator[Rows]]) -> Iterator[Rows]:
+def merged(logs: Sequence[Iterator[list[Row]]]) -> Iterator[list[Row]]:
     """Yield the rows of several logs, merged by time; those of one log keep their order."""
     if len(logs) == 1:
         yield from logs[0]
@@ -94,9 +74,9 @@ def merged(logs: Sequence[Iterator[Rows]]) -> Iterator[Rows]:
         yield batch
 
 
-def _blocks(
+def _points(
     stream: BinaryIO, name: str, reader: PointReader[PointTime | None], times: PointTimes
-) -> Iterator[list[Marked[PointTime | None]] | Together[PointTime | None]]:
+) -> Iterator[list[Tagged[PointTime | None]]]:
     """Yield the points of each piece of a log. Raises `DataError` for a line that is too long."""
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)  # what is there, at once
     length = 0
@@ -104,10 +84,10 @@ def _blocks(
         length = 0 if b"\n" in data or b"\r" in data else length + len(data)
         if length > LONGEST_LINE:
             raise DataError(f"{name}: {format_bytes(length)} without a line end: not a log")
-        yield from reader.blocks(data)
+        yield reader.tagged(data)
         times.pause()
         yield []  # what has waited for a time
-    yield from reader.blocks(b"", is_last=True)
+    yield reader.tagged(b"", is_last=True)
     times.end()
     yield []
 

@@ -1,106 +1,119 @@
-"""What a job was allowed and used, and what it reported, over a run."""
+"""A run as a report sees it: its jobs, what was measured of them, what was planned and done.
+
+`dltools.report.observed_run` makes a run of a recording. Plans and the results of actions are added
+to it.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC
+from typing import Any, NamedTuple
 
-from dltools.notation.cpu_lists import parse_cpus
-from dltools.observations.containers import ContainerRecord, ContainerSample, SeriesPoint
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.notation.times import parse_time
+from dltools.observations.container_records import Series
+from dltools.observations.outcomes import JobResult
+from dltools.plan.policy.interface import JobClass, Policy, classes_of
 from dltools.plan.realisation.settings import Settings
-from dltools.report.jobs import ObservedJob
-from dltools.report.run import Timeline
-
-Weights = Mapping[tuple[float, str], float]
-"""The sum of the weights of a host's containers that are not paused, by time and host."""
-
-_LITTLE = 0.05
-"""Cores of which a job that is allowed, and uses, less is held back by its limits."""
+from dltools.plan.records import Plan
 
 
-def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
-    """Return the sum of weights at each sample of each host."""
-    sums: dict[tuple[float, str], float] = {}
-    for one in containers:
-        for sample in one.samples:
-            weight = 0.0 if sample.allowed_cores() == 0 else sample.cpu_weight
-            sums[sample.time, one.host] = sums.get((sample.time, one.host), 0.0) + weight
-    return sums
+@dataclass(slots=True)
+class Run:
+    """Jobs that shared hosts.
+
+    `repeats`: the jobs' results, a list for each time that the run was repeated; times are in
+    seconds since it began. `begun`: when that was (Unix seconds; None for virtual time).
+    `timelines`: by job name. `satisfied`: how many serving jobs kept their response-time targets,
+    over time. `results`: how many actions had each status. `is_sampled`: a container was observed,
+    and not progress alone.
+    """
+
+    label: str
+    repeats: list[list[JobResult]] = field(default_factory=list)
+    begun: float | None = None
+    timelines: dict[str, Timeline] = field(default_factory=dict)
+    satisfied: Series = field(default_factory=list)
+    results: dict[str, int] = field(default_factory=dict)
+    is_sampled: bool = True
+
+    @property
+    def jobs(self) -> Sequence[JobResult]:
+        """The jobs of the first repeat."""
+        return self.repeats[0] if self.repeats else ()
+
+    @property
+    def end(self) -> float:
+        """When the last job ended, or was last seen (s)."""
+        lines = self.timelines.values()
+        ends = [*(job.finish for job in self.jobs), *(line.ended for line in lines)]
+        series = [one for line in lines for one in (line.use, line.progress)]
+        known = [end for end in ends if end is not None]
+        return max([*known, *(points[-1].time for points in series if points)], default=0.0)
 
 
-def timeline(job: ObservedJob, weights: Weights, begun: float, last_sampled: float) -> Timeline:
-    """Return a job's timeline in seconds since `begun`. A job that is still there at the last
-    sample of all, and has not exited, has not ended."""
-    found = Timeline(metric=job.metric)
-    for container in job.containers:
-        if found.limit:
-            _migrate(found, container.first_seen - begun)
-        _add_cpu(found, container, weights, begun)
-    if job.last.samples:
-        found.settings = settings(job.last.samples[-1])
-    reported = job.series.get(job.metric, [])
-    found.progress = [
-        SeriesPoint(time - begun, value) for time, value in reported if math.isfinite(value)
-    ]
-    found.has_diverged = bool(reported) and not math.isfinite(reported[-1].value)
-    ended = _ended(job.last, last_sampled)
-    found.ended = None if ended is None else ended - begun
-    return found
+@dataclass(slots=True)
+class Timeline:
+    """What was measured of one job, in seconds since the run began.
+
+    `limit`: the cores that its settings allow. `use`: the cores that it used. `classes`: those that
+    a policy put it into. `metric`: the one to judge it by, and `progress` its finite values.
+    `has_diverged`: its last value was no number. `migrated`: when it came to another host. `ended`:
+    when it exited, or else was last seen; None for a job that was there at the end. `paused`: the
+    seconds in which it was paused, `held_back`: in which its weight or quota let it do next to
+    nothing. `settings`: its limits when it was last seen, defaults left out.
+    """
+
+    limit: Series = field(default_factory=list)
+    use: Series = field(default_factory=list)
+    classes: list[ClassChange] = field(default_factory=list)
+    metric: str = ""
+    progress: Series = field(default_factory=list)
+    has_diverged: bool = False
+    migrated: list[float] = field(default_factory=list)
+    ended: float | None = None
+    paused: float = 0.0
+    held_back: float = 0.0
+    settings: Settings = field(default_factory=dict)
 
 
-def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
-    """Return when a job's last container exited, or else was last seen; None while it is there."""
-    if not last.is_sampled:
-        return None
-    if not math.isnan(last.exited):
-        return max(last.exited, last.last_seen)
-    return last.last_seen if last.last_seen < last_sampled else None
+class ClassChange(NamedTuple):
+    """When a policy put a job into a class."""
+
+    time: float
+    job_class: JobClass
 
 
-def settings(sample: ContainerSample) -> Settings:
-    """Return the settings in force at a sample, defaults left out."""
-    listed = len(parse_cpus(sample.cpuset))
-    found = {
-        "cpus": sample.cpu_limit < sample.host_cpus and sample.cpu_limit,
-        "cpu_weight": sample.cpu_weight != DEFAULT_CPU_WEIGHT and sample.cpu_weight,
-        "cpuset": listed < sample.host_cpus and sample.cpuset,
-        "state": sample.is_paused and sample.state,
-        "turn_s": not math.isnan(sample.turn_s) and sample.turn_s,
-        "queue": sample.turn_queue,
-    }
-    return {name: value for name, value in found.items() if value}
+def add_plans(run: Run, plans: Iterable[Plan], policies: Mapping[str, Policy]) -> None:
+    """Add the class of each job whenever a plan changes it.
+
+    Jobs are known by their names. The policies by name say what their classes mean.
+    """
+    for plan in plans:
+        if not plan.at:
+            continue
+        time = parse_time(plan.at, UTC).timestamp() - (run.begun or 0.0)
+        for name, job_class in _classes(plan, policies.get(plan.policy)):
+            timeline = run.timelines.get(name)
+            if timeline is None:
+                continue
+            if not timeline.classes or timeline.classes[-1].job_class != job_class:
+                timeline.classes.append(ClassChange(time, job_class))
 
 
-def _migrate(found: Timeline, time: float) -> None:
-    """Note that a job starts on another host. It had no CPU on the way."""
-    found.migrated.append(time)
-    found.limit.append(SeriesPoint(found.limit[-1].time, 0.0))
-    found.use.append(SeriesPoint(time, 0.0))
+def _classes(plan: Plan, policy: Policy | None) -> Iterable[tuple[str, JobClass]]:
+    """Yield the names and classes of a plan's jobs. A class that the policy does not name has no
+    word."""
+    known = {one.name: one for one in (classes_of(policy) if policy is not None else ())}
+    for jobs in plan.classes.values():
+        for name, job_class in jobs.items():
+            yield name, known.get(job_class) or JobClass(job_class, "", "")
 
 
-def _add_cpu(found: Timeline, container: ContainerRecord, weights: Weights, begun: float) -> None:
-    for sample in container.samples:
-        cores = _allowed(sample, weights[sample.time, container.host])
-        if not math.isnan(cores):
-            found.limit.append(SeriesPoint(sample.time - begun, cores))
-    for use in container.cpu_uses():
-        if use.begin.is_paused:
-            found.paused += use.span_s
-        elif max(_allowed(use.begin, weights[use.begin.time, container.host]), use.cores) < _LITTLE:
-            found.held_back += use.span_s
-    found.use += [
-        SeriesPoint(use.end.time - begun, use.cores)
-        for use in container.cpu_uses()
-        if use.span_s > 0
-    ]
-
-
-def _allowed(sample: ContainerSample, weights: float) -> float:
-    """Return the cores that a container may use: what its state, quota and CPU list allow; where
-    that is the whole host, its share by weight."""
-    cpus, allowed = sample.host_cpus, sample.allowed_cores()
-    cores = cpus if math.isnan(allowed) else min(allowed, cpus)
-    if weights > 0 and abs(cores - cpus) < 1e-9:
-        return cpus * sample.cpu_weight / weights
-    return cores
+def add_results(run: Run, records: Iterable[Mapping[str, Any]]) -> None:
+    """Count the actions of each status."""
+    counts = Counter(str(record.get("status")) for record in records)
+    for status, count in counts.items():
+        run.results[status] = run.results.get(status, 0) + count

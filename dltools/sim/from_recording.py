@@ -1,7 +1,7 @@
 """A recording as a workload: each container becomes a job that another policy can run again.
 
 A training's work is what its CPU seconds were worth under the contention of the time (see
-`dltools.sim.contention`), its curve what it reported over that work. Only jobs that ran at the same
+`dltools.sim.sharing`), its curve what it reported over that work. Only jobs that ran at the same
 time were in each other's way: not those that were paused, and no one on a host with idle CPUs.
 There, a start shows, on one CPU before the first report, and so does how much a job sleeps. The
 cost of a request is its response time, times the cores that the container used.
@@ -17,18 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.errors import DataError
 from dltools.labels import METRIC, Role
-from dltools.notation.cpu_lists import format_cpus
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.resources import format_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
-from dltools.observations.column_lists import integers, reals, texts
-from dltools.observations.container_reader import read_containers
-from dltools.observations.containers import ContainerRecord, CpuUse, SeriesPoint, main_metric
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT, Kind
-from dltools.observations.table import is_one_of
-from dltools.plan.policy.targets import parse
-from dltools.sim.contention import CHANGE_OVER_S, speed
-from dltools.sim.curve import LearningCurve
-from dltools.sim.workload import HostSpec, Job, Workload, workload_of
+from dltools.observations.container_records import (
+    ContainerRecord,
+    CpuUse,
+    SeriesPoint,
+    main_metric,
+    read_containers,
+)
+from dltools.observations.schema import Kind
+from dltools.observations.table import integers, is_one_of, reals, texts
+from dltools.plan.signals.targets import parse
+from dltools.sim.sharing import CHANGE_OVER_S, speed
+from dltools.sim.workload import HostSpec, Job, LearningCurve, Workload, workload_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -283,8 +287,8 @@ def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> It
         part = math.fsum(others) / max(1, len(others)) / jobs[0].host_cpus
         if part > _MOST_OTHERS:
             yield (
-                f"what is no container used {part:.0%} of the CPUs of {host}, which a replay "
-                "leaves out: record without it to compare"
+                f"processes outside containers used {part:.0%} of the CPUs of {host}; a replay "
+                "leaves them out: record without them to compare"
             )
         if guessed := [one.record.name for one in jobs if one.is_guessed(used[host])]:
             yield (
@@ -301,8 +305,8 @@ def was_paused(use: CpuUse) -> bool:
 
 
 def _use_by_host(recorded: Sequence[_Recorded], table: pa.Table) -> dict[str, dict[float, float]]:
-    """Return what was used of each host, by its own counter: also by what is no container. Where it
-    has none, what all containers used."""
+    """Return what was used of each host, by its own counter: also by processes outside containers.
+    Where it has none, what all containers used."""
     found: dict[str, dict[float, float]] = {}
     for one in recorded:
         sums = found.setdefault(one.record.host, {})

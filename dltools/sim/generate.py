@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from dltools.sim.curve import LearningCurve
-from dltools.sim.workload import Job
+from dltools.sim.workload import Job, LearningCurve
 
 _NOISE = 0.01
 

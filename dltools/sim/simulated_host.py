@@ -1,17 +1,28 @@
-"""A host in virtual time: its jobs, how it shares its CPUs, and what the policy knows of them."""
+"""A host in virtual time: its jobs, how it shares its CPUs, and what the policy knows of them; and
+which of several hosts a job goes to.
+"""
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections.abc import Iterable
 
-from dltools.notation.cpu_lists import format_cpus, parse_cpus
+from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.base import Requirements
-from dltools.plan.realisation.base import Realisation
+from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.settings import Settings
-from dltools.sim.contention import change_over_loss, speed
-from dltools.sim.cpu_sharing import Limits, allocate, cores_without_quota, parts_of_gpu_turns, turns
-from dltools.sim.gpu_pairs import kept
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.sim.sharing import (
+    Limits,
+    allocate,
+    change_over_loss,
+    cores_without_quota,
+    kept_on_gpu,
+    parts_of_gpu_turns,
+    speed,
+    turns,
+)
 from dltools.sim.simulated_job import Report, SimulatedJob
 from dltools.sim.workload import HostSpec, Job
 
@@ -27,8 +38,8 @@ class SimulatedHost:
     name. `cpu_seconds`: handed out so far. `version` counts its changes: an event of an older
     version is out of date. `look_at`: when a round may be due. `changed_at`: when settings follow
     the first start or exit since the last look. `looks`: when to look again, since what jobs get,
-    or want, has changed. `reports`: where
-    an observer finds what the jobs have reported, None where there is no observer.
+    or want, has changed. `reports`: where an observer finds what the jobs have reported, None where
+    there is no observer.
     """
 
     def __init__(self, spec: HostSpec, *, is_observed: bool = False) -> None:
@@ -129,7 +140,7 @@ class SimulatedHost:
         """Set the limits that a round has decided on."""
         for key, job in self.jobs.items():
             setting = realisation.settings.get(key, {})
-            _limit(job.limits, setting, takes_turns=realisation.takes_turns)
+            _set_limits(job.limits, setting, takes_turns=realisation.takes_turns)
 
     def share_cpus(self) -> bool:
         """Share the CPUs among the jobs anew; tell whether a job gets or wants other than before.
@@ -137,12 +148,12 @@ class SimulatedHost:
         A job that waits for its GPU, or sleeps, leaves its CPUs to the others meanwhile.
         """
         jobs = list(self.jobs.values())
-        before = [_lot(job) for job in jobs]
+        before = [_portion(job) for job in jobs]
         for job in jobs:
             job.wanted = job.wanted_cores(self.spec.cpus)
             job.cores = job.rate = job.awake = 0.0
         wanted, limits = [job.wanted for job in jobs], [job.limits for job in jobs]
-        on_gpus = [self._kept(job) for job in jobs]
+        on_gpus = [self._gpu_speed_kept(job) for job in jobs]
         asleep = [_asleep(job, one) for job, one in zip(jobs, on_gpus, strict=True)]
         parts = parts_of_gpu_turns(limits)
         for turn in turns(limits):
@@ -156,7 +167,7 @@ class SimulatedHost:
                     job.rate += self._rate(job.job, at, cores[at], wanted, turn.limits) * duty
         for job, one in zip(jobs, on_gpus, strict=True):
             job.gpu_use = min(1.0, job.rate * job.job.device / one)
-        return before != [_lot(job) for job in jobs]
+        return before != [_portion(job) for job in jobs]
 
     def _cores(
         self,
@@ -193,7 +204,7 @@ class SimulatedHost:
             cores = [cores[at] if at in sleepy else given[at] for at in range(len(jobs))]
         return cores, awake
 
-    def _kept(self, job: SimulatedJob) -> float:
+    def _gpu_speed_kept(self, job: SimulatedJob) -> float:
         """Return the part of its speed that a job keeps on its GPUs, beside those that work there
         at the same time."""
         if not job.is_working or not job.gpus or job.job.device <= 0:
@@ -206,7 +217,7 @@ class SimulatedHost:
             and one.job.device > 0
             and set(one.gpus) & set(job.gpus)
         ]
-        return kept(
+        return kept_on_gpu(
             job.job.name,
             [one.job.name for one in beside if not _take_turns(one.limits, job.limits)],
         )
@@ -227,7 +238,8 @@ def _asleep(job: SimulatedJob, kept_on_gpus: float) -> float:
     return job.job.wait + job.job.device / kept_on_gpus if job.is_working else 0.0
 
 
-def _lot(job: SimulatedJob) -> tuple[float, ...]:
+def _portion(job: SimulatedJob) -> tuple[float, ...]:
+    """Return what a job wants, gets, and makes of it."""
     return job.wanted, job.cores, job.rate, job.awake, job.gpu_use
 
 
@@ -237,7 +249,7 @@ def _take_turns(one: Limits, other: Limits) -> bool:
     return is_one_queue and one.group != other.group
 
 
-def _limit(limits: Limits, setting: Settings, *, takes_turns: bool) -> None:
+def _set_limits(limits: Limits, setting: Settings, *, takes_turns: bool) -> None:
     limits.group, limits.queue = None, ""
     if takes_turns and "turn_s" in setting:
         limits.group, limits.turn_s = setting["group"], setting["turn_s"]
@@ -249,3 +261,35 @@ def _limit(limits: Limits, setting: Settings, *, takes_turns: bool) -> None:
     if "cpuset" in setting:
         cpus = setting["cpuset"]
         limits.listed = None if cpus is None else len(parse_cpus(cpus))
+
+
+class Placement:
+    """Finds the host for a job that arrives: its own host, else the one with the fewest jobs, if it
+    has room. Among equals the first is chosen. All hosts are empty at first."""
+
+    def __init__(self, hosts: Iterable[SimulatedHost]) -> None:
+        self._hosts = list(hosts)
+        self._numbers = {host.spec.name: number for number, host in enumerate(self._hosts)}
+        self._emptiest = [(0, number) for number in range(len(self._hosts))]  # some out of date
+
+    def note_change(self, host: SimulatedHost) -> None:
+        """Note that a host has more or fewer jobs than before."""
+        heapq.heappush(self._emptiest, (len(host.jobs), self._numbers[host.spec.name]))
+
+    def host_for(self, job: Job) -> SimulatedHost | None:
+        """Return the host, None where no host has room."""
+        if job.node:
+            own = self._hosts[self._numbers[job.node]]
+            return own if own.has_room_for(job) else None
+        if job.memory == 0 and job.gpus == 0:
+            return self._emptiest_host()
+        room = (host for host in self._hosts if host.has_room_for(job))
+        return min(room, key=lambda host: len(host.jobs), default=None)
+
+    def _emptiest_host(self) -> SimulatedHost:
+        while True:
+            count, number = self._emptiest[0]
+            host = self._hosts[number]
+            if count == len(host.jobs):
+                return host
+            heapq.heapreplace(self._emptiest, (len(host.jobs), number))

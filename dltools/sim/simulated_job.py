@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dltools.notation.times import MICRO
-from dltools.observations.gpu_use import GpuUse
+from dltools.observations.host_samples import GpuUse
 from dltools.observations.outcomes import JobResult, satisfies
-from dltools.plan.policy.base import Requirements
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.sim.cpu_sharing import Limits
+from dltools.plan.policy.interface import Requirements
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.sim.sharing import Limits
 from dltools.sim.workload import Job, Phase
 
 LATENCY = "latency_seconds"

@@ -4,7 +4,7 @@ Between two events nothing changes: each job has its cores, works at its speed a
 epoch's work is done. Events are arrivals, ends of start-ups, of works and of jobs, and looks of the
 policy: after a start or an exit, a first report, a target met, and when a round or a turn of the
 queue is due. At each the jobs of its host are brought up to now, and the CPUs are shared anew.
-`dltools.sim.reaction` says how soon after its cause a look comes.
+`dltools.sim.agenda` says how soon after its cause a look comes.
 """
 
 from __future__ import annotations
@@ -14,23 +14,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.times import MICRO
 from dltools.observations.outcomes import JobResult
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.base import ActionKind, Policy
-from dltools.plan.policy.container_history import ContainerHistory, Member
-from dltools.plan.policy.owner import Owner
+from dltools.plan.policy.interface import ActionKind, Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
-from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
-from dltools.sim.cpu_sharing import Limits
-from dltools.sim.labels import labels_of, role_of
-from dltools.sim.placement import Placement
-from dltools.sim.reaction import AT_ONCE, Reaction
-from dltools.sim.simulated_host import SimulatedHost
+from dltools.plan.signals.container_history import ContainerHistory, Member, Owner
+from dltools.sim.agenda import AT_ONCE, Agenda, Arrival, Event, Landing, Observation, Reaction, Wake
+from dltools.sim.sharing import Limits
+from dltools.sim.simulated_host import Placement, SimulatedHost
 from dltools.sim.simulated_job import SimulatedJob
-from dltools.sim.workload import Job, Workload
+from dltools.sim.workload import Job, Workload, labels_of, role_of
 
 _LEAST_STEP = 1e-6  # seconds; an event that is sooner than the clock can tell would never come
 

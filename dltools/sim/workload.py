@@ -1,15 +1,86 @@
-"""Jobs and hosts of a simulation."""
+"""The workload of a simulation: jobs with their learning curves, and hosts.
+
+A workload file, a trace, a recording or chance gives it. `labels_of` and `role_of` say what a job's
+container would show to dl-probe.
+"""
 
 from __future__ import annotations
 
+import bisect
+import hashlib
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dltools.errors import DataError
-from dltools.labels import Role
-from dltools.notation.cpu_lists import parse_cpus
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.sim.curve import LearningCurve
+from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, PROTECT, QOE, TARGET, Role
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.resources import parse_cpus
+from dltools.observations.roles import NO_SIGN, Judgement
+
+CURVE_KINDS = ("exponential", "power", "linear", "points")
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCurve:
+    """A metric from `start` (nothing learned) towards `end`, over the share u of the work done.
+
+    `exponential` end + (start - end) exp(-rate u); `power` end + (start - end) (1 + rate u)^-1;
+    `linear` straight from start to end; `points` straight lines between `table`, pairs of
+    (share of the work, value). `noise` is a standard deviation, as a fraction of |start - end|. It
+    is drawn from the job's name and the point's number: the same run has the same noise.
+    """
+
+    metric: str = "loss"
+    kind: str = "exponential"
+    start: float = 2.3
+    end: float = 0.1
+    rate: float = 5.0
+    noise: float = 0.0
+    table: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def falls(self) -> bool:
+        """Whether its metric gets smaller as the job learns."""
+        return self.value(1.0) <= self.value(0.0)
+
+    def value(self, share: float) -> float:
+        """Return the value without noise after a share of the work."""
+        if self.kind == "points":
+            return _between(self.table, share)
+        if self.kind == "linear":
+            left = 1 - min(1.0, share)
+        elif self.kind == "power":
+            left = 1 / (1 + self.rate * share)
+        else:
+            left = math.exp(-self.rate * share)
+        return self.end + (self.start - self.end) * left
+
+    def reported(self, share: float, name: str, number: int) -> float:
+        """Return the value with noise that the job prints as its point of this number."""
+        value = self.value(share)
+        if self.noise == 0:
+            return value
+        return value + self.noise * abs(self.start - self.end) * _normal(name, number)
+
+
+def _between(table: Sequence[tuple[float, float]], share: float) -> float:
+    at = bisect.bisect_right(table, (share, math.inf))
+    if at == 0:
+        return table[0][1]
+    if at == len(table):
+        return table[-1][1]
+    (u0, v0), (u1, v1) = table[at - 1], table[at]
+    return v0 + (v1 - v0) * (share - u0) / (u1 - u0) if u1 > u0 else v1
+
+
+def _normal(name: str, number: int) -> float:
+    """Return a standard normal number that is always the same for a name and a number."""
+    digest = hashlib.blake2b(f"{name} {number}".encode(), digest_size=16).digest()
+    one = (int.from_bytes(digest[:8], "big") + 1) / (2**64 + 1)
+    two = int.from_bytes(digest[8:], "big") / 2**64
+    return math.sqrt(-2 * math.log(one)) * math.cos(2 * math.pi * two)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +207,35 @@ class Job:
         return None
 
 
+def labels_of(job: Job, *, clairvoyant: bool = False) -> dict[str, str]:
+    """Return a job's targets, and with `clairvoyant` how many epochs it will train."""
+    found = {PROTECT: "true"} if job.protected else {}
+    if job.serves:
+        return found if job.qoe is None else {**found, QOE: repr(job.qoe)}
+    if job.first is not None:
+        objective = "min" if job.curve.falls else "max"
+        found |= {METRIC: job.curve.metric, TARGET: repr(job.first), OBJECTIVE: objective}
+        if job.final is not None:
+            found[FINAL] = repr(job.final)
+    if clairvoyant:
+        found[EPOCHS] = str(job.epochs)
+    return found
+
+
+def labels_text(job: Job) -> str | None:
+    """Return a job's labels as a container row has them, None where there are none."""
+    found = labels_of(job)
+    return json.dumps(found) if found else None
+
+
+def role_of(job: Job, *, is_remote: bool = False) -> Judgement:
+    """Return what dl-probe would say that a job's container is, before it has reported; if it
+    `is_remote`, dl-probe cannot look into it."""
+    if is_remote and not job.reports:
+        return NO_SIGN
+    return Judgement(job.acts_as, "simulated, silent" if job.silent else "simulated")
+
+
 @dataclass(frozen=True, slots=True)
 class HostSpec:
     """One host: its `memory` in bytes (0: as much as jobs ask for), and how many `gpus` it has.
@@ -178,14 +278,13 @@ def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Wo
             seen.add(one)
     known = {host.name: host for host in hosts}
     for job in jobs:
+        where = f"{name}: job {job.name}"
         if job.device and not (job.gpus or job.gpu_list):
-            raise DataError(f"{name}: job {job.name}: device needs a GPU: set gpus or gpu_list")
+            raise DataError(f"{where}: device needs a GPU: set gpus or gpu_list")
         if job.node and job.node not in known:
-            raise DataError(
-                f"{name}: job {job.name}: no node is called {job.node!r}; known: {', '.join(known)}"
-            )
+            raise DataError(f"{where}: no node is called {job.node!r}; known: {', '.join(known)}")
         if job.node and not known[job.node].holds(job):
-            raise DataError(f"{name}: job {job.name}: its node has not its memory and GPUs")
+            raise DataError(f"{where}: its node lacks the memory or GPUs that it needs")
         if (job.memory or job.gpus or job.gpu_list) and not any(host.holds(job) for host in hosts):
-            raise DataError(f"{name}: job {job.name}: no node has its memory and GPUs")
+            raise DataError(f"{where}: no node has the memory and GPUs that it needs")
     return Workload(tuple(sorted(jobs, key=lambda job: (job.arrival, job.name))), tuple(hosts))

@@ -23,10 +23,10 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim import lower_bound
-from dltools.sim.reaction import DELAY_S, Reaction
+from dltools.sim.agenda import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Workload
-from dltools.sim.workload_file.reading import read_workload
+from dltools.sim.workload_file import read_workload
 
 HERE = Path(__file__).resolve().parent
 SEEDS = range(20)
@@ -234,7 +234,7 @@ def simulate(found: Workload, settings: Settings) -> Results:
 
 
 REACTION = Reaction(2.0, DELAY_S)
-"""That of `dl-probe -i 2 | dl-plan | dl-apply`."""
+"""That of `dl-probe -i 2s | dl-plan | dl-apply`."""
 
 NOOP = Settings("noop", "weight")
 Task = tuple[str, "float | None", Settings, "tuple[int, ...]"]
@@ -378,7 +378,7 @@ HEAD = """\
 jobs: mean ± standard deviation over {seeds} seeds. Less than 1 is better, except for satisfied
 models. The hosts are simulated; dl-sim(1) describes the model and its errors. Nothing here was
 measured on the papers' own machines. The works and curves are ours, because the papers do not
-print theirs. Policies see reports every 2 s, as with `dl-probe -i 2`.
+print theirs. Policies see reports every 2 s, as with `dl-probe -i 2s`.
 
 - *Threads*: what a job's threads do while they wait for each other. PyTorch's threads spin by
   default; the papers do not say what theirs did.

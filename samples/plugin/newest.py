@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
+from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import queue_shares
 

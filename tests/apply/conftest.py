@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from helpers.fake_engine import FakeEngine
 
-from dltools.apply.actuator import Actuator
-from dltools.apply.journal import Journal
-from dltools.apply.rotation import Rotation
-from dltools.engine.containers import Engine
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.original_settings import Journal
+from dltools.apply.turns import Rotation
+from dltools.engine.docker.engine import DockerEngine
 
 
 @pytest.fixture
-def engine(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+def engine(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> DockerEngine:
     """A connection to the fake engine."""
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
-    return Engine()
+    return DockerEngine()
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def journal(tmp_path: Path) -> Journal:
 
 
 @pytest.fixture
-def rotation(engine: Engine, tmp_path: Path) -> Rotation:
+def rotation(engine: DockerEngine, tmp_path: Path) -> Rotation:
     return Rotation(engine, tmp_path / "rotation")
 
 
 @pytest.fixture
-def actuator(engine: Engine, journal: Journal, rotation: Rotation) -> Actuator:
-    return Actuator(engine, journal, rotation)
+def actuator(engine: DockerEngine, journal: Journal, rotation: Rotation) -> EngineActuator:
+    return EngineActuator(engine, journal, rotation)

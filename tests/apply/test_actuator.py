@@ -1,215 +1,170 @@
-"""Plans on an engine: what each action becomes, and which containers are changed."""
+"""Plans for several engines: each action on its own, and a dead engine holds up no other."""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import FakeEngine, action, plan_of
+from helpers.tools import Tools, complaint
 
-from dltools.apply.actuator import Actuator, check_offline
-from dltools.apply.journal import Journal
-from dltools.apply.rotation import Rotation
-from dltools.engine.containers import Engine
-from dltools.plan.records import Action, Op, Result, Status
+from dltools.apply.actuator import Actuator, Connector
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.original_settings import Journal
+from dltools.apply.turns import Rotation
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.errors import UnavailableError
+from dltools.plan.records import Plan, Result, Status, dump_plan
+
+Engines = dict[str, FakeEngine]
+
+QUOTA = {"CpuPeriod": 100_000, "CpuQuota": 150_000}
 
 
-def applied(actuator: Actuator, *actions: Action) -> list[Result]:
+@pytest.fixture
+def engines(tmp_path: Path) -> Iterator[Engines]:
+    """Two engines, on hosts a and b."""
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(FakeEngine(tmp_path / f"{name}.sock", name))
+               for name in "ab"}  # fmt: skip
+
+
+def plan(*hosts: str) -> Plan:
+    return plan_of(*(action({"cpus": 1.5}, id=number, host=host)
+                     for number, host in enumerate(hosts, 1)))  # fmt: skip
+
+
+def connector(url: str, tmp_path: Path) -> Connector:
+    def made() -> EngineActuator:
+        engine = DockerEngine(connect(host_address(url)))
+        rotation = Rotation(engine, tmp_path / "rotation")
+        return EngineActuator(engine, Journal(tmp_path / "journal" / engine.id), rotation)
+
+    return made
+
+
+def actuators(engines: Engines, tmp_path: Path, wait_s: float = 10.0) -> Actuator:
+    urls = {name: fake.url for name, fake in engines.items()}
+    return Actuator({n: connector(url, tmp_path) for n, url in urls.items()}, wait_s)
+
+
+def applied(group: Actuator, wanted: Plan) -> list[tuple[Status, str | None]]:
     told: list[Result] = []
-    results = actuator.apply(plan_of(*actions), told.append)
-    assert told == results
-    return results
+    found = group.apply(wanted, told.append)
+    assert sorted(told, key=lambda result: result.id) == found
+    return [(result.status, result.error) for result in found]
 
 
-def test_a_quota_is_applied_and_journalled(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+def test_each_action_goes_to_the_engine_of_its_host(engines: Engines, tmp_path: Path) -> None:
+    group = actuators(engines, tmp_path)
+    assert applied(group, plan("b", "a", "b")) == [
+        (Status.APPLIED, None), (Status.APPLIED, None), (Status.UNCHANGED, None),
+    ]  # fmt: skip
+    assert engines["a"].updates == engines["b"].updates == [QUOTA]
+    assert [result.status for result in group.undo(None, lambda _: None)] == [Status.APPLIED] * 2
+    assert len(engines["a"].updates) == len(engines["b"].updates) == 2
+
+
+def test_an_error_of_this_machine_ends_the_run(
+    engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (result,) = applied(actuator, action({"cpus": 1.5}))
-    assert result == Result(1, Status.APPLIED, ID, NAME, {"cpus": None}, {"cpus": 1.5})
-    assert fake_engine.updates == [{"CpuPeriod": 100_000, "CpuQuota": 150_000}]
-    (entry,) = journal.entries("FAKE")
-    assert (entry.settings["cpus"], entry.run.policy) == (None, "test")
-    assert actuator.changed == {ID}
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    group = actuators(engines, tmp_path)
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        group.apply(plan("a", "b"), lambda _: None)
+    assert engines["a"].updates == engines["b"].updates == []
 
 
-def test_what_is_as_wanted_is_not_sent(actuator: Actuator, fake_engine: FakeEngine) -> None:
-    (result,) = applied(actuator, action({"cpus": None, "cpu_weight": 1024}))
-    assert result.status is Status.UNCHANGED
-    assert fake_engine.updates == []
-    assert actuator.changed == set()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "status", "error"),
-    [
-        ({"host": "b"}, "skipped", f"the action is for host b, and this engine is on host {HOST}"),
-        ({"op": Op.MIGRATE}, "skipped", "name both hosts with --host to have jobs moved"),
-        ({"op": Op.DELIVER}, "skipped", "give --deliver-dir to have models delivered"),
-        ({"set": {"memory": 1, "cpus": 1}}, "skipped", "dl-apply cannot set memory"),
-        ({"container_id": "0"}, "stale", "container ffffffffffff has replaced it since the plan"),
-        ({"container_id": "0", "container_name": "x"}, "stale", "the container no longer exists"),
-        ({"expect": {"cpus": 2.0}}, "stale", "its settings have changed since the plan was made"),
-        ({"set": {"cpus": 0.001}}, "failed", "cpus 0.001 is not a number of at least 0.01 cores"),
-        ({"set": {"cpuset": "9"}}, "skipped", "cpuset 9: containers can use only CPUs 0-3 here"),
-    ],
-    ids=str,
-)
-def test_why_an_action_is_not_carried_out(
-    actuator: Actuator, fake_engine: FakeEngine, wrong: dict[str, Any], status: str, error: str
+def test_an_action_for_a_host_that_was_not_named_is_skipped(
+    engines: Engines, tmp_path: Path
 ) -> None:
-    (result,) = applied(actuator, action(**({"wanted": {"cpus": 1.5}} | wrong)))
-    assert result.status == status
-    assert str(result.error).startswith(error)
-    assert fake_engine.updates == []
+    group = actuators(engines, tmp_path)
+    assert applied(group, plan("c")) == [(Status.SKIPPED, "no engine that was named is on host c")]
 
 
-def test_a_protected_container_is_left_alone(actuator: Actuator, fake_engine: FakeEngine) -> None:
-    fake_engine.labels = {"dltools.protect": "1"}
-    for one in (action({"cpus": 1.5}), action({}, Op.PAUSE),
-                action({"group": 0, "turn_s": 1.0}, Op.ROTATE)):  # fmt: skip
-        (result,) = applied(actuator, one)
-        assert (result.status, result.error) == (
-            "skipped",
-            "protected by its label dltools.protect",
-        )
-    assert (fake_engine.updates, fake_engine.state) == ([], "running")
+def test_a_dead_engine_fails_its_own_actions_alone(engines: Engines, tmp_path: Path) -> None:
+    dead = f"unix://{tmp_path}/nobody.sock"
+    urls = {"a": engines["a"].url, "c": dead}
+    group = Actuator({n: connector(url, tmp_path) for n, url in urls.items()})
+    (done, _), (failed, why) = applied(group, plan("a", "c"))
+    assert (done, failed) == (Status.APPLIED, Status.FAILED)
+    assert why == (f"host c: c: no Docker engine answers at {dead}: no such socket; "
+                   "is dockerd running?")  # fmt: skip
+    assert group.unreachable == [f"c: {why.removeprefix('host c: c: ')}"]
 
 
-def test_one_action_that_fails_keeps_no_other_from_its_turn(
-    actuator: Actuator, fake_engine: FakeEngine
+def test_no_engine_at_all_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match="no Docker engine answers at unix:///nobody"):
+        Actuator({"c": connector("unix:///nobody.sock", tmp_path)})
+
+
+def test_an_engine_that_comes_later_is_used(engines: Engines, tmp_path: Path) -> None:
+    late = FakeEngine(tmp_path / "late.sock", "late")
+    group = actuators({**engines, "late": late}, tmp_path)
+    assert applied(group, plan("late"))[0][0] is Status.FAILED
+    with late:
+        until = time.monotonic() + 30
+        while applied(group, plan("late"))[0][0] is Status.FAILED and time.monotonic() < until:
+            time.sleep(0.05)
+        assert late.updates
+
+
+def test_an_engine_that_goes_away_fails_what_is_left_and_the_others_go_on(
+    engines: Engines, tmp_path: Path
 ) -> None:
-    wrong = action({"cpus": 0.5}, container_id="0", container_name="x")
-    results = applied(actuator, wrong, action({"cpus": 1.5}, id=2))
-    assert [result.status for result in results] == ["stale", "applied"]
-    assert fake_engine.host_config["CpuQuota"] == 150_000
+    group = actuators(engines, tmp_path)
+    engines["b"].faults["POST /update"] = 0  # it hangs up
+    found = [status for status, _ in applied(group, plan("b", "a", "b"))]
+    assert found == [Status.FAILED, Status.APPLIED, Status.FAILED]
+    assert len(group.unreachable) == 1
 
 
-@pytest.mark.parametrize(
-    ("labels", "who"),
-    [({}, "somebody"), ({"com.docker.swarm.task.id": "x"}, "Swarm, or somebody,")],
-)
-def test_a_setting_that_something_else_has_changed_is_told_once(
-    actuator: Actuator, fake_engine: FakeEngine, labels: dict[str, str], who: str
+def test_a_slow_engine_does_not_hold_up_the_start(engines: Engines, tmp_path: Path) -> None:
+    engines["b"].delay_s = 3.0
+    begun = time.monotonic()
+    group = actuators(engines, tmp_path, wait_s=0.5)
+    assert time.monotonic() - begun < 2.5
+    assert group.unreachable == ["b: no answer yet"]
+    assert applied(group, plan("a"))[0][0] is Status.APPLIED
+
+
+def test_dl_apply_applies_one_plan_to_several_hosts(
+    tool: Tools, engines: Engines, tmp_path: Path
 ) -> None:
-    fake_engine.labels = labels
-    (first,) = applied(actuator, action({"cpus": 1.5}))
-    fake_engine.host_config["CpuQuota"] = 0
-    (second,) = applied(actuator, action({"cpus": 1.5}))
-    (third,) = applied(actuator, action({"cpus": 1.0}))
-    assert [one.status for one in (first, second, third)] == ["applied"] * 3
-    assert (first.error, third.error) == (None, None)
-    assert second.error == f"{who} has changed cpus since dl-apply had set it"
+    named = [word for fake in engines.values() for word in ("--host", fake.url)]
+    state = ["--state-dir", tmp_path / "state"]
+    wanted = dump_plan(replace(plan("a", "b"))).encode()
+    done = tool("dl-apply", *named, *state, input=wanted)
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.stderr
+    assert {one["status"] for one in results} == {"applied"}
+    assert engines["a"].updates == engines["b"].updates == [QUOTA]
+    dead = ["--host", f"unix://{tmp_path}/nobody.sock"]
+    assert tool("dl-apply", *named, *dead, *state, input=wanted).returncode == 0
+    undone = tool("dl-apply", "--undo", *named, *dead, *state)
+    assert undone.returncode == 1
+    assert "not undone: unix:///" in complaint(undone.stderr)
 
 
-# Pauses
-
-
-def test_a_pause_is_applied_once(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
-) -> None:
-    pause = action({}, Op.PAUSE)
-    (first,), (second,) = applied(actuator, pause), applied(actuator, pause)
-    assert (first.status, first.before, first.after) == (
-        "applied", {"state": "running"}, {"state": "paused"},
-    )  # fmt: skip
-    assert second.status is Status.UNCHANGED
-    assert fake_engine.state == "paused"
-    assert [entry.state for entry in journal.entries("FAKE")] == ["running"]
-
-
-def test_an_engine_that_refuses_a_pause_is_quoted(
-    actuator: Actuator, fake_engine: FakeEngine
-) -> None:
-    fake_engine.faults["POST /pause"] = 500
-    (result,) = applied(actuator, action({}, Op.PAUSE))
-    assert (result.status, result.error) == ("failed", "status 500 on demand")
-
-
-# Turns
-
-
-def test_a_turn_is_given_when_the_plan_has_been_applied(
-    actuator: Actuator, rotation: Rotation
-) -> None:
-    turn = action({"group": 0, "turn_s": 9.0}, Op.ROTATE)
-    (result,) = applied(actuator, turn)
-    assert (result.status, result.after) == ("applied", {"group": 0, "turn_s": 9.0})
-    known = rotation.turn_of(ID)
-    assert known is not None
-    assert (known.group, known.seconds) == (0, 9.0)
-    assert applied(actuator, turn)[0].status is Status.UNCHANGED
-    assert applied(actuator) == []
-    assert rotation.turn_of(ID) is None
-
-
-@pytest.mark.parametrize(
-    ("labels", "state", "error"),
-    [
-        ({"dltools.qoe": "0.2"}, "running", "it serves (label dltools.qoe): dl-apply never pauses"),
-        ({}, "paused", "it is paused already, and not by dl-apply"),
-    ],
-)
-def test_containers_that_take_no_turns(
-    actuator: Actuator, fake_engine: FakeEngine, labels: dict[str, str], state: str, error: str
-) -> None:
-    fake_engine.labels, fake_engine.state = labels, state
-    (result,) = applied(actuator, action({"group": 0, "turn_s": 9.0}, Op.ROTATE))
-    assert result.status is Status.SKIPPED
-    assert str(result.error).startswith(error)
-
-
-# Dry runs
-
-
-@pytest.mark.parametrize(
-    ("one", "after"),
-    [
-        (action({"cpus": 1.5}), {"cpus": 1.5}),
-        (action({}, Op.PAUSE), {"state": "paused"}),
-        (action({"group": 0, "turn_s": 1.0}, Op.ROTATE), {"group": 0, "turn_s": 1.0}),
-    ],
-    ids=["update", "pause", "rotate"],
-)
-def test_a_dry_run_changes_nothing(
-    engine: Engine,
-    journal: Journal,
-    rotation: Rotation,
-    fake_engine: FakeEngine,
-    one: Action,
-    after: dict[str, Any],
-) -> None:
-    actuator = Actuator(engine, journal, rotation, dry_run=True)
-    (result,) = applied(actuator, one)
-    assert (result.status, result.after) == ("planned", after)
-    assert (fake_engine.updates, fake_engine.state) == ([], "running")
-    assert journal.entries("FAKE") == []
-    assert not rotation.has_turns
-
-
-def test_offline_the_plan_is_believed() -> None:
-    told: list[Result] = []
-    fit = action({"cpus": 1.5}, expect={"cpus": 2.0})
-    unfit = action({"cpus": 0.0}, id=2, expect={"cpus": 2.0})
-    check_offline(plan_of(fit, unfit), told.append)
-    assert [(one.status, one.before, one.after) for one in told] == [
-        ("planned", {"cpus": 2.0}, {"cpus": 1.5}),
-        ("failed", {"cpus": 2.0}, {"cpus": 2.0}),
-    ]
-
-
-def test_a_container_takes_no_turns_where_another_of_its_job_cannot(actuator: Actuator) -> None:
-    """Each would wait for the other."""
-    turn = {"group": 0, "turn_s": 9.0}
-    gone = {"container_id": "0", "container_name": "x"}
-    (one,) = applied(actuator, action(turn, Op.ROTATE, job="pair"))
-    assert one.status is Status.APPLIED
-    one, other = applied(
-        actuator, action(turn, Op.ROTATE, job="pair"), action(turn, Op.ROTATE, job="pair", **gone)
+def test_a_context_names_an_engine(tool: Tools, engines: Engines, tmp_path: Path) -> None:
+    meta = tmp_path / "docker/contexts/meta" / hashlib.sha256(b"lab").hexdigest()
+    meta.mkdir(parents=True)
+    endpoint = {"docker": {"Host": engines["b"].url, "SkipTLSVerify": False}}
+    (meta / "meta.json").write_text(
+        json.dumps({"Name": "lab", "Metadata": {}, "Endpoints": endpoint})
     )
-    assert (one.status, one.error) == (Status.SKIPPED, "x, of the same job, cannot take turns")
-    assert other.status is Status.STALE
-    assert actuator.rotation.turn_of(ID) is None
-    alone, _ = applied(
-        actuator, action(turn, Op.ROTATE), action(turn, Op.ROTATE, job="pair", **gone)
-    )
-    assert alone.status is Status.APPLIED
+    env = {"DOCKER_CONFIG": str(tmp_path / "docker")}
+    found = tool("dl-apply", "--context", "lab", "--state-dir", tmp_path / "state",
+                 input=dump_plan(plan("b")).encode(), env=env)  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    assert len(engines["b"].updates) == 1

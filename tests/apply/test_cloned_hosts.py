@@ -7,21 +7,19 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.journal_entries import journal_entry
 from helpers.tools import Tools, complaint, records
 
-from dltools.apply.actuator import Actuator
-from dltools.apply.dead_leases import end_dead_leases
-from dltools.apply.journal import Entry, Journal
-from dltools.apply.leftovers import Leftover, unpause_leftovers
-from dltools.apply.rotation import Rotation
-from dltools.apply.status import changed_containers
-from dltools.engine.addresses import host_address
-from dltools.engine.connect import connect
-from dltools.engine.containers import Engine
+from dltools.apply.changed_containers import changed_containers
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.original_settings import Journal
+from dltools.apply.recovery import Leftover, end_dead_leases, unpause_leftovers
+from dltools.apply.turns import Rotation
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.runs import ApplyRun
-from dltools.engine.turn_notes import TurnNote
-from dltools.plan.records import Status
-from dltools.plan.writing import dump_plan
+from dltools.engine.turn_notes import TurnNote, TurnNotes
+from dltools.plan.records import Status, dump_plan
 
 ENDED = ApplyRun(1 << 30, 1)
 
@@ -35,7 +33,7 @@ def clone(tmp_path: Path) -> Iterator[FakeEngine]:
 
 
 @pytest.fixture
-def changed(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
+def changed(actuator: EngineActuator, fake_engine: FakeEngine) -> FakeEngine:
     """The fake engine, after a run has died that had limited its container under lease."""
     actuator.lease(True)
     actuator.rotation.run = ENDED
@@ -44,17 +42,19 @@ def changed(actuator: Actuator, fake_engine: FakeEngine) -> FakeEngine:
     return fake_engine
 
 
-def on(fake: FakeEngine) -> Engine:
-    return Engine(connect(host_address(fake.url)))
+def on(fake: FakeEngine) -> DockerEngine:
+    return DockerEngine(connect(host_address(fake.url)))
 
 
-def actuator_on(fake: FakeEngine, tmp_path: Path) -> Actuator:
+def actuator_on(fake: FakeEngine, tmp_path: Path) -> EngineActuator:
     engine = on(fake)
-    return Actuator(engine, Journal(tmp_path / "journal"), Rotation(engine, tmp_path / "rotation"))
+    return EngineActuator(
+        engine, Journal(tmp_path / "journal"), Rotation(engine, tmp_path / "rotation")
+    )
 
 
 def test_a_clone_drops_no_entry_of_the_other(
-    changed: FakeEngine, clone: FakeEngine, engine: Engine, tmp_path: Path
+    changed: FakeEngine, clone: FakeEngine, engine: DockerEngine, tmp_path: Path
 ) -> None:
     assert actuator_on(clone, tmp_path).undo() == []
     assert end_dead_leases(on(clone), tmp_path) == []
@@ -65,7 +65,7 @@ def test_a_clone_drops_no_entry_of_the_other(
 
 
 def test_a_clone_that_leaves_its_leases_leaves_none_of_the_other(
-    changed: FakeEngine, clone: FakeEngine, engine: Engine, tmp_path: Path
+    changed: FakeEngine, clone: FakeEngine, engine: DockerEngine, tmp_path: Path
 ) -> None:
     assert not actuator_on(clone, tmp_path).leave_leases("2999-01-01T00:00:00Z", None)
     (result,) = end_dead_leases(engine, tmp_path)
@@ -73,13 +73,11 @@ def test_a_clone_that_leaves_its_leases_leaves_none_of_the_other(
 
 
 def test_a_clone_removes_no_note_of_a_paused_container(
-    fake_engine: FakeEngine, clone: FakeEngine, engine: Engine, tmp_path: Path
+    fake_engine: FakeEngine, clone: FakeEngine, engine: DockerEngine, tmp_path: Path
 ) -> None:
     folder = tmp_path / "rotation"
-    folder.mkdir(mode=0o700)
-    note = folder / f"{ID}.json"
-    note.write_bytes(TurnNote("FAKE", ID, NAME, host=HOST).to_json())
-    note.chmod(0o600)
+    note = TurnNote("FAKE", HOST, ID, NAME, 0, 2.0, "2026-01-31T12:00:00Z")
+    TurnNotes(folder).write(note)
     fake_engine.state = "paused"
     assert list(unpause_leftovers(on(clone), folder)) == []
     assert list(unpause_leftovers(engine, folder)) == [Leftover(NAME)]
@@ -91,12 +89,14 @@ def test_a_host_that_was_renamed_keeps_its_containers(changed: FakeEngine, tmp_p
     assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
 
 
-def test_entries_of_earlier_versions_name_no_host(
-    engine: Engine, journal: Journal, tmp_path: Path
+def test_what_is_gone_of_a_host_is_its_own(
+    engine: DockerEngine, journal: Journal, tmp_path: Path
 ) -> None:
-    journal.add(Entry("FAKE", "0" * 64, "gone", {}, {}, {}))
+    journal.add(journal_entry("0" * 64, "gone"))
+    journal.add(journal_entry("1" * 64, "of a clone", host="clone"))
+    journal.add(journal_entry("2" * 64, "of another engine", engine="OTHER"))
     (found,) = changed_containers(engine, [tmp_path])
-    assert found.current is None
+    assert (found.name, found.current) == ("gone", None)
 
 
 @pytest.mark.parametrize(("same", "what"), [("id", "ID"), ("host", "host name")])

@@ -1,20 +1,120 @@
-"""Updates on an engine that fails half-way: each action has its own result."""
+"""What becomes of an update, by the container's settings and the plan's expectations.
+
+Updates on an engine that fails half-way: each action has its own result.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from threading import Timer
 from typing import Any
 
 import pytest
 from helpers.fake_engine import ID, FakeEngine, action, plan, plan_of
+from helpers.located_containers import located
 from helpers.tools import Tools, complaint, records
 
-from dltools.apply.actuator import Actuator
-from dltools.apply.journal import Journal
-from dltools.engine import gpu
-from dltools.engine.gpu import Access
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.original_settings import Journal
+from dltools.apply.settings_update import compare
+from dltools.engine.docker import answers as docker_answers
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import GpuAccess, LocatedContainer
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Result, Status
+
+PLANNED_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
+HALF = {"NanoCpus": 500_000_000}
+
+
+def compared(
+    there: LocatedContainer, wanted: dict[str, Any], made: Settings | None = None, **expect: Any
+) -> Result:
+    one = action(wanted, expect=expect)
+    found = Result(one.id, Status.SKIPPED, one.container_id, one.container_name)
+    return compare(one, found, there, PLANNED_AT, made=made)
+
+
+def altered(there: LocatedContainer, **changes: Any) -> LocatedContainer:
+    return replace(there, container=replace(there.container, **changes))
+
+
+def test_a_change_is_planned_with_the_settings_before_and_after() -> None:
+    result = compared(located(**HALF), {"cpus": 1.5, "cpu_weight": 1024}, cpus=0.5)
+    assert result.status is Status.PLANNED
+    assert result.before == {"cpus": 0.5, "cpu_weight": 1024}
+    assert result.after == {"cpus": 1.5, "cpu_weight": 1024}
+
+
+@pytest.mark.parametrize("wanted", [{"cpus": 0.5}, {"cpus": 0.501}, {"cpuset": None}, {}], ids=str)
+def test_settings_as_wanted_are_unchanged(wanted: dict[str, Any]) -> None:
+    assert compared(located(**HALF), wanted, cpus=2.0).status is Status.UNCHANGED
+
+
+def test_a_quota_of_all_cpus_is_no_quota() -> None:
+    assert compared(located(), {"cpus": 4.0}).status is Status.UNCHANGED
+    assert compared(located(**HALF), {"cpus": 9.0}).after == {"cpus": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "error"),
+    [
+        ({"labels": {"dltools.protect": ""}}, "skipped", "protected by its label dltools.protect"),
+        ({"state": "exited"}, "stale", "the container is exited"),
+        (
+            {"started": datetime(2026, 1, 31, 13, tzinfo=UTC)},
+            "stale",
+            "the container has restarted since the plan was made",
+        ),
+    ],
+)
+def test_why_a_container_is_left_alone(changes: dict[str, Any], status: str, error: str) -> None:
+    """A reason that the container gives comes before what is wrong with the settings."""
+    result = compared(altered(located(**HALF), **changes), {"cpus": 0.0})
+    assert (result.status, result.error) == (status, error)
+    assert result.before == result.after == {"cpus": 0.5}
+
+
+def test_a_paused_container_is_changed() -> None:
+    there = altered(located(), state="paused", started=datetime(2026, 1, 31, 11, tzinfo=UTC))
+    assert compared(there, {"cpus": 1.5}).status is Status.PLANNED
+
+
+@pytest.mark.parametrize("expect", [{"cpus": 2.0}, {"cpus": None}, {"memory": 1}], ids=str)
+def test_other_settings_than_the_plan_expects_are_stale(expect: dict[str, Any]) -> None:
+    result = compared(located(**HALF), {"cpus": 1.5}, **expect)
+    assert result.status is Status.STALE
+    assert result.error == "its settings have changed since the plan was made"
+
+
+@pytest.mark.parametrize(
+    ("made", "expect", "status"),
+    [
+        ({"cpus": 0.5}, {"cpus": 2.0}, Status.PLANNED),
+        ({"cpus": 0.5}, {"cpus": 2.0, "cpu_weight": 1024}, Status.PLANNED),
+        ({"cpus": 0.5}, {"cpus": 2.0, "cpu_weight": 512}, Status.STALE),
+        ({"cpus": 1.0}, {"cpus": 2.0}, Status.STALE),
+        ({"cpu_weight": 1024}, {"cpus": 2.0}, Status.STALE),
+    ],
+)
+def test_settings_that_this_run_has_made_are_known(
+    made: Settings, expect: dict[str, Any], status: Status
+) -> None:
+    """The plan's sample was taken before they were in force."""
+    assert compared(located(**HALF), {"cpus": 1.5}, made, **expect).status is status
+
+
+def test_a_value_out_of_bounds_fails() -> None:
+    result = compared(located(), {"cpu_weight": 1})
+    assert result.status is Status.FAILED
+    assert result.error == "cpu_weight 1 is not a whole number from 2 to 262144"
+
+
+def test_a_cpu_list_that_does_not_fit_is_skipped() -> None:
+    result = compared(located(), {"cpuset": "0-9"})
+    assert result.status is Status.SKIPPED
+    assert result.error == "cpuset 0-9: containers can use only CPUs 0-3 here"
 
 
 @pytest.fixture
@@ -143,34 +243,37 @@ def test_undoing_goes_on_after_a_failure(apply: Any, tool: Tools, fake_engine: F
 # Reverting what has failed, seen from inside
 
 
-def update(actuator: Actuator, wanted: Settings) -> Result:
+def update(actuator: EngineActuator, wanted: Settings) -> Result:
     (result,) = actuator.apply(plan_of(action(wanted)))
     return result
 
 
 def test_a_failed_change_leaves_no_entry(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     fake_engine.faults["POST /update"] = 500
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (Status.FAILED, "status 500 on demand")
-    assert journal.entries("FAKE") == []
+    assert journal.all() == []
     assert actuator.changed == frozenset()
 
 
 def test_a_failed_change_after_another_keeps_its_entry(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     update(actuator, {"cpus": 1.5})
     fake_engine.faults["POST /update"] = 500
     assert update(actuator, {"cpus": 0.5}).after == {"cpus": 1.5}
-    (entry,) = journal.entries("FAKE")
+    (entry,) = journal.all()
     assert entry.settings["cpus"] is None
     assert actuator.changed == {ID}
 
 
 def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator,
+    fake_engine: FakeEngine,
+    journal: Journal,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The engine refuses, and learns only then that the container has ended."""
     answer, ended = fake_engine.answer, Timer(0.03, setattr, (fake_engine, "state", "exited"))
@@ -184,11 +287,11 @@ def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
     fake_engine.faults["POST /update"] = 500
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (Status.STALE, "the container is exited")
-    assert journal.entries("FAKE") == []
+    assert journal.all() == []
 
 
 def test_an_update_that_is_recorded_and_refused_is_reverted(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     fake_engine.after_update = lambda: fake_engine.host_config.update({"CpuQuota": 20_000})
     result = update(actuator, {"cpus": 1.5})
@@ -197,11 +300,11 @@ def test_an_update_that_is_recorded_and_refused_is_reverted(
     assert str(result.error).startswith("the engine accepted the change, but other settings")
     assert str(result.error).endswith("some settings could not be reverted")
     assert result.after == {"cpus": 0.2}
-    assert len(journal.entries("FAKE")) == 1
+    assert len(journal.all()) == 1
 
 
 def test_a_change_that_cannot_be_reverted_keeps_its_entry(
-    actuator: Actuator, fake_engine: FakeEngine, journal: Journal
+    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
 ) -> None:
     def fail_from_now_on() -> None:
         fake_engine.host_config["CpuQuota"] = 20_000
@@ -211,18 +314,18 @@ def test_a_change_that_cannot_be_reverted_keeps_its_entry(
     result = update(actuator, {"cpus": 1.5})
     assert result.status is Status.FAILED
     assert str(result.error).endswith("the change could not be reverted: status 500 on demand")
-    assert len(journal.entries("FAKE")) == 1
+    assert len(journal.all()) == 1
 
 
 # GPUs
 
 
 def test_an_update_that_cuts_off_the_gpu_is_a_failure(
-    actuator: Actuator, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
-    monkeypatch.setattr(gpu, "access", lambda _: Access.SPECIFIED)
-    monkeypatch.setattr(gpu, "is_usable", lambda *_: next(answers))
+    monkeypatch.setattr(docker_answers, "gpu_access", lambda _: GpuAccess.LASTING)
+    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (
         Status.FAILED, "the update has cut off its GPU: restart the container",
@@ -230,10 +333,10 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
 
 
 def test_files_that_are_not_visible_are_a_reason_to_skip(
-    actuator: Actuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu, "access", lambda _: Access.HOOK)
-    monkeypatch.setattr(gpu, "is_usable", lambda *_: True)
+    monkeypatch.setattr(docker_answers, "gpu_access", lambda _: GpuAccess.FRAGILE)
+    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: True)
     result = update(actuator, {"cpus": 1.5})
     assert result.status is Status.SKIPPED
     assert str(result.error).startswith("an engine update could cut off its GPU, and its cgroup ")

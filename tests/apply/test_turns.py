@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from helpers.fake_engine import FakeEngine
 
-from dltools.apply import rotation as rotation_module
-from dltools.apply.leftovers import Leftover, unpause_leftovers
-from dltools.apply.rotation import Rotation
+from dltools.apply import turns as rotation_module
+from dltools.apply.recovery import Leftover, unpause_leftovers
 from dltools.apply.turn_order import Turn
-from dltools.engine.containers import Engine
+from dltools.apply.turns import Rotation
+from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.runs import ApplyRun
-from dltools.engine.state_folder import StateFolder
-from dltools.engine.turn_notes import read_note
+from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import UnavailableError
 
 
@@ -44,7 +43,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def rotation(fake: FakeEngine, engine: Engine, tmp_path: Path, clock: Clock) -> Rotation:
+def rotation(fake: FakeEngine, engine: DockerEngine, tmp_path: Path, clock: Clock) -> Rotation:
     del fake
     run = ApplyRun.of_this_process("dl-apply --restore")
     return Rotation(engine, tmp_path / "rotation", run, clock)
@@ -67,13 +66,13 @@ def test_a_file_names_each_container_that_takes_turns_and_the_run(
 ) -> None:
     rotation.set_turns(turns("a", "b"))
     assert noted(tmp_path) == {"a", "b"}
-    note = read_note(StateFolder(tmp_path / "rotation"), "b.json")
+    note = TurnNotes(tmp_path / "rotation").find("b")
     assert note
     assert (note.group, note.seconds, note.run.command) == (1, 2.0, "dl-apply --restore")
     assert note.run.is_alive
     since = note.since
     rotation.set_turns([*turns("a"), Turn("b", "b", 1, 3.0)])
-    note = read_note(StateFolder(tmp_path / "rotation"), "b.json")
+    note = TurnNotes(tmp_path / "rotation").find("b")
     assert note
     assert (note.seconds, note.since) == (3.0, since)
     rotation.end()
@@ -91,7 +90,7 @@ def test_an_engine_that_refuses_for_a_while_is_asked_again(
 
 
 def test_a_container_that_stays_paused_keeps_its_note_and_is_named(
-    rotation: Rotation, fake: FakeEngine, engine: Engine, tmp_path: Path
+    rotation: Rotation, fake: FakeEngine, engine: DockerEngine, tmp_path: Path
 ) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     fake.containers["b"].refusals = 10**6
@@ -136,7 +135,7 @@ def test_a_container_that_leaves_and_was_refused_is_tried_again(
 
 
 def test_one_that_stays_paused_keeps_no_other_paused(
-    rotation: Rotation, fake: FakeEngine, engine: Engine, tmp_path: Path
+    rotation: Rotation, fake: FakeEngine, engine: DockerEngine, tmp_path: Path
 ) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     fake.containers["b"].refusals = 10**6
@@ -146,7 +145,9 @@ def test_one_that_stays_paused_keeps_no_other_paused(
     assert noted(tmp_path) == {"b"}
 
 
-def test_an_error_names_a_few_containers(fake: FakeEngine, engine: Engine, tmp_path: Path) -> None:
+def test_an_error_names_a_few_containers(
+    fake: FakeEngine, engine: DockerEngine, tmp_path: Path
+) -> None:
     fake.containers.clear()
     fake.add(*(f"job{n}" for n in range(9)))
     rotation = Rotation(engine, tmp_path / "rotation")
@@ -219,7 +220,7 @@ def test_all_queues_end_together(fake: FakeEngine, rotation: Rotation, tmp_path:
     rotation.set_turns([*on_gpu("GPU-1", "a", "b"), *on_gpu("GPU-2", "c", "d")])
     assert list(fake.states.values()).count("paused") == 2
     assert sorted(rotation.paused_names()) == ["b", "d"]
-    note = read_note(StateFolder(tmp_path / "rotation"), "d.json")
+    note = TurnNotes(tmp_path / "rotation").find("d")
     assert note
     assert (note.group, note.queue) == (1, "GPU-2")
     rotation.end()

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.engine import cgroup
-from dltools.engine.counters import usage
+from dltools.engine.cgroup_counters import usage
 from dltools.engine.kernel_files import pressure_seconds
-from dltools.engine.weight import weight_to_v2
+from dltools.engine.scales import weight_to_v2
 
 IMAGE = "dltools-torch"
 LABEL = "dltools-contention=1"

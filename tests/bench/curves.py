@@ -3,7 +3,7 @@
     DLTOOLS_DATA=DIR python tests/bench/curves.py
 
 On the shipped recording, and on the logs and curves under DIR/logs where it is given. Prints the
-medians; tests/plan/policy/test_curves.py says what is measured.
+medians; tests/plan/signals/test_real_curves.py says what is measured.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parents[1])  # not this folder, whose plan.py is another
 
-from plan.policy.test_curves import errors  # noqa: E402
+from plan.signals.test_real_curves import errors  # noqa: E402
 
-from dltools.plan.policy import curve_fit  # noqa: E402
+from dltools.plan.signals import curves  # noqa: E402
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     values = [1 / (1 + i) for i in range(128)]
     begun = time.perf_counter()
     for _ in range(1000):
-        curve_fit.fit(works, values)
+        curves.fit(works, values)
     print(f"  a fit takes {(time.perf_counter() - begun) * 1e3:.0f} us")
 
 

@@ -2,7 +2,7 @@
 
     python tests/bench/extract.py
 
-Every excerpt of tests/probe/progress/test_families.py is repeated to some megabytes and read as a
+Every excerpt of tests/probe/progress/excerpts is repeated to some megabytes and read as a
 container's log is: bytes in, points out. Prints the families from the slowest on, and what lines
 cost that are of no family.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parents[1])  # not this folder, whose probe.py is another
 
-from probe.progress.test_families import EXCERPTS  # noqa: E402
+from helpers.excerpts import excerpts  # noqa: E402
 
 from dltools.probe.progress import Automatic, PointReader  # noqa: E402
 
@@ -33,9 +33,9 @@ def rate(data: bytes) -> tuple[float, int]:
 
 def main() -> None:
     found = []
-    for excerpt in EXCERPTS:
-        text = excerpt.text.encode()
-        found.append((*rate(text * max(1, 2_000_000 // len(text))), excerpt.family, excerpt.name))
+    for excerpt in excerpts():
+        speed, points = rate(excerpt.log * max(1, 2_000_000 // len(excerpt.log)))
+        found.append((speed, points, ", ".join(excerpt.families), excerpt.name))
     found.sort()
     print("lines/s     points per 1000 lines   family (excerpt), the slowest first")
     for speed, points, family, name in found:

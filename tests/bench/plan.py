@@ -24,7 +24,7 @@ from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.schema import arrow_schema
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Cluster, Decision, Policy, State
+from dltools.plan.policy.interface import Cluster, Decision, Policy, State
 from dltools.plan.realisation.mode import RealisationOptions
 
 CONTAINERS = 100

@@ -103,12 +103,12 @@ def whole_process() -> None:
 
 def busy_time(count: int) -> float:
     """Return what a sample of a running probe takes, in process, rows and Arrow batch included."""
-    from dltools.engine.containers import Engine
+    from dltools.engine.docker.engine import DockerEngine
     from dltools.observations.formats.arrow import FORMAT as ARROW
     from dltools.observations.table import to_table
     from dltools.probe.sampler import Options, Sampler
 
-    sampler = Sampler(Engine(), Options({"label": [LABEL]}, 600.0))
+    sampler = Sampler({"": DockerEngine}, Options({"label": [LABEL]}, 600.0))
     sampler.follow()
     with Path(os.devnull).open("wb") as out:
         stream = ARROW.writer(out)
@@ -130,9 +130,9 @@ def busy_time(count: int) -> float:
 def file_reads() -> float:
     """Return what the bare reads of four files of each container's cgroup take."""
     from dltools.engine import cgroup
-    from dltools.engine.containers import Engine
+    from dltools.engine.docker.engine import DockerEngine
 
-    engine, mounts = Engine(), cgroup.mounts()
+    engine, mounts = DockerEngine(), cgroup.mounts()
     files = []
     for id_ in running():
         found = cgroup.of_process(engine.inspect(id_).pid, mounts)
@@ -196,10 +196,10 @@ def roles(count: int, ticks: int) -> None:
 
 
 def new_sampler() -> Any:
-    from dltools.engine.containers import Engine
+    from dltools.engine.docker.engine import DockerEngine
     from dltools.probe.sampler import Options, Sampler
 
-    sampler = Sampler(Engine(), Options({"label": [LABEL]}, 600.0))
+    sampler = Sampler({"": DockerEngine}, Options({"label": [LABEL]}, 600.0))
     sampler.follow()
     return sampler
 
@@ -255,11 +255,11 @@ def memory(samples: int) -> None:
         "import sys; sys.modules['numpy'] = None\n"
         "import resource\n"
         "from pathlib import Path\n"
-        "from dltools.engine.containers import Engine\n"
+        "from dltools.engine.docker.engine import DockerEngine\n"
         "from dltools.probe.sampler import Options, Sampler\n"
         "from dltools.observations.table import to_table\n"
         "from dltools.observations.recording.recorder import Recorder\n"
-        f"sampler = Sampler(Engine(), Options({{'label': [{LABEL!r}]}}, 1.0))\n"
+        f"sampler = Sampler({{'': DockerDockerEngine}}, Options({{'label': [{LABEL!r}]}}, 1.0))\n"
         "sampler.follow()\n"
         "recorder = Recorder(Path(sys.argv[1]), rotate_s=20.0, since_s=1.0)\n"
         f"for number in range({samples} + 1):\n"

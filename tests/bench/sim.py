@@ -15,10 +15,10 @@ from pathlib import Path
 from dltools.observations.outcomes import summarise
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import RealisationOptions
+from dltools.sim.agenda import DELAY_S, Reaction
 from dltools.sim.generate import trainings
-from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation
-from dltools.sim.traces.pollux import pollux_jobs
+from dltools.sim.traces import pollux_jobs
 from dltools.sim.workload import HostSpec, Workload, workload_of
 
 SIZES = ((160, 16), (1_000, 100), (10_000, 1_000))

@@ -8,7 +8,7 @@ import sys
 import pytest
 import typer
 
-from dltools.cli.formats import RecordFormat, RowFormat, by_name, for_stdout
+from dltools.cli.formats import RecordFormat, RowFormat, format_by_name, format_for_stdout
 
 SUFFIXES = {".csv": RowFormat.CSV, ".jsonl": RowFormat.JSONL}
 
@@ -20,11 +20,11 @@ class Terminal(io.StringIO):
 
 def test_auto_is_a_table_on_a_terminal_else_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert for_stdout(RowFormat.AUTO) is RowFormat.JSONL
-    assert for_stdout(RowFormat.CSV) is RowFormat.CSV
+    assert format_for_stdout(RowFormat.AUTO) is RowFormat.JSONL
+    assert format_for_stdout(RowFormat.CSV) is RowFormat.CSV
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert for_stdout(RecordFormat.AUTO) is RecordFormat.TABLE
-    assert for_stdout(RecordFormat.JSONL) is RecordFormat.JSONL
+    assert format_for_stdout(RecordFormat.AUTO) is RecordFormat.TABLE
+    assert format_for_stdout(RecordFormat.JSONL) is RecordFormat.JSONL
 
 
 @pytest.mark.parametrize(
@@ -42,19 +42,19 @@ def test_auto_is_a_table_on_a_terminal_else_json(monkeypatch: pytest.MonkeyPatch
 def test_the_name_of_the_output_decides_where_nothing_was_asked_for(
     wanted: RowFormat, output: str | None, format_: RowFormat
 ) -> None:
-    assert by_name(wanted, output, SUFFIXES) is format_
+    assert format_by_name(wanted, output, SUFFIXES) is format_
 
 
 @pytest.mark.parametrize("output", ["x.xlsx", "a.b.XLSX", "x.txt"])
 def test_an_ending_of_no_format_is_wrong_usage(output: str) -> None:
     with pytest.raises(typer.BadParameter, match=r"no format ends in \.\w+: use \.csv or \.jsonl$"):
-        by_name(RowFormat.AUTO, output, SUFFIXES)
+        format_by_name(RowFormat.AUTO, output, SUFFIXES)
 
 
 def test_a_device_may_have_any_name() -> None:
-    assert by_name(RowFormat.AUTO, "/dev/fd/../null", SUFFIXES) is RowFormat.AUTO
+    assert format_by_name(RowFormat.AUTO, "/dev/fd/../null", SUFFIXES) is RowFormat.AUTO
 
 
 def test_a_contradiction_is_wrong_usage() -> None:
     with pytest.raises(typer.BadParameter, match=r"x.csv: the suffix .csv contradicts --format js"):
-        by_name(RowFormat.JSONL, "x.csv", SUFFIXES)
+        format_by_name(RowFormat.JSONL, "x.csv", SUFFIXES)

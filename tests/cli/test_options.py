@@ -1,9 +1,10 @@
-"""How the values of common options are read."""
+"""How the values of common options are read, and how the help shows options."""
 
 from __future__ import annotations
 
 import pytest
 import typer
+from helpers.tools import Tools
 
 from dltools.cli.options import duration
 
@@ -17,10 +18,19 @@ def test_durations_have_units(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "-1", "1w", "1m30", "nan"])
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match=r"is not a duration such as 30, 1.5s, 10m or 2h"):
+    with pytest.raises(typer.BadParameter, match=r"is not a duration such as 1.5s, 10m or 2h"):
         duration(text)
 
 
 def test_a_duration_has_an_end() -> None:
     with pytest.raises(typer.BadParameter, match="longer than thirty years"):
         duration("20000d")
+
+
+def test_the_options_that_few_need_are_a_group_of_their_own() -> None:
+    shown = Tools()("dl-apply", "--help").stdout.decode()
+    usual, _, expert = shown.partition("\nExpert options:\n")
+    assert "\nOptions:\n" in usual
+    assert "  -n, --dry-run " in usual
+    assert "  -h, --help " in usual
+    assert "  --lease TIME " in expert

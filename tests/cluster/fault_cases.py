@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helpers.cluster_nodes import NODES
 
-from dltools.apply.migrate.record import Step
+from dltools.apply.migrate.migration import Step
 
 _SUFFIX = os.environ.get("CLUSTER", "0").removeprefix("0")
 _HOME = os.environ.get("CLUSTER_HOME", f"/var/lib/dltools-cluster{_SUFFIX}")

@@ -27,11 +27,9 @@ from helpers.containers import eventually
 from helpers.moves import order
 from helpers.tools import command, environment, records
 
-from dltools.engine.addresses import host_address
-from dltools.engine.connect import connect
-from dltools.engine.containers import Engine
-from dltools.plan.records import Plan
-from dltools.plan.writing import dump_plan
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.plan.records import Plan, dump_plan
 
 NO_PLAN = dump_plan(Plan("test", "", {}, {}, None, ())).encode()
 
@@ -49,9 +47,9 @@ done"""
 
 FAULTY = """
 import os, signal, subprocess, sys
-from dltools.apply.migrate.record import MigrationFiles, Step
+from dltools.apply.migrate.migration import MigrationFiles, Step
 import dltools.apply.migrate.service_steps as steps
-import dltools.engine.transport as transport
+import dltools.engine.docker.transport as transport
 transport.TIMEOUT_S, steps.START_S, steps.PENDING_S = 3, 8, 3
 step, before, fault = Step(sys.argv.pop(1)), sys.argv.pop(1) == "before", sys.argv.pop(1)
 write, done = MigrationFiles.write, []
@@ -105,7 +103,7 @@ class Job:
                      "--entrypoint=/bin/sh", IMAGE, "-c", TRAINING)  # fmt: skip
         eventually(lambda: len(self.trace()) > 2)
         if is_service:
-            swarm = Engine(connect(host_address(nodes[0].url))).swarm
+            swarm = DockerEngine(connect(host_address(nodes[0].url))).services
             assert swarm is not None
             swarm.change("job", constraints=[])
         self.id = nodes[1]("ps", "-q", "--no-trunc")

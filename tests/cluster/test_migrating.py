@@ -15,9 +15,8 @@ from helpers.containers import eventually
 from helpers.moves import KILLED, goes_on, order
 from helpers.tools import Tools, environment, records
 
-from dltools.apply.migrate.record import Step
-from dltools.plan.records import Plan
-from dltools.plan.writing import dump_plan
+from dltools.apply.migrate.migration import Step
+from dltools.plan.records import Plan, dump_plan
 
 Trace = Callable[[], list[int]]
 
@@ -111,7 +110,7 @@ def test_volumes_that_hosts_do_not_share_are_noticed(tool: Tools, nodes: list[No
     a.train("job", "data")
     eventually(lambda: a("exec", "job", "cat", "/ckpt/model", check=False))
     error = refused(moved(tool, nodes, order(a, b))[0])
-    assert error == ("not moved, it goes on on node1: there is no checkpoint /ckpt/model on node2")
+    assert error == ("not moved, it stays on node1: there is no checkpoint /ckpt/model on node2")
     b("run", "--rm", "-v", "data:/ckpt", "--entrypoint=/bin/sh", "dltools-test-busybox", "-c",
       "echo another > /ckpt/model")  # fmt: skip
     error = refused(moved(tool, nodes, order(a, b))[0])

@@ -15,12 +15,10 @@ from helpers.containers import eventually
 from helpers.moves import KILLED, goes_on, order
 from helpers.tools import Tools, environment, records
 
-from dltools.apply.migrate.record import Step
-from dltools.engine.addresses import host_address
-from dltools.engine.connect import connect
-from dltools.engine.containers import Engine
-from dltools.plan.records import Plan
-from dltools.plan.writing import dump_plan
+from dltools.apply.migrate.migration import Step
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.plan.records import Plan, dump_plan
 
 Trace = Callable[[], list[int]]
 IMPATIENT = """
@@ -78,7 +76,7 @@ def constraints(manager: Node) -> str:
 def place(nodes: list[Node]) -> None:
     """Take back the constraint by which a service has started on a node. The docker command would
     start the task anew: it changes more of the service."""
-    swarm = Engine(connect(host_address(nodes[0].url))).swarm
+    swarm = DockerEngine(connect(host_address(nodes[0].url))).services
     assert swarm is not None
     swarm.change("job", constraints=[])
 
@@ -209,7 +207,7 @@ def test_a_target_where_it_cannot_run_is_rolled_back(
              "--entrypoint=/bin/sleep", IMAGE, "999")  # fmt: skip
     eventually(lambda: nodes[2]("ps", "-q"))
     error = refused(tool, swarm, order(source, nodes[2], id_))
-    assert error.startswith("not moved, it goes on on node2: it does not run on node3: not within")
+    assert error.startswith("not moved, it stays on node2: it does not run on node3: not within")
     assert "insufficient resources" in error
     assert len(nodes[1]("ps", "-q").split()) == 1
     assert constraints(nodes[0]) == "[] 1"

@@ -49,7 +49,7 @@ def options(tool: str) -> list[list[str]]:
 
 
 def exits(tool: str) -> dict[Exit, str]:
-    found: dict[Exit, str] = import_module(f"dltools.cli.{tool}.exits").EXITS
+    found: dict[Exit, str] = import_module(f"dltools.cli.{tool}.command").EXITS
     return found
 
 

@@ -13,7 +13,7 @@ import pytest
 from helpers.tools import Tools
 
 from dltools.observations.formats.jsonl import FORMAT as JSONL
-from dltools.observations.formats.reading import read_table
+from dltools.observations.formats.registry import read_table
 from dltools.plan.realisation.mode import Mode
 
 ROOT = Path(__file__).parents[2]

@@ -148,10 +148,10 @@ def test_a_recipe_followed_gives_what_it_shows(title: str, following: Following)
 def test_a_new_column_is_in_parquet_and_in_prometheus(following: Following) -> None:
     copy = following("Add a column")
     line = "5045: 0.87, 0.99 avg loss, 0.0002 rate, 1.5 seconds, 242160 images"
-    copy.run(f"echo '{line}' | dl-probe --from-log - -o log.parquet")
+    copy.run(f"echo '{line}' | dl-probe - -o log.parquet")
     column = pq.read_table(copy.root / "log.parquet").column("elapsed_seconds")
     assert set(column.to_pylist()) == {1.5}
-    text = copy.run(f"echo '{line}' | dl-probe --from-log - --format prom")
+    text = copy.run(f"echo '{line}' | dl-probe - --format prom")
     assert "# TYPE dltools_progress_elapsed_seconds gauge\n" in text
 
 

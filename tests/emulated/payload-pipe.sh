@@ -49,7 +49,7 @@ kernel >"$OUT/quota"
 cmp -s "$OUT/start" "$OUT/quota" && { echo "FAILED: quotas changed nothing"; bad=1; }
 check pipe --policy fair --realize weight
 echo "-- stream"
-tool probe -i 3 -n 3 | tool plan --realize quota --set itval=3 | tool apply
+tool probe -i 3 -c 3 | tool plan --realize quota --set itval=3 | tool apply
 echo "-- a CPU list"
 host=$(docker info -f '{{.Name}}')
 id=$(docker inspect -f '{{.Id}}' plain)

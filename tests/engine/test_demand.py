@@ -1,13 +1,15 @@
-"""The CPUs that threads want: those that run or wait for a CPU, and not those that sleep."""
+"""How many CPUs a container's threads want, and how many of them are busy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from dltools.engine import demand
+from dltools.engine.cgroup import Cgroup
 from dltools.engine.demand import DemandWatch
 
 Threads = dict[int, tuple[float, float]]
@@ -21,7 +23,10 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     """Look at a container's threads at times; return the demand at each."""
 
     def look(
-        *states: tuple[float, Threads], used: float | list[float] = 1.0, **options: bool
+        *states: tuple[float, Threads],
+        used: float | list[float] = 1.0,
+        ready: frozenset[int] = frozenset(),
+        **options: bool,
     ) -> list[float | None]:
         watch, found = DemandWatch(), []
         seconds = used if isinstance(used, list) else [used] * len(states)
@@ -32,6 +37,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
             }
             born = " ".join(["0"] * 19 + [str(90 * demand._TICKS)])
             files |= {f"/proc/{tid}/stat": f"{tid} (a) b) {born}" for tid in threads}
+            files |= {f"/proc/{tid}/stat": f"{tid} (a) R {born}" for tid in ready & set(threads)}
             monkeypatch.setattr(demand, "read_text", lambda path, files=files: files.get(path, ""))
             monkeypatch.setattr("time.monotonic", lambda now=now: now)
             monkeypatch.setattr("time.clock_gettime", lambda _clock, now=now: 100.0 + now)
@@ -82,3 +88,70 @@ def test_a_little_of_threads_that_came_and_went_counts_as_used(looks: Looks) -> 
 
 def test_nothing_is_known_at_first_of_a_container_whose_threads_are_gone(looks: Looks) -> None:
     assert looks((0.0, {1: (0.1, 0.0), 2: (0.1, 0.1)}), used=[3.0]) == [None]
+
+
+def test_a_thread_that_is_ready_and_has_not_run_wants_a_cpu_all_the_time(looks: Looks) -> None:
+    """The kernel counts its wait when it ends, which may be seconds later."""
+    first = {1: (1.0, 0.5), 2: (1.0, 0.0), 3: (4.0, 0.0)}
+    then = first | {2: (1.1, 0.2)}
+    starving = frozenset({1})
+    found = looks((0.0, first), (1.0, then), ready=starving, may_starve=True)
+    assert found[1] == pytest.approx(1.3)
+    assert looks((0.0, first), (1.0, then), ready=starving)[1] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(("running", "wait"), [("3", True), ("2", False), ("x", False)])
+def test_threads_wait_where_more_are_ready_than_there_are_cpus(
+    running: str, wait: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demand, "read_text", lambda _: f"0.5 0.7 0.9 {running}/420 12345\n")
+    assert demand.threads_wait(2.0) is wait
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demand.time, "sleep", lambda _: None)
+
+
+def process(root: Path, pid: int, *states: str, name: str = "job") -> None:
+    for number, state in enumerate(states):
+        thread = root / "proc" / str(pid) / "task" / str(pid + number)
+        thread.mkdir(parents=True)
+        (thread / "stat").write_text(f"{pid + number} ({name}) {state} 1 1 0\n")
+
+
+def group(root: Path, *pids: int) -> Cgroup:
+    directory = root / "cgroup"
+    directory.mkdir()
+    (directory / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
+    return Cgroup({"cpu": directory}, None)
+
+
+def test_running_threads_of_all_processes_are_busy(tmp_path: Path) -> None:
+    process(tmp_path, 10, "R", "S", "R")
+    process(tmp_path, 20, "R", "D")
+    assert demand.count_busy(group(tmp_path, 10, 20), tmp_path) == 3
+
+
+def test_a_name_may_hold_anything(tmp_path: Path) -> None:
+    process(tmp_path, 10, "S", name="a) R (b")
+    assert demand.count_busy(group(tmp_path, 10), tmp_path) == 0
+
+
+def test_the_most_of_several_counts_is_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process(tmp_path, 10, "S")
+    stat = tmp_path / "proc/10/task/10/stat"
+    texts = iter(["10 (job) R 1\n", "10 (job) S 1\n", "10 (job) S 1\n", "10 (job) S 1\n"])
+    monkeypatch.setattr(demand.time, "sleep", lambda _: stat.write_text(next(texts)))
+    assert demand.count_busy(group(tmp_path, 10), tmp_path) == 1
+
+
+def test_a_process_that_ends_meanwhile_is_not_busy(tmp_path: Path) -> None:
+    assert demand.count_busy(group(tmp_path, 10), tmp_path) == 0
+
+
+def test_without_processes_or_a_cgroup_nothing_is_known(tmp_path: Path) -> None:
+    assert demand.count_busy(group(tmp_path), tmp_path) is None
+    assert demand.count_busy(Cgroup({}, None), tmp_path) is None

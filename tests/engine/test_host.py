@@ -7,6 +7,7 @@ import pytest
 from helpers.cgroup_trees import TREES, Machine
 
 from dltools.engine import cgroup, host
+from dltools.engine.host import shared_cgroups, usable_cpus
 
 
 @pytest.fixture(scope="module", params=TREES)
@@ -23,7 +24,9 @@ def groups(machine: Machine) -> list[cgroup.Cgroup]:
 
 
 def test_the_host_has_the_cpus_and_memory_of_the_machine(machine: Machine) -> None:
-    row = host.measure(host.bounds(groups(machine), cgroup.mounts(machine.root)), machine.root)
+    row = host.measure(
+        host.shared_cgroups(groups(machine), cgroup.mounts(machine.root)), machine.root
+    )
     assert row["cpu_count"] == 2
     assert row["memory_total_bytes"] > row["memory_available_bytes"] > 1 << 30
     assert row["cpu_seconds"] > 10
@@ -31,7 +34,7 @@ def test_the_host_has_the_cpus_and_memory_of_the_machine(machine: Machine) -> No
 
 
 def test_a_host_without_containers_is_still_measured(machine: Machine) -> None:
-    assert host.usable_cpus(host.bounds([], cgroup.mounts(machine.root)), machine.root) == 2
+    assert usable_cpus(shared_cgroups([], cgroup.mounts(machine.root)), machine.root) == 2
 
 
 @pytest.fixture
@@ -51,7 +54,7 @@ def test_quota_of_the_parent_bounds_the_host(own_machine: Machine) -> None:
     else:
         (parent / "cpu.max").write_text("130000 100000\n")
     assert (
-        host.usable_cpus(host.bounds(found, cgroup.mounts(own_machine.root)), own_machine.root)
+        usable_cpus(host.shared_cgroups(found, cgroup.mounts(own_machine.root)), own_machine.root)
         == 1.3
     )
 
@@ -61,7 +64,7 @@ def test_quota_of_one_container_does_not_bound_the_host(own_machine: Machine) ->
     mounted = cgroup.mounts(own_machine.root)
     one = cgroup.of_process(own_machine.pid("cpus05"), mounted, own_machine.root)
     assert one is not None
-    assert host.usable_cpus(host.bounds([one], mounted), own_machine.root) == 2
+    assert usable_cpus(shared_cgroups([one], mounted), own_machine.root) == 2
 
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)
@@ -72,5 +75,6 @@ def test_cpuset_of_the_parent_bounds_the_host(own_machine: Machine) -> None:
     name = "cpuset.effective_cpus" if own_machine.version == 1 else "cpuset.cpus.effective"
     (above[0].parent / name).write_text("1\n")
     assert (
-        host.usable_cpus(host.bounds(found, cgroup.mounts(own_machine.root)), own_machine.root) == 1
+        usable_cpus(host.shared_cgroups(found, cgroup.mounts(own_machine.root)), own_machine.root)
+        == 1
     )

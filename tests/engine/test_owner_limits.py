@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.journal_entries import journal_entry
 
-from dltools.apply.journal import Entry, Journal
+from dltools.apply.original_settings import Entry, Journal
 from dltools.engine import owner_limits
+from dltools.engine.docker.limit_fields import recorded_limits
 from dltools.engine.owner_limits import JournaledLimits, OwnerLimits
 
 ID, OTHER = "a" * 64, "b" * 64
@@ -21,23 +23,25 @@ def add(directory: Path, id_: str = ID, **changes: Any) -> Entry:
         "settings": {"cpus": 0.5, "cpu_weight": 2048.0, "cpuset": "0"},
         "kernel": {"cpu.shares": "2048"},
     }  # fmt: skip
-    entry = Entry("E", id_, "job", **values | changes)
+    entry = journal_entry(id_, **values | changes)
     Journal(directory / "journal").add(entry)
     return entry
 
 
 def test_an_entry_tells_what_the_owner_asked_for(tmp_path: Path) -> None:
     add(tmp_path)
-    found = JournaledLimits([tmp_path]).read([ID, OTHER])
+    found = JournaledLimits([tmp_path], recorded_limits).read([ID, OTHER])
     assert found == {ID: OwnerLimits(0.5, 2048.0, "0")}
-    assert JournaledLimits([tmp_path]).read([OTHER]) == {}
-    assert JournaledLimits([tmp_path / "nowhere"]).read([ID]) == {}
+    assert JournaledLimits([tmp_path], recorded_limits).read([OTHER]) == {}
+    assert JournaledLimits([tmp_path / "nowhere"], recorded_limits).read([ID]) == {}
 
 
 def test_of_version_2_the_engine_s_record_tells_the_weight(tmp_path: Path) -> None:
     settings = {"cpus": None, "cpu_weight": 808.96, "cpuset": None}
     add(tmp_path, settings=settings, kernel={"cpu.max": "max 100000", "cpu.weight": "79"})
-    assert JournaledLimits([tmp_path]).read([ID]) == {ID: OwnerLimits(None, 2048.0, None)}
+    assert JournaledLimits([tmp_path], recorded_limits).read([ID]) == {
+        ID: OwnerLimits(None, 2048.0, None)
+    }
 
 
 def test_the_first_of_several_entries_counts(tmp_path: Path) -> None:
@@ -45,14 +49,18 @@ def test_the_first_of_several_entries_counts(tmp_path: Path) -> None:
     add(tmp_path / "early", since="2026-01-31T12:00:00Z", settings={"cpus": 0.5})
     directories = [tmp_path / "late", tmp_path / "early"]
     for order in (directories, directories[::-1]):
-        assert JournaledLimits(order).read([ID])[ID] == OwnerLimits(0.5, 1024.0, None)
+        assert JournaledLimits(order, recorded_limits).read([ID])[ID] == OwnerLimits(
+            0.5, 1024.0, None
+        )
 
 
 def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[bytes] = []
-    parse = owner_limits.parse_json
-    monkeypatch.setattr(owner_limits, "parse_json", lambda text: texts.append(text) or parse(text))
-    journal, limits = Journal(tmp_path / "journal"), JournaledLimits([tmp_path])
+    parse = owner_limits.parse_record
+    monkeypatch.setattr(
+        owner_limits, "parse_record", lambda text: texts.append(text) or parse(text)
+    )
+    journal, limits = Journal(tmp_path / "journal"), JournaledLimits([tmp_path], recorded_limits)
     entry = add(tmp_path)
     for _ in range(3):
         assert limits.read([ID])[ID] == OwnerLimits(0.5, 2048.0, "0")
@@ -82,7 +90,7 @@ def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_damaged_entry_is_a_reason_of_its_container_alone(tmp_path: Path, text: str) -> None:
     add(tmp_path, OTHER)
     (tmp_path / "journal" / f"{ID}.json").write_text(text)
-    found = JournaledLimits([tmp_path]).read([ID, OTHER])
+    found = JournaledLimits([tmp_path], recorded_limits).read([ID, OTHER])
     assert f"{ID}.json: damaged journal entry" in str(found[ID])
     assert found[OTHER] == OwnerLimits(0.5, 2048.0, "0")
 
@@ -91,7 +99,9 @@ def test_a_journal_that_cannot_be_trusted_hides_the_owners_of_all(tmp_path: Path
     add(tmp_path / "own", OTHER)
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "journal").symlink_to(tmp_path / "own" / "journal")
-    found = JournaledLimits([tmp_path / "theirs", tmp_path / "own"]).read([ID, OTHER])
+    found = JournaledLimits([tmp_path / "theirs", tmp_path / "own"], recorded_limits).read(
+        [ID, OTHER]
+    )
     assert "a link, which is not followed" in str(found[ID])
     assert found[OTHER] == OwnerLimits(0.5, 2048.0, "0")
-    assert JournaledLimits([tmp_path / "theirs"]).read([]) == {}
+    assert JournaledLimits([tmp_path / "theirs"], recorded_limits).read([]) == {}

@@ -1,4 +1,4 @@
-"""What one look at the processes of a container finds."""
+"""What the processes of a container are."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ import os
 from pathlib import Path
 
 import pytest
-from helpers.made_processes import BUNDLED, LIBC, MKL, TORCH, maps, process
+from helpers.made_processes import BUNDLED, LIBC, LLVM, MKL, TORCH, maps, process
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dltools.engine.distributed import Membership
-from dltools.engine.openmp import OpenMP
-from dltools.engine.process_search import Processes, deep_learning_in, search
+from dltools.engine.process_search import (
+    _OPENMP_VARIABLES,
+    OpenMP,
+    Processes,
+    deep_learning_in,
+    interactive_program,
+    openmp_runtimes_in,
+    openmp_settings_in,
+    search,
+)
 
 
 @pytest.mark.parametrize(
@@ -117,3 +127,92 @@ def test_the_maps_of_what_a_training_has_forked_are_not_read(
     assert [name for name in opened if name.endswith("maps")] == [
         "6/maps", "7/maps", "20/maps", "21/maps"]  # fmt: skip
     assert (found.runtimes, found.openmp) == (("libtorch",), OpenMP("libgomp"))
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (TORCH, {"libgomp"}),
+        (BUNDLED, {"libgomp"}),
+        (f"{TORCH} (deleted)", {"libgomp"}),
+        (MKL, {"libiomp5"}),
+        (LLVM, {"libomp"}),
+        ("/usr/lib/libomp-14.so", {"libomp"}),
+        (LIBC, set()),
+        ("/usr/lib/libompitrace.so.40", set()),  # of Open MPI
+        ("/usr/lib/libompl.so", set()),  # plans motions
+        ("/data/libgomp.so/weights.bin", set()),
+        ("/data/notlibgomp.so", set()),
+        ("[heap]", set()),
+    ],
+)
+def test_runtimes_are_known_by_the_names_of_their_files(path: str, expected: set[str]) -> None:
+    assert openmp_runtimes_in(maps(LIBC, path, LIBC).encode()) == expected
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        (b"", ""),
+        (b"HOME=/root\0", ""),
+        (b"OMP_WAIT_POLICY=passive\0", "OMP_WAIT_POLICY=passive"),
+        (b"OMP_WAIT_POLICY= PASSIVE \0", "OMP_WAIT_POLICY=PASSIVE"),
+        (b"OMP_NUM_THREADS=4,2\0A=\xff\0", "OMP_NUM_THREADS=4,2"),
+        (b"OMP_NUM_THREADS=2\0KMP_BLOCKTIME=200 ms", "KMP_BLOCKTIME=200ms OMP_NUM_THREADS=2"),
+        (b"GOMP_SPINCOUNT=infinity\0GOMP_SPINCOUNT=0\0", "GOMP_SPINCOUNT=infinity"),  # as getenv
+        (b"KMP_BLOCKTIME=infinite\0", "KMP_BLOCKTIME=infinite"),
+        (b"OMP_NUM_THREADS=s3cr3t-t0ken\0", "OMP_NUM_THREADS=?"),
+        (b"OMP_NUM_THREADS=\0", "OMP_NUM_THREADS=?"),
+        (b"OMP_NUM_THREADS\0", "OMP_NUM_THREADS=?"),
+        (b"OMP_NUM_THREADS=\x1b[2J\0", "OMP_NUM_THREADS=?"),
+        (b"MY_OMP_NUM_THREADS=2\0OMP_NUM_THREADS_X=2\0omp_num_threads=2\0", ""),
+        (b"SECRET=OMP_NUM_THREADS=2\0", ""),
+    ],
+)  # fmt: skip
+def test_settings_are_the_variables_of_openmp(environ: bytes, expected: str) -> None:
+    assert openmp_settings_in(environ) == expected
+
+
+@given(st.dictionaries(st.sampled_from((*_OPENMP_VARIABLES, "SECRET", "TOKEN")), st.text()))
+def test_no_other_name_and_no_strange_value_is_shown(variables: dict[str, str]) -> None:
+    environ = "".join(f"{name}={value}\0" for name, value in variables.items())
+    for entry in openmp_settings_in(environ.encode(errors="replace")).split():
+        name, _, value = entry.partition("=")
+        assert name in _OPENMP_VARIABLES
+        assert value == "?" or (value.replace(",", "").isalnum() and len(value) < 40)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["jupyter-lab", "--ip=0.0.0.0"], "jupyter-lab"),
+        (["/opt/conda/bin/python3.12", "/opt/conda/bin/jupyter-lab"], "jupyter-lab"),
+        (["jupyter", "lab", "--port", "8888"], "jupyter-lab"),
+        (["python3", "-m", "jupyter", "--debug", "notebook"], "jupyter-notebook"),
+        (["/usr/bin/python3", "-m", "ipykernel_launcher", "-f", "k.json"], "ipykernel_launcher"),
+        (["tini", "-g", "--", "start-notebook.py"], "start-notebook"),
+        (["jupyterhub-singleuser"], "jupyterhub-singleuser"),
+        (["/usr/lib/code-server/lib/node", "/usr/lib/code-server", "--auth"], "code-server"),
+        (["/bin/sh", "-c", "exec ${ROOT}/bin/openvscode-server --host 0.0.0.0"],
+         "openvscode-server"),
+        (["bash", "-lc", "cd /work && PORT=1 jupyter lab"], "jupyter-lab"),
+        (["sh", "-c", "python train.py & jupyter-notebook"], "jupyter-notebook"),
+        (["/usr/lib/rstudio-server/bin/rserver", "--www-port"], "rserver"),
+        (["/usr/sbin/sshd", "-D"], "sshd"),
+        (["sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups"], "sshd"),
+        (["env", "A=1", "jupyter-lab"], "jupyter-lab"),
+        # An argument is not what runs.
+        (["python", "train.py", "--name", "jupyter-lab"], ""),
+        (["sh", "-c", "pkill jupyter-lab; python train.py"], ""),
+        (["jupyter", "nbconvert", "--execute", "train.ipynb"], ""),
+        (["postgres"], ""),
+        (["/data/sshd/run"], ""),
+        (["python3"], ""),
+        (["sh", "-c"], ""),
+        (["sh", "-c", ""], ""),
+        ([""], ""),
+        ([], ""),
+    ],
+)  # fmt: skip
+def test_the_program_is_what_runs(words: list[str], expected: str) -> None:
+    assert interactive_program(words) == expected

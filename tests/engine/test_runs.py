@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 
-import pytest
 from helpers.containers import eventually
 
 from dltools.engine.runs import ApplyRun, process_start
@@ -37,14 +36,3 @@ def test_a_stopped_run_is_alive_and_known_as_stopped() -> None:
     child.communicate()
     assert not run.is_stopped
     assert not ApplyRun().is_stopped
-
-
-def test_a_run_comes_back_from_json() -> None:
-    assert ApplyRun.from_json({"pid": 7, "policy": "srtf", "more": 1}) == ApplyRun(7, policy="srtf")
-    assert ApplyRun.from_json({}) == ApplyRun()
-
-
-@pytest.mark.parametrize("data", [[], "x", 7, None, {"pid": "7"}, {"pid": True}, {"command": 3}])
-def test_what_is_no_run_is_refused(data: object) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        ApplyRun.from_json(data)

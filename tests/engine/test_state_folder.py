@@ -1,4 +1,4 @@
-"""State that only its owner can read, change or replace; nobody else's is trusted."""
+"""Where state is kept, and its records, which only their owner can change."""
 
 from __future__ import annotations
 
@@ -30,14 +30,12 @@ def mode(path: Path) -> int:
 
 
 def test_a_record_comes_back_until_it_is_removed(folder: StateFolder) -> None:
-    assert (folder.names(), folder.read("a.json"), folder.modified("a.json")) == ([], None, None)
+    assert (folder.names(), folder.read("a.json")) == ([], None)
     folder.write("b.json", b"2")
     folder.write("a.json", b"1")
     folder.write("a.json", b"\x00\xff")
     assert folder.names() == ["a.json", "b.json"]
     assert folder.read("a.json") == b"\x00\xff"
-    written = folder.modified("a.json")
-    assert written == (folder.path / "a.json").stat().st_mtime
     for _ in range(2):
         folder.remove("a.json")
     assert folder.names() == ["b.json"]
@@ -55,30 +53,31 @@ def test_only_the_owner_may_enter(folder: StateFolder, home: Path, mask: int) ->
     assert mode(folder.path / "a.json") == 0o600
 
 
-def test_a_folder_of_an_earlier_version_is_closed_to_others(folder: StateFolder) -> None:
-    folder.path.mkdir(parents=True)
-    folder.path.chmod(0o775)
-    assert folder.names() == []
-    assert mode(folder.path) == 0o700
-
-
+@pytest.mark.parametrize("what", ["home", "folder"])
 @pytest.mark.parametrize("bits", [0o777, 0o775, 0o1777])
-def test_a_state_directory_that_others_can_write_to_is_refused(
-    folder: StateFolder, home: Path, bits: int
+def test_a_directory_that_others_can_write_to_is_refused(
+    folder: StateFolder, home: Path, what: str, bits: int
 ) -> None:
-    home.mkdir()
-    home.chmod(bits)
-    for work in every_use(folder, home):
+    folder.path.mkdir(parents=True)
+    path = home if what == "home" else folder.path
+    path.chmod(bits)
+    uses = every_use(folder, home)
+    for work in uses if what == "home" else uses[:-1]:
         with pytest.raises(AccessError, match="other users can write to it: chmod go-w"):
             work()
-    home.chmod(0o755)
+    path.chmod(0o755)
     folder.write("a.json", b"1")
 
 
 def every_use(folder: StateFolder, home: Path) -> tuple[Callable[[], object], ...]:
-    return (folder.names, lambda: folder.read("a.json"), lambda: folder.write("a.json", b"new"),
-            lambda: folder.remove("a.json"), folder.remove_staged,
-            lambda: folder.modified("a.json"), lambda: prepare(home))  # fmt: skip
+    return (
+        folder.names,
+        lambda: folder.read("a.json"),
+        lambda: folder.write("a.json", b"new"),
+        lambda: folder.remove("a.json"),
+        folder.remove_staged,
+        lambda: prepare(home),
+    )
 
 
 @pytest.mark.parametrize("what", ["home", "folder"])
@@ -210,3 +209,53 @@ def test_a_user_trusts_root_s_state(folder: StateFolder, tmp_path: Path) -> None
         path.chmod(0o755)
     (folder.path / "a.json").chmod(0o644)
     assert as_user(STRANGER, lambda: folder.read("a.json")) == b"of root"
+
+
+# Where it is kept
+
+
+@pytest.fixture
+def own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home and a system's place for state that are nobody's."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(state_folder, "SYSTEM", tmp_path / "system")
+    return tmp_path / "home"
+
+
+def named_user(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+
+
+@pytest.mark.parametrize("value", [None, "", "state", "./state", "~/state"])
+@pytest.mark.usefixtures("own_home")
+def test_root_has_one_place_whatever_its_home(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None
+) -> None:
+    named_user(monkeypatch, 0)
+    if value is not None:
+        monkeypatch.setenv("XDG_STATE_HOME", value)
+    assert state_folder.state_directory() == tmp_path / "system"
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert state_folder.state_directory() == tmp_path / "system"
+
+
+def test_anybody_else_s_is_at_home(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
+    named_user(monkeypatch, 1000)
+    assert state_folder.state_directory() == own_home / ".local" / "state" / "dltools"
+
+
+@pytest.mark.parametrize("uid", [0, 1000])
+@pytest.mark.usefixtures("own_home")
+def test_xdg_and_what_is_asked_for_win(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
+    named_user(monkeypatch, uid)
+    monkeypatch.setenv("XDG_STATE_HOME", "/var/state")
+    assert state_folder.state_directory() == Path("/var/state/dltools")
+    assert state_folder.state_directory(Path("/else/where")) == Path("/else/where")
+    assert state_folder.state_directory(Path("here")) == Path.cwd() / "here"
+
+
+@pytest.mark.usefixtures("own_home")
+def test_asking_makes_no_directory(tmp_path: Path) -> None:
+    assert state_folder.state_directories(tmp_path / "asked")[0] == tmp_path / "asked"
+    assert list(tmp_path.iterdir()) == []

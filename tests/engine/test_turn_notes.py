@@ -7,53 +7,48 @@ from pathlib import Path
 import pytest
 
 from dltools.engine.runs import ApplyRun
-from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import (
     TurnNote,
+    TurnNotes,
     how_to_unpause,
     left_paused,
     listed,
-    read_note,
     read_notes,
 )
 from dltools.errors import DataError
 
 
+def note(engine: str = "E", container_id: str = "c" * 64) -> TurnNote:
+    run = ApplyRun(7, 8, "dl-apply", "srtf")
+    return TurnNote(
+        engine, "host", container_id, "job", 1, 2.0, "2026-01-31T12:00:00Z", run, "GPU-1"
+    )
+
+
 def test_a_note_comes_back_as_it_was(tmp_path: Path) -> None:
-    note = TurnNote(
-        "E", "c" * 64, "job", 1, 2.0, "2026-01-31T12:00:00Z", ApplyRun(7, 8, "dl-apply", "srtf"),
-        "host", "GPU-1",
-    )  # fmt: skip
-    (tmp_path / "x.json").write_bytes(note.to_json())
-    assert read_note(StateFolder(tmp_path), "x.json") == note
-    assert read_note(StateFolder(tmp_path), "y.json") is None
-
-
-def test_a_note_of_an_earlier_version_is_read(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text('["E", "c1", "job"]')
-    note = read_note(StateFolder(tmp_path), "x.json")
-    assert note == TurnNote("E", "c1", "job")
-    assert not note.run.is_alive
+    notes = TurnNotes(tmp_path / "rotation")
+    notes.write(note())
+    assert notes.find("c" * 64) == note()
+    assert notes.find("y") is None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[1]", '{"engine":"E"}', "3", "null", '["E", "c1", "\\ud800"]']
+    "text", ["", "{}", "[1]", '{"engine":"E"}', "3", "null", '["E", "c", "j"]']
 )
 def test_a_damaged_note_is_refused_or_left_out(tmp_path: Path, text: str) -> None:
-    (tmp_path / "rotation").mkdir()
-    path = tmp_path / "rotation" / "x.json"
-    path.write_text(text)
-    with pytest.raises(DataError, match="damaged"):
-        read_note(StateFolder(path.parent), "x.json")
-    assert read_notes([tmp_path], "E") == {}
+    notes = TurnNotes(tmp_path / "rotation")
+    notes.write(note())
+    (tmp_path / "rotation" / "x.json").write_text(text)
+    with pytest.raises(DataError, match="damaged note of a container's turns"):
+        notes.find("x")
+    assert list(read_notes([tmp_path], "E").values()) == [note()]
 
 
 def test_notes_of_another_engine_are_left_out(tmp_path: Path) -> None:
-    (tmp_path / "rotation").mkdir()
     for number, engine in enumerate(("E", "F")):
-        note = TurnNote(engine, f"c{number}", "job")
-        (tmp_path / "rotation" / f"c{number}.json").write_bytes(note.to_json())
+        TurnNotes(tmp_path / "rotation").write(note(engine, f"c{number}"))
     assert set(read_notes([tmp_path, tmp_path / "nowhere"], "E")) == {"c0"}
+    assert set(read_notes([tmp_path], None)) == {"c0", "c1"}
 
 
 def test_a_message_names_a_few_containers() -> None:

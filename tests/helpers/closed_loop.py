@@ -9,8 +9,7 @@ from helpers.observed_rows import at, container, node, point
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
-from dltools.sim.contention import speed
-from dltools.sim.cpu_sharing import Limits, allocate
+from dltools.sim.sharing import Limits, allocate, speed
 
 CPUS, STEP_S, APART_S, THREADS = 2.0, 2.0, 10.0, 2
 

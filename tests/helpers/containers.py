@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.containers import Container, Engine
+from dltools.engine.interface import Container, Engine
 from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 IMAGE = "dltools-test-busybox"
 BUSYBOX = Path("/bin/busybox")
@@ -84,7 +83,7 @@ class Job:
     @property
     def shown_cpus(self) -> float:
         """The quota in cores as `docker inspect` shows it; 0 for none."""
-        config = self.inspect().host_config
+        config = self.inspect().native["HostConfig"]
         if config["NanoCpus"]:
             return float(config["NanoCpus"] / 1e9)
         return float(max(0, config["CpuQuota"]) / (config["CpuPeriod"] or 100_000))

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dltools.observations.formats.base import Format
-from dltools.observations.formats.reading import read_table
-from dltools.observations.formats.registry import formats
+from dltools.observations.formats.registry import formats, read_table
 from dltools.observations.table import Row, to_table
 
 EPOCH = datetime(2026, 1, 31, 12, 0, 0, 250_001, tzinfo=UTC)

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 ID = "f" * 64
 NAME = "fake-job"

@@ -9,10 +9,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
 
+from helpers.located_containers import container
 from helpers.tar_archives import archive
 
-from dltools.apply.migrate.record import Migration, MigrationFiles
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.apply.migrate.migration import Migration, MigrationFiles
+from dltools.engine.docker.configuration import NO_RESTART, look_body
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import Container, Engine, GoneError, Move, RefusedError
 from dltools.errors import UnavailableError
 
 JOB = "job"
@@ -155,12 +158,18 @@ class FakeHost:
         one = self._find(id_)
         raw = {
             "Image": IMAGE,
+            "HostConfig": {"RestartPolicy": one.policy, "Binds": ["/ckpt:/ckpt"]},
             "Config": {"Labels": one.labels, "Hostname": one.id[:12], "StopTimeout": 3},
             "State": {"Status": one.state, "ExitCode": one.exit_code},
             "Mounts": [{"Type": "bind", "Source": "/ckpt", "Destination": "/ckpt", "RW": True}],
         }
-        return Container(one.id, one.name, "image", one.state, 0, None, False, one.labels,
-                         {"RestartPolicy": one.policy, "Binds": ["/ckpt:/ckpt"]}, raw)  # fmt: skip
+        return container(raw, id=one.id, name=one.name, image="image", labels=one.labels)
+
+    def describe_move(self, container: Container, original: Mapping[str, Any], image: str) -> Move:
+        return DockerEngine.describe_move(cast("DockerEngine", self), container, original, image)
+
+    def describe_look(self, container: Container, image: str) -> Mapping[str, Any]:
+        return look_body(container, image)
 
     def create(self, name: str, body: Mapping[str, Any]) -> str:
         def work() -> str:
@@ -190,9 +199,9 @@ class FakeHost:
 
         self._world.call(work)
 
-    def update(self, id_: str, settings: Mapping[str, Any]) -> None:
+    def set_restart(self, id_: str, policy: Mapping[str, Any] | None) -> None:
         def work() -> None:
-            self._find(id_).policy = dict(settings["RestartPolicy"])
+            self._find(id_).policy = dict(NO_RESTART if policy is None else policy)
 
         self._world.call(work)
 

@@ -9,8 +9,9 @@ from typing import Any, cast
 
 from helpers.fake_hosts import CHECKPOINT, FakeHost, World
 
-from dltools.engine.services import SERVICE, Swarm
-from dltools.engine.transport import GoneError, Params, RefusedError
+from dltools.engine.docker.swarm import SERVICE, Swarm
+from dltools.engine.docker.transport import Params
+from dltools.engine.interface import GoneError, RefusedError
 
 ID = "s" * 25
 LABELS = {"dltools.checkpoint": CHECKPOINT, SERVICE: ID}
@@ -34,13 +35,13 @@ class SwarmWorld(World):
             one.state = "running"
         self.manager.tasks[0]["Status"]["State"] = "running"
         for host in self.hosts.values():
-            cast("SwarmNode", host).swarm = Swarm(self.manager)
+            cast("SwarmNode", host).services = Swarm(self.manager)
 
 
 class SwarmNode(FakeHost):
     """A host that is a node of the Swarm; both are managers."""
 
-    swarm: Swarm | None = None
+    services: Swarm | None = None
 
     @property
     def node_id(self) -> str:

@@ -18,10 +18,9 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.realisation.queue import MAX_SLOWDOWN
-from dltools.sim.curve import LearningCurve
-from dltools.sim.reaction import DELAY_S, Reaction
+from dltools.sim.agenda import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import HostSpec, Job, Phase, Workload, workload_of
+from dltools.sim.workload import HostSpec, Job, LearningCurve, Phase, Workload, workload_of
 
 LIFE_S = 400.0
 """For how long servers, notebooks and databases run."""

@@ -13,7 +13,7 @@ from helpers.containers import build_image, eventually
 from helpers.daemon import Daemon
 from helpers.load import STAGES, Churn, Pipe, Size, seconds_of
 
-from dltools.apply.reasons import FOREIGN
+from dltools.apply.refusals import FOREIGN
 
 MOST_GROWTH_MIB = 32
 """What a process may hold more in the last third than in the middle one."""

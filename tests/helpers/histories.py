@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dltools.notation.times import MICRO
-from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.round_timer import RoundTimer
+from dltools.plan.host_history import HostHistory, RoundTimer
+from dltools.plan.signals.container_history import ContainerHistory
 
 Points = Mapping[str, Sequence[tuple[float, float]]]
 

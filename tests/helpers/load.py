@@ -15,7 +15,7 @@ from helpers.containers import IMAGE
 from helpers.daemon import Daemon
 from helpers.tools import command, environment, records
 
-from dltools.observations.formats.reading import read
+from dltools.observations.formats.registry import read
 
 TRAINING = """\
 i=0; while [ $i -lt $STEPS ]; do i=$((i+1))

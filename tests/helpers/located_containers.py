@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dltools.apply.located import LocatedContainer
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.containers import Container
+from dltools.engine.docker.answers import container_of
+from dltools.engine.interface import Container, LocatedContainer
 
 CPUS = 4
 EVERY_CPU = f"0-{CPUS - 1}"
 
 
-def container(**changes: Any) -> Container:
-    values: dict[str, Any] = {"id": "c" * 64, "name": "job", "image": "", "state": "running",
-                              "pid": 0, "started": None, "tty": False, "labels": {},
-                              "host_config": {}, "raw": {}}  # fmt: skip
-    return Container(**(values | changes))
+def container(raw: Mapping[str, Any] | None = None, **changes: Any) -> Container:
+    """Return a container of which Docker's inspection says so much more, then changed."""
+    told = {"Id": "c" * 64, "Name": "/job", "State": {"Status": "running"}, **(raw or {})}
+    told["Config"] = {"Labels": changes.get("labels"), **(told.get("Config") or {})}
+    return replace(container_of(told), **changes)
 
 
 def located(cgroup: Cgroup | None = None, **host_config: Any) -> LocatedContainer:
     """Return a container with these fields of the engine on a host of 4 CPUs."""
-    return LocatedContainer(container(host_config=host_config), cgroup, float(CPUS), EVERY_CPU)
+    return LocatedContainer(container({"HostConfig": host_config}), cgroup, float(CPUS), EVERY_CPU)
 
 
 def on_version_1(directory: Path, **host_config: Any) -> LocatedContainer:

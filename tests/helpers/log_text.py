@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from dltools.probe.progress.log_lines import LogLines
+from dltools.probe.progress.lines import LogLines
 
 _WORDS = st.sampled_from(
     ["loss", "Loss", "val", "acc", "train", "step", "epoch", "tensor(", ":", "=", " ", "'", '"',

@@ -10,12 +10,11 @@ from helpers.cluster_nodes import Node
 from helpers.containers import eventually
 
 from dltools.notation.times import format_time
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 KILLED = """
 import os, signal, sys
-from dltools.apply.migrate.record import MigrationFiles, Step
+from dltools.apply.migrate.migration import MigrationFiles, Step
 write = MigrationFiles.write
 def killed(self, migration):
     if migration.step is Step({step!r}) and {before}:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.observations.table import Row, to_table
 from dltools.plan.decisions import JobDecision
 from dltools.plan.planner import Planner
-from dltools.plan.policy.base import Policy
 from dltools.plan.policy.flowcon import FLOWCON
+from dltools.plan.policy.interface import Policy
 from dltools.plan.policy.parameters import build
-from dltools.plan.reading import load_plans
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Plan, dump_plan, load_plans
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -56,6 +55,13 @@ def gpu(
         "time": at(seconds), "host": "node", "kind": "gpu", "container_id": job_id(name),
         "container_name": name, "gpu_uuid": f"GPU-{number}", "gpu_utilization_ratio": ratio,
     } | more  # fmt: skip
+
+
+def observed_hosts(rows: Iterable[Row]) -> ObservedHosts:
+    """Return hosts of which one sample has been taken in."""
+    hosts = ObservedHosts()
+    hosts.take(rows)
+    return hosts
 
 
 def planner_of(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dltools.plan.reading import load_plans
-from dltools.plan.records import Plan
+from dltools.plan.records import Plan, load_plans
 
 HEAD: dict[str, Any] = {
     "kind": "plan",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from helpers.strategies import integers, names, texts
 from hypothesis import strategies as st
 
-from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.realisation.settings import SETTINGS
 from dltools.plan.records import Action, Op, Plan
+from dltools.plan.signals.targets import TargetMet
 
 _JSON = st.recursive(
     st.none() | st.booleans() | integers | st.floats(allow_nan=False, allow_infinity=False) | texts,

@@ -10,10 +10,10 @@ from dltools.labels import parse_labels
 from dltools.observations.samples_by_host import samples_by_host, table_chunks
 from dltools.observations.table import Row, to_table
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.base import Requirements
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.recorded_host import RecordedHost
+from dltools.plan.signals.container_history import ContainerHistory
 
 A, B = job_id("a"), job_id("b")
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dltools.engine.containers import Container, GoneError
+from helpers.located_containers import container
+
+from dltools.engine.cgroup_files import Usage
+from dltools.engine.docker.answers import event_of, usage_of
+from dltools.engine.docker.limit_fields import recorded_limits
+from dltools.engine.interface import Container, Event, GoneError, Listed, RecordedLimits
 from dltools.errors import UnavailableError
 
 BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -18,11 +23,12 @@ BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 class ScriptedFlow:
     """A log that goes on until its container stops."""
 
-    came: bytes = b""
+    came: list[bytes] = field(default_factory=list)
     ended: bool = False
+    is_behind: bool = False
 
-    def take(self) -> bytes:
-        taken, self.came = self.came, b""
+    def take(self) -> list[bytes]:
+        taken, self.came = self.came, []
         return taken
 
     def wait(self, seconds: float) -> None:
@@ -55,9 +61,9 @@ class ScriptedEngine:
     def start(self, name: str, labels: Mapping[str, str] | None = None, at: int = 0) -> str:
         """Start a container, or start it again, `at` seconds after the beginning."""
         id_ = name.encode().hex().ljust(64, "0")
-        self.known[id_] = Container(
-            id_, name, "image", "running", 0, BEGUN + timedelta(seconds=at), True, labels or {},
-            {}, {},
+        self.known[id_] = container(
+            id=id_, name=name, image="image", started=BEGUN + timedelta(seconds=at),
+            labels=labels or {},
         )  # fmt: skip
         self.logged.setdefault(id_, [])
         return id_
@@ -71,7 +77,7 @@ class ScriptedEngine:
         line = f"{stamp} {text}\n".encode()
         self.logged[id_].append(line)
         if (flow := self.flows.get(id_)) and not flow.ended:
-            flow.came += line
+            flow.came.append(line)
 
     def stop(self, id_: str) -> None:
         del self.known[id_]
@@ -80,24 +86,26 @@ class ScriptedEngine:
 
     def end(self, id_: str, second: int, code: int) -> None:
         """Let a container end so many seconds after the beginning; it is not removed."""
-        at = (BEGUN + timedelta(seconds=second)).isoformat()
-        raw = {"State": {"FinishedAt": at, "ExitCode": code}}
-        self.known[id_] = replace(self.known[id_], state="exited", raw=raw)
+        at = BEGUN + timedelta(seconds=second)
+        self.known[id_] = replace(self.known[id_], state="exited", finished=at, exit_code=code)
         if flow := self.flows.get(id_):
             flow.ended = True
 
     # What the probe asks
 
-    def stats(self, id_: str) -> Mapping[str, Any]:
+    def usage(self, id_: str) -> Usage | None:
         """The counters of a container of which the API tells none, unless a test gives some."""
-        return self.counted.get(id_, {})
+        return usage_of(self.counted[id_]) if id_ in self.counted else None
 
-    def containers(self, filters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        del filters
+    def recorded(self, limit_fields: Mapping[str, Any]) -> RecordedLimits:
+        return recorded_limits(limit_fields)
+
+    def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
+        del labels, names
         self._answer()
         self.lists += 1
         return [
-            {"Id": one.id, "Names": [f"/{one.name}"], "State": one.state}
+            Listed(one.id, one.name, one.state)
             for one in self.known.values()
             if one.state != "exited"
         ]
@@ -128,19 +136,19 @@ class ScriptedEngine:
             if not is_new_only
             and datetime.fromisoformat(line.split()[0].decode()).timestamp() >= since
         ]
-        flow = self.flows[container.id] = ScriptedFlow(b"".join(repeated))
+        flow = self.flows[container.id] = ScriptedFlow(repeated)
         return flow
 
-    def events(self, since: float) -> Iterator[dict[str, Any]]:
+    def events(self, since: float) -> Iterator[Event]:
         del since
         while (item := self.raw_events.get()) is not None:
             if isinstance(item, Exception):
                 raise item
-            yield item
+            yield event_of(item)
 
-    def past_events(self, since: float, until: float) -> list[dict[str, Any]]:
+    def past_events(self, since: float, until: float) -> list[Event]:
         del since, until
-        return self.past
+        return list(map(event_of, self.past))
 
     def _answer(self) -> None:
         if self.is_away:

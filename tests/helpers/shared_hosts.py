@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dltools.plan.policy.base import Allocation, HostState
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.metric_series import Series
+from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.realise import realise
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.metric_series import Series
 
 
 def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> ContainerHistory:

@@ -26,12 +26,11 @@ from helpers.forks import become
 from helpers.killing import Ended, run_until
 from helpers.tools import environment
 
-from dltools.engine.containers import Engine
-from dltools.engine.local import Local
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.local import Local
 from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 STARTS: tuple[dict[str, Any], ...] = (
     {}, {"nano_cpus": 1_500_000_000}, {"cpu_quota": 120_000}, {"cpu_shares": 512},
@@ -70,7 +69,7 @@ class UndoCases:
         self.tally = Tally()
         self._daemon = daemon
         self._chance = random.Random(seed)
-        self._engine = Engine(Local(daemon.url.removeprefix("unix://")))
+        self._engine = DockerEngine(Local(daemon.url.removeprefix("unix://")))
         self._containers = Containers(self._engine, IMAGE, daemon.api)
         self._home = tempfile.TemporaryDirectory(prefix="dl-undo-")
         self._state = Path(self._home.name) / "state"
@@ -125,7 +124,7 @@ class UndoCases:
     def _look(self, job: Job) -> Mapping[str, Any]:
         """Return what the kernel and the engine say of a container, while it runs."""
         found = job.inspect()
-        config, every = found.host_config, {"", f"0-{self._engine.cpus - 1}"}
+        config, every = found.native["HostConfig"], {"", f"0-{self._engine.cpus - 1}"}
         cores = job.shown_cpus
         record = {
             "cpus": cores if 0 < cores < self._engine.cpus else None,

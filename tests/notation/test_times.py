@@ -1,4 +1,4 @@
-"""Moments as microseconds and as text."""
+"""Moments as microseconds and as text, and durations as people write them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.notation.times import format_time, from_micros, parse_time, to_micros
+from dltools.notation.times import format_time, from_micros, parse_duration, parse_time, to_micros
 
 moments = st.datetimes(timezones=st.just(UTC))
 
@@ -39,3 +39,25 @@ def test_a_time_without_a_zone_needs_one() -> None:
 
 def test_nanoseconds_are_dropped() -> None:
     assert parse_time("2026-01-31T12:00:00.123456789Z").microsecond == 123_456
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30", 30), ("1.5s", 1.5), (" 10 m ", 600), ("2h", 7200), ("1d", 86400), (".5", 0.5)],
+)
+def test_a_duration_is_a_number_with_a_unit_or_of_seconds(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+def test_units_are_those_that_the_reader_allows() -> None:
+    assert parse_duration("200 MS", ("s", "ms")) == 0.2
+    with pytest.raises(ValueError, match="'200ms' is not a duration"):
+        parse_duration("200ms")
+    with pytest.raises(ValueError, match="'1h' is not a duration"):
+        parse_duration("1h", ("s", "ms"))
+
+
+@pytest.mark.parametrize("text", ["", "s", "-1", "1,5", "nan", "inf", "1 2", "1s2", "1e", "one"])
+def test_anything_else_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        parse_duration(text)

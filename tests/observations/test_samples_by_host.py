@@ -9,7 +9,7 @@ from typing import Any
 from helpers.observed_rows import at, container, job_id, node, point
 
 from dltools.notation.times import to_micros
-from dltools.observations.samples import HostSamples, Remainder, pending_sample
+from dltools.observations.host_samples import HostSamples, Remainder, pending_sample
 from dltools.observations.samples_by_host import newest_time, samples_by_host, table_chunks
 from dltools.observations.table import Row, to_table
 

@@ -1,19 +1,30 @@
-"""Rows and tables in the one schema."""
+"""Rows and tables in the one schema, and columns as plain lists."""
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 import pyarrow as pa
+import pytest
 from helpers.encoding import canonical
 from helpers.examples import examples
 from helpers.strategies import rows, tables
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.observations.conforming import conform
-from dltools.observations.schema import Kind, arrow_schema
-from dltools.observations.table import concat, is_one_of, sort, to_table
+from dltools.observations.schema import COLUMNS, REQUIRED, Kind, Type, arrow_schema
+from dltools.observations.table import (
+    concat,
+    conform,
+    integers,
+    is_one_of,
+    optional_integers,
+    reals,
+    sort,
+    texts,
+    to_table,
+)
 
 
 @examples(30)
@@ -54,3 +65,30 @@ def test_a_sorted_table_is_not_copied() -> None:
     table = to_table([{"time": datetime(2026, 1, n, tzinfo=UTC), "host": "h", "kind": "node"}
                       for n in (1, 2, 2)])  # fmt: skip
     assert sort(table) is table
+
+
+NAMES = {
+    kind: [c.name for c in COLUMNS if c.type is kind and c.name not in REQUIRED] for kind in Type
+}
+
+
+@examples(20)
+@given(table=tables(max_rows=8))
+def test_every_column_is_as_arrow_converts_it(table: pa.Table) -> None:
+    for part in (table, table.slice(1), pa.concat_tables([table, table]).unify_dictionaries()):
+        micros = part.column("time").cast(pa.int64()).to_pylist()
+        assert integers(part, "time") == optional_integers(part, "time") == micros
+        for name in NAMES[Type.NAME]:
+            assert texts(part, name) == part.column(name).to_pylist()
+        for name in NAMES[Type.FLOAT]:
+            known = [
+                math.nan if value is None or math.isinf(value) else value
+                for value in part.column(name).to_pylist()
+            ]
+            assert list(map(repr, reals(part, name))) == list(map(repr, known))
+
+
+@pytest.mark.parametrize("values", [[], [None], [1, None, -(2**53)], [2**63 - 1, 0]])
+def test_whole_numbers_are_exact_and_null_is_none(values: list[int | None]) -> None:
+    table = pa.table({"x": pa.array(values, pa.int64())})
+    assert optional_integers(table, "x") == values

@@ -12,12 +12,12 @@ from dltools.observations.table import Row, to_table
 from dltools.plan import decisions
 from dltools.plan.advice import advice
 from dltools.plan.planner import Planner
-from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.container_history import ContainerHistory
 
 PASSIVE = "start it with -e OMP_WAIT_POLICY=passive next time"
 FEWER = f"{PASSIVE}, or with fewer threads: -e OMP_NUM_THREADS="

@@ -10,12 +10,12 @@ from helpers.histories import ONE_POINT, history, host_history
 from dltools.plan import decisions
 from dltools.plan.decisions import JobDecision, present_settings
 from dltools.plan.host_history import HostHistory
-from dltools.plan.policy.base import ActionKind, Allocation, JobAction
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Realisation
+from dltools.plan.policy.interface import ActionKind, Allocation, JobAction
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.records import Op
+from dltools.plan.signals.container_history import ContainerHistory
 
 HALF = Allocation(0.5, "NL", "half")
 

@@ -10,12 +10,12 @@ from helpers.examples import repeated
 from helpers.observed_rows import job_id, reread
 
 from dltools.observations.table import Row, to_table
-from dltools.plan.foreign_settings import Value, Watched, says
+from dltools.plan.foreign_settings import Value, Watched, foreign_in_words
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import dump_plan
 
 CPUS = 2.0
 SPINS = (0.0, 0.0, 0.0)
@@ -49,7 +49,7 @@ def decided(rows: list[Row], policy: str = "srtf", mode: Mode | None = Mode.PRIO
 
 
 def strangers(made: Planner) -> dict[str, str]:
-    """What the plan says of containers that somebody else has changed, by name."""
+    """What the plan foreign_in_words of containers that somebody else has changed, by name."""
     return {one.name: one.reason for one in made.explain().decisions
             if "somebody else" in one.reason}  # fmt: skip
 
@@ -105,11 +105,11 @@ def test_a_quota_is_somebody_else_s(value: Value, is_foreign: bool) -> None:
 def test_it_is_said_what_was_set() -> None:
     weight = after(*FOLLOWED, ("see", 700.0), ("see", 700.0))
     quota = after(("ask", 0.4), ("see", 0.4), ("see", 1.5), ("see", 1.5), name="cpus", origin=None)
-    assert says({"cpu_weight": weight}) == "its weight was set to 700 by somebody else"
-    assert says({"cpus": quota, "cpu_weight": weight}) == (
+    assert foreign_in_words({"cpu_weight": weight}) == "its weight was set to 700 by somebody else"
+    assert foreign_in_words({"cpus": quota, "cpu_weight": weight}) == (
         "its weight was set to 700 and its quota was set to 1.5 CPUs by somebody else"
     )
-    assert says({"cpu_weight": after(*FOLLOWED)}) == ""
+    assert foreign_in_words({"cpu_weight": after(*FOLLOWED)}) == ""
 
 
 # A loop

@@ -13,7 +13,7 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.feeders import FIRST_WEIGHT, NEAR_WEIGHT
 from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
-from dltools.plan.records import Plan
+from dltools.plan.records import Op, Plan
 
 JOBS = [f"job{number}" for number in range(8)]
 POLICIES = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")
@@ -148,13 +148,27 @@ def test_feeders_are_as_all_others_where_that_is_asked_for() -> None:
     assert found.get("gpu0", 1024.0) <= 1024.0
 
 
+@pytest.mark.parametrize("mode", [Mode.ROTATE, Mode.QUOTA, Mode.CORES])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_gpu_feeder_takes_no_turns_and_has_no_quota(policy: str) -> None:
-    rotating = plans(planner(policy, Mode.ROTATE), contested(2))
-    named = {action.container_name for plan in rotating for action in plan.actions}
-    assert named == {"x", "y", "z"}
-    capped = plans(planner(policy, Mode.QUOTA), contested(2))
-    assert not any(a.container_name.startswith("gpu") for plan in capped for a in plan.actions)
+def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(
+    policy: str, mode: Mode
+) -> None:
+    found = plans(planner(policy, mode), contested(2))
+    given = [a for plan in found for a in plan.actions if a.container_name.startswith("gpu")]
+    assert {value for a in given for name, value in a.set.items() if name != "cpu_weight"} <= {None}
+    assert all(action.op is Op.UPDATE for action in given)
+    assert {action.set["cpu_weight"] for action in given} == {FIRST_WEIGHT}
+
+
+def test_a_feeder_that_feeds_no_gpu_any_more_gets_its_weight_back_under_quotas() -> None:
+    samples = contested(1, seconds=800)
+    for step, rows in enumerate(samples):
+        if step >= 10:
+            rows[2]["gpu_utilization_ratio"] = 0.0
+            rows[1]["cpu_weight"] = FIRST_WEIGHT if step < 300 else 1024.0
+    found = plans(planner("fair", Mode.QUOTA), samples)
+    given = [weights(plan)["gpu0"] for plan in found if "gpu0" in weights(plan)]
+    assert given[-1] == 1024.0
 
 
 def test_who_has_not_used_its_gpu_for_five_minutes_stands_in_line() -> None:

@@ -10,9 +10,10 @@ from helpers.observed_rows import container, gpu, node, point
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Allocation
-from dltools.plan.realisation.gpu_turns import GpuSharing, MeasuredSharing, turn_settings
-from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
+from dltools.plan.policy.interface import Allocation
+from dltools.plan.realisation.contention import MeasuredSharing
+from dltools.plan.realisation.feeders import turn_settings
+from dltools.plan.realisation.mode import GpuSharing, Mode, QueueParameters, RealisationOptions
 from dltools.plan.records import Op, Plan
 
 POLICIES = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")

@@ -86,7 +86,7 @@ def test_of_a_metric_that_both_report_one_member_s_counts() -> None:
     job = host.history.containers[f"job:{MEETS}"]
     assert len(job.metrics["loss"].times) == len(set(job.metrics["loss"].times)) == 19
     assert job.samples[-1] == (job.samples[-1][0], 36.0)  # of both
-    assert (job.threads, job.demand, job.cpus) == (2, 2.0, 4.0)
+    assert (job.threads, job.cpu.demand, job.cpus) == (2, 2.0, 4.0)
 
 
 def test_members_on_two_hosts_are_never_paused() -> None:

@@ -17,8 +17,7 @@ from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy.specon import SPECON, Parameters
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.records import Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Op, Plan, dump_plan
 
 
 def rows_of(host: str, jobs: int, number: int) -> list[Row]:

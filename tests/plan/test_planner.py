@@ -20,8 +20,7 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Op, Plan, dump_plan
 
 POLICIES = sorted(registry.policies([]))
 MODES = (None, Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE)

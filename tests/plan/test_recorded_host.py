@@ -6,7 +6,7 @@ import pytest
 from helpers.observed_rows import BEGUN, at, container, node, point
 from helpers.recorded_hosts import A, B, begin, introduce, losses, micros, new, read, sample
 
-from dltools.plan.policy.base import Allocation, Requirements
+from dltools.plan.policy.interface import Allocation, Requirements
 from dltools.plan.realisation.queue import Queue
 
 TARGETS = '{"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.final": "0.1"}'

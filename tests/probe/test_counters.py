@@ -10,10 +10,9 @@ from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.distributed import Membership
-from dltools.engine.openmp import NO_OPENMP, OpenMP
-from dltools.engine.process_search import Processes
+from dltools.engine.process_search import NO_OPENMP, OpenMP, Processes
 from dltools.observations.table import Row
-from dltools.probe import counters, process_watch
+from dltools.probe import container_watch, counters
 from dltools.probe.counters import Counters
 from dltools.probe.inventory import Inventory
 
@@ -33,7 +32,7 @@ def test_openmp_is_in_the_row_or_a_gap_says_why_not(
 ) -> None:  # fmt: skip
     (tmp_path / "pids.current").write_text(f"{threads}\n")
     processes = Processes(found, is_readable=is_readable)
-    monkeypatch.setattr(process_watch, "search", lambda _pids, **_: processes)
+    monkeypatch.setattr(container_watch, "search", lambda _pids, **_: processes)
     engine = ScriptedEngine()
     inventory = Inventory(engine, {})
     id_ = engine.start("job")
@@ -47,7 +46,7 @@ def test_openmp_is_in_the_row_or_a_gap_says_why_not(
 
 def test_rows_name_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        process_watch, "search", lambda _pids, **_: Processes(membership=Membership("", 2))
+        container_watch, "search", lambda _pids, **_: Processes(membership=Membership("", 2))
     )
     engine = ScriptedEngine()
     inventory = Inventory(engine, {})

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from typing import Any
 
 import pytest
 from helpers.scripted_engine import BEGUN, ScriptedEngine, event
 
+from dltools.engine.docker.answers import event_of
 from dltools.errors import UnavailableError
-from dltools.probe.events import EventStream, event_row, is_selected
+from dltools.probe.events import EventStream, await_change, event_row, is_selected
 
 
 @pytest.mark.parametrize(
@@ -19,7 +21,7 @@ from dltools.probe.events import EventStream, event_row, is_selected
      ("unpause", "unpause"), ("update", "update")],
 )  # fmt: skip
 def test_an_event_becomes_a_row(action: str, name: str) -> None:
-    assert event_row(event(action, "c1", "job"), "host") == {
+    assert event_row(event_of(event(action, "c1", "job")), "host") == {
         "time": BEGUN, "host": "host", "kind": "event", "container_id": "c1",
         "container_name": "job", "event": name, "exit_code": None,
     }  # fmt: skip
@@ -27,14 +29,14 @@ def test_an_event_becomes_a_row(action: str, name: str) -> None:
 
 @pytest.mark.parametrize(("code", "shown"), [("137", 137), ("-1", -1), ("", None), ("x", None)])
 def test_an_exit_has_its_code(code: str, shown: int | None) -> None:
-    row = event_row(event("die", "c1", "job", exitCode=code), "host")
+    row = event_row(event_of(event("die", "c1", "job", exitCode=code)), "host")
     assert row is not None
     assert row["exit_code"] == shown
 
 
 def test_an_event_without_nanoseconds_has_the_time_of_its_text() -> None:
     raw = event("start", "c1", "job") | {"timeNano": None, "time": "2026-01-31T12:00:05Z"}
-    row = event_row(raw, "host")
+    row = event_row(event_of(raw), "host")
     assert row is not None
     assert (row["time"] - BEGUN).total_seconds() == 5
 
@@ -44,7 +46,7 @@ def test_an_event_without_nanoseconds_has_the_time_of_its_text() -> None:
             {"Action": "start"}, {"Action": "start", "Actor": "c1"}],
 )  # fmt: skip
 def test_other_events_give_no_row(raw: dict[str, Any]) -> None:
-    assert event_row(raw, "host") is None
+    assert event_row(event_of(raw), "host") is None
 
 
 @pytest.mark.parametrize(
@@ -62,8 +64,8 @@ def test_other_events_give_no_row(raw: dict[str, Any]) -> None:
     ],
 )
 def test_labels_and_names_select(labels: list[str], names: list[str], selected: bool) -> None:
-    attributes = {"name": "job", "team": "red"}
-    assert is_selected(attributes, labels, [re.compile(name) for name in names]) is selected
+    told = event_of(event("start", "c1", "job", team="red"))
+    assert is_selected(told, labels, [re.compile(name) for name in names]) is selected
 
 
 def stream(engine: Any, **options: Any) -> tuple[EventStream, list[tuple[str, str]]]:
@@ -71,6 +73,7 @@ def stream(engine: Any, **options: Any) -> tuple[EventStream, list[tuple[str, st
     made = EventStream(
         engine, options.get("labels", ()), options.get("names", ()),
         lambda action, id_: told.append((action, id_)),
+        options.get("changed", threading.Event()),
     )  # fmt: skip
     return made, told
 
@@ -107,17 +110,18 @@ def test_events_are_given_once_and_all_are_told() -> None:
 
 def test_a_start_or_an_exit_of_a_selected_container_ends_the_wait() -> None:
     engine = ScriptedEngine()
-    found, told = stream(engine, labels=["team"])
+    changed = threading.Event()
+    found, told = stream(engine, labels=["team"], changed=changed)
     found.follow(0.0)
     engine.raw_events.put(event("start", "c1", "job"))
     engine.raw_events.put(event("pause", "c2", "job", team="red"))
     wait_for(told, 2)
-    assert not found.wait_for_change(0.0)
+    assert not await_change(changed, 0.0)
     engine.raw_events.put(event("start", "c2", "job", team="red"))
     engine.raw_events.put(event("die", "c2", "job", team="red"))
     wait_for(told, 4)
-    assert found.wait_for_change(60.0)
-    assert not found.wait_for_change(0.0)
+    assert await_change(changed, 60.0)
+    assert not await_change(changed, 0.0)
     engine.raw_events.put(None)
 
 

@@ -71,20 +71,20 @@ def test_a_line_that_is_not_there_has_no_explanation(number: int) -> None:
 
 
 def test_the_command_names_a_label_that_helps(tool: Tools) -> None:
-    done = tool("dl-probe", "--from-log", "-", "--explain-line", "7", input=LOG.encode())
+    done = tool("dl-probe", "-", "--explain-line", "7", input=LOG.encode())
     assert done.stdout.decode().splitlines() == [
         "text      my_thing: 0.25",
         "left out  my_thing 0.25: no well-known metric's name",
         "label     dltools.pattern='my_thing: (?P<my_thing>[-+.0-9a-zA-Z]+)' finds it",
     ]
     pattern = done.stdout.decode().split("'")[-2]
-    found = tool("dl-probe", "--from-log", "-", "--pattern", pattern, "--format", "jsonl",
+    found = tool("dl-probe", "-", "--pattern", pattern, "--format", "jsonl",
                  input=LOG.encode())  # fmt: skip
     assert [json.loads(line)["value"] for line in found.stdout.splitlines()] == [0.25]
 
 
 def test_the_command_shows_escapes_as_text(tool: Tools) -> None:
     log = b"\x1b[31mloss\x1b[0m: 0.5\xff\n" * 3
-    done = tool("dl-probe", "--from-log", "-", "--explain-line", "2", input=log)
+    done = tool("dl-probe", "-", "--explain-line", "2", input=log)
     assert done.returncode == 0, done.stderr
     assert b"\x1b" not in done.stdout

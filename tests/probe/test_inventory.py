@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.scripted_engine import ScriptedEngine
+from helpers.scripted_engine import ScriptedEngine, event
 
-from dltools.engine.containers import GoneError
+from dltools.engine.docker.answers import event_of
+from dltools.engine.interface import GoneError, Listed
 from dltools.probe.inventory import Inventory
 
 
@@ -61,9 +62,7 @@ def test_a_renamed_and_paused_container_is_not_inspected_again(
     found = inventory(engine)
     found.refresh()
     monkeypatch.setattr(engine, "inspect", lambda _: pytest.fail("inspected again"))
-    monkeypatch.setattr(
-        engine, "containers", lambda _: [{"Id": id_, "Names": ["/new"], "State": "paused"}]
-    )
+    monkeypatch.setattr(engine, "containers", lambda *_: [Listed(id_, "new", "paused")])
     found.refresh()
     container = found.running[id_].container
     assert (container.name, container.state, container.id) == ("new", "paused", id_)
@@ -99,7 +98,7 @@ def test_a_removed_container_is_forgotten() -> None:
     (source,) = found.running[id_].sources.all
     source.read(0.0, 0.0)
     engine.stop(id_)
-    found.note_event("destroy", id_)
+    found.note_event("remove", id_)
     found.refresh()
     assert list(found.all) == []
     assert engine.flows[id_].ended
@@ -111,8 +110,8 @@ def test_a_followed_engine_is_asked_only_after_an_event() -> None:
     for _ in range(3):
         found.refresh()
     assert engine.lists == 1
-    for action in ("exec_create: ls", "exec_start: ls", "health_status: healthy", "top"):
-        found.note_event(action, "id")
+    for told in ("exec_create: ls", "exec_start: ls", "health_status: healthy", "top"):
+        found.note_event(event_of(event(told, "id", "job")).action, "id")
     found.refresh()
     assert engine.lists == 1
     found.note_event("pause", "id")
@@ -125,7 +124,7 @@ def test_a_container_that_has_exited_is_gone_although_the_engine_still_lists_it(
     id_ = engine.start("job")
     found = inventory(engine, is_followed=True)
     found.refresh()
-    found.note_event("die", id_)
+    found.note_event("exit", id_)
     found.refresh()
     assert names(found) == []
     engine.start("job", at=60)

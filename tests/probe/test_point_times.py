@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import chain
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.table import Row
 from dltools.probe import saved_logs
+from dltools.probe.point_times import Stamps
 from dltools.probe.progress import Automatic
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def rows(text: str, start: datetime = saved_logs.START) -> list[Row]:
-    return list(saved_logs.progress_rows(io.BytesIO(text.encode()), "job", Automatic(), start))
+    log = io.BytesIO(text.encode())
+    return list(chain.from_iterable(saved_logs.progress_batches(log, "job", Automatic(), start)))
 
 
 def times(text: str, start: datetime = saved_logs.START) -> list[str]:
@@ -103,3 +107,191 @@ def test_times_never_go_back(lines: list[tuple[bool, int]]) -> None:
     assert [row["step"] for row in found] == list(range(len(lines)))
     at = [row["time"] for row in found]
     assert at == sorted(at)
+
+
+def stamp(line: str, start: datetime = START) -> str | None:
+    found = Stamps(start).moment(line)
+    return found.isoformat() if found else None
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("2026-01-31T12:00:00.123456789Z loss: 1", "2026-01-31T12:00:00.123456+00:00"),
+        ("2026-01-31 12:00:00 loss: 1", "2026-01-31T12:00:00+00:00"),
+        ("2026-01-31T12:00:00+01:00 x", "2026-01-31T11:00:00+00:00"),
+        ("2026-01-31T12:00:00-0130 x", "2026-01-31T13:30:00+00:00"),
+        ("[2022-04-08 18:48:05,372][train_inner][INFO] - {", "2022-04-08T18:48:05.372000+00:00"),
+        ("2021-03-08 12:31:36 | INFO | train_inner | {", "2021-03-08T12:31:36+00:00"),
+        ("2019-06-18 18:19:30,116 Node[0] Epoch[2]", "2019-06-18T18:19:30.116000+00:00"),
+        ("2019/06/18 18:19:30 x", "2019-06-18T18:19:30+00:00"),
+        (" [2025-04-13 23:41:20] iteration       20/", "2025-04-13T23:41:20+00:00"),
+        ("[host] 2020-09-17 18:14:26,464 (trainer:243)", "2020-09-17T18:14:26.464000+00:00"),
+        ("I0131 12:54:34.428942 10647 solver.cpp:237]", "2026-01-31T12:54:34.428942+00:00"),
+        ("[11/09 14:34:10 d2.utils.events]:  eta: 0:14", "2026-11-09T14:34:10+00:00"),
+        ("11/08 15:58:16 - mmengine - INFO", "2026-11-08T15:58:16+00:00"),
+        ("MLPerf: resnet [06/13/19 00:41:25], train", "2019-06-13T00:41:25+00:00"),
+        (":::MLL 1558421081.652 eval_accuracy: {", "2019-05-21T06:44:41.652000+00:00"),
+        (":::MLPv0.5.0 resnet 1541640000.123 (f:12)", "2018-11-08T01:20:00.123000+00:00"),
+        (
+            ':::MLLOG {"namespace": "", "time_ms": 1560881849843,',
+            "2019-06-18T18:17:29.843000+00:00",
+        ),
+        ("1700000000.5 loss 1", "2023-11-14T22:13:20.500000+00:00"),
+        ("1700000000500 loss 1", "2023-11-14T22:13:20.500000+00:00"),
+        ('10.0.0.1 - - [21/Nov/2026:01:30:37 +0000] "GET', "2026-11-21T01:30:37+00:00"),
+        ("Nov 21 01:30:37 host job: loss 1", "2026-11-21T01:30:37+00:00"),
+        ("[12:00:01] loss: 1", "2026-01-31T12:00:01+00:00"),
+        ("12:00:01.250 loss: 1", "2026-01-31T12:00:01.250000+00:00"),
+        ("2026-01-31 12:00:00 PST loss: 1", "2026-01-31T20:00:00+00:00"),
+        ("[2026-01-31 12:00:00,123 CEST] x", "2026-01-31T10:00:00.123000+00:00"),
+        ("01/02/2026 03:04 PM loss: 1", "2026-01-02T15:04:00+00:00"),
+        ("1/2/2026 12:04:05 AM x", "2026-01-02T00:04:05+00:00"),
+        ("01/31/2026 15:04:05 - INFO - x", "2026-01-31T15:04:05+00:00"),
+        ("31/01/2026 15:04:05 - INFO - x", "2026-01-31T15:04:05+00:00"),
+        ("04/12 03:15:27 PM | loss 1", "2026-04-12T15:15:27+00:00"),
+        ("Sat Jan 31 15:04:05 PST 2026 begun", "2026-01-31T23:04:05+00:00"),
+        ("Sat Jan  3 15:04:05 2026 begun", "2026-01-03T15:04:05+00:00"),
+        ("Jan 2, 2026 3:04:05 PM x", "2026-01-02T15:04:05+00:00"),
+        ("2026-01-31 12:00 loss: 1", "2026-01-31T12:00:00+00:00"),
+        ("2026.01.31 12:00:00 loss: 1", "2026-01-31T12:00:00+00:00"),
+        ("20260131 12:00:00 loss: 1", "2026-01-31T12:00:00+00:00"),
+    ],
+)
+def test_a_stamp_is_read(line: str, expected: str) -> None:
+    assert stamp(line) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "loss: 0.5",
+        "step 1700000000 loss 0.5",
+        "Epoch 12/30 loss 0.5",
+        "2026-13-31 12:00:00 no such month",
+        "2026-02-30 12:00:00 no such day",
+        "2026-01-31 25:00:00 no such hour",
+        "5045: 0.872799, 0.996185 avg loss",
+        "eta: 0:14:15  iter: 19",
+        "v2.10.3 1234567",
+        "Foo 21 01:30:37",
+        "x" * 100 + "2026-01-31 12:00:00",
+    ],
+)
+def test_what_is_none_is_none(line: str) -> None:
+    assert stamp(line) is None
+
+
+def test_time_goes_on_over_midnight() -> None:
+    stamps = Stamps(datetime(2026, 1, 31, 23, 59, tzinfo=UTC))
+    found = [stamps.moment(f"[{t}] x") for t in ("23:59:10", "00:00:10", "23:00:00", "00:30:00")]
+    assert [f"{f:%d %H:%M:%S}" for f in found if f] == [
+        "31 23:59:10", "01 00:00:10", "01 23:00:00", "02 00:30:00",
+    ]  # fmt: skip
+
+
+def test_the_year_goes_on_over_new_year() -> None:
+    stamps = Stamps(datetime(2025, 12, 31, 12, tzinfo=UTC))
+    lines = ["I1231 23:59:59.000000 1", "I0101 00:00:01.000000 1", "I0301 00:00:01.000000 1"]
+    found = [stamps.moment(line) for line in lines]
+    assert [f"{f:%Y-%m-%d}" for f in found if f] == ["2025-12-31", "2026-01-01", "2026-03-01"]
+
+
+def test_a_line_that_is_a_little_late_is_not_a_day_on() -> None:
+    stamps = Stamps(START)
+    first, second = (stamps.moment(f"[{t}] x") for t in ("12:00:05", "12:00:04"))
+    assert first and second
+    assert first - second == timedelta(seconds=1)
+
+
+def test_a_stamp_without_a_zone_is_in_the_given_one() -> None:
+    zone = timezone(timedelta(hours=2))
+    found = Stamps(START, zone).moment("2026-01-31 12:00:00 x")
+    assert found == datetime(2026, 1, 31, 10, tzinfo=UTC)
+
+
+def test_forms_may_change_from_line_to_line() -> None:
+    stamps = Stamps(START)
+    lines = ["W0131 16:43:10.0 x", "2026-02-01 12:00:00 x", "[12:30:00] x", "02/01/2026 01:00 PM x"]
+    found = [stamps.moment(line) for line in lines]
+    assert [f"{f:%d %H:%M}" for f in found if f] == ["31 16:43", "01 12:00", "01 12:30", "01 13:00"]
+
+
+@given(st.lists(st.text(max_size=90)), st.datetimes(timezones=st.just(UTC)))
+def test_no_text_makes_it_fail(lines: list[str], start: datetime) -> None:
+    stamps = Stamps(start)
+    for line in lines:
+        found = stamps.moment(line)
+        assert found is None or found.tzinfo is UTC
+
+
+@given(st.lists(st.from_regex(r"[IWEF]\d{4} \d\d:\d\d:\d\d x|\[\d\d:\d\d:\d\d\]", fullmatch=True)))
+def test_no_stamp_makes_it_fail(lines: list[str]) -> None:
+    for start in (START, datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)):
+        stamps = Stamps(start)
+        for line in lines:
+            found = stamps.moment(line)
+            assert found is None or (found.tzinfo is UTC and f"{found:%H:%M:%S}" in line)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("2026-01-31T12:00:00-05 x", "2026-01-31T17:00:00+00:00"),
+        ("2026-01-31 12:00:00 UTC x", "2026-01-31T12:00:00+00:00"),
+        ("2026-01-31 12:00:00 GMT x", "2026-01-31T12:00:00+00:00"),
+        ("2026-01-31 12:00:00 Zebra", "2026-01-31T10:00:00+00:00"),
+        ("2026-01-31 12:00:00 -05 x", "2026-01-31T10:00:00+00:00"),
+    ],
+)
+def test_zones_are_told_from_what_follows(line: str, expected: str) -> None:
+    found = Stamps(START, timezone(timedelta(hours=2))).moment(line)
+    assert found and found.isoformat() == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "lines", "expected"),
+    [
+        (
+            datetime(2026, 1, 31, 23, 59, tzinfo=UTC),
+            ["[23:59:59] a", "[00:00:01] b", "[23:59:58] late", "[00:00:02] c"],
+            ["2026-01-31 23", "2026-02-01 00", "2026-01-31 23", "2026-02-01 00"],
+        ),
+        (
+            datetime(2025, 12, 31, 12, tzinfo=UTC),
+            ["I1231 23:59:59.0", "I0101 00:00:01.0", "I1231 23:59:58.0", "I0101 00:00:02.0"],
+            ["2025-12-31 23", "2026-01-01 00", "2025-12-31 23", "2026-01-01 00"],
+        ),
+        (datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC), ["I1231 23:59:58.0"], ["2025-12-31 23"]),
+        (datetime(2027, 12, 1, tzinfo=UTC), ["I0229 10:00:00.0"], ["2028-02-29 10"]),
+    ],
+)
+def test_lateness_moves_no_day_and_no_year(
+    start: datetime, lines: list[str], expected: list[str]
+) -> None:
+    stamps = Stamps(start)
+    found = [stamps.moment(line) for line in lines]
+    assert [f"{f:%Y-%m-%d %H}" for f in found if f] == expected
+
+
+@given(
+    st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),
+    st.lists(st.integers(0, 11 * 3600), max_size=50),
+)
+def test_a_clock_that_goes_on_is_followed_for_days(start: datetime, steps: list[int]) -> None:
+    stamps, now = Stamps(start), start.replace(microsecond=0)
+    for step in steps:
+        now += timedelta(seconds=step)
+        assert stamps.moment(f"[{now:%H:%M:%S}] x") == now
+
+
+@given(
+    st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),
+    st.lists(st.integers(0, 300 * 86400), max_size=20),
+)
+def test_a_date_without_a_year_is_followed_for_years(start: datetime, steps: list[int]) -> None:
+    stamps, now = Stamps(start), start.replace(microsecond=0)
+    for step in steps:
+        now += timedelta(seconds=step)
+        assert stamps.moment(f"I{now:%m%d %H:%M:%S} x") == now

@@ -16,7 +16,7 @@ FROM_THE_BEGINNING = 1e9
 
 
 def sampler(engine: Any, **options: Any) -> Sampler:
-    return Sampler(engine, Options({}, FROM_THE_BEGINNING, **options))
+    return Sampler({"": lambda: engine}, Options({}, FROM_THE_BEGINNING, **options))
 
 
 def values(rows: list[dict[str, Any]]) -> list[tuple[str, float]]:

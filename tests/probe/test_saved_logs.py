@@ -8,6 +8,7 @@ import sys
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from subprocess import PIPE, Popen
 
@@ -22,7 +23,8 @@ START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def rows(text: str, start: datetime = START) -> list[Row]:
-    return list(saved_logs.progress_rows(io.BytesIO(text.encode()), "job", Automatic(), start))
+    log = io.BytesIO(text.encode())
+    return list(chain.from_iterable(saved_logs.progress_batches(log, "job", Automatic(), start)))
 
 
 def times(text: str) -> list[str]:
@@ -64,7 +66,7 @@ def test_a_line_without_end_counts() -> None:
 def test_a_pattern_reads_what_nothing_else_does() -> None:
     pattern = Pattern(r"^(?P<epoch>\d+): (?P<loss>[\d.]+)$")
     text = io.BytesIO(b"Finished epoch:  0\n0: 1.58287\n1: 1.07\n")
-    found = list(saved_logs.progress_rows(text, "job", pattern, START))
+    found = list(chain.from_iterable(saved_logs.progress_batches(text, "job", pattern, START)))
     assert [(row["epoch"], row["value"]) for row in found] == [(0, 1.58287), (1, 1.07)]
 
 
@@ -89,7 +91,7 @@ def test_the_command_reads_logs_and_the_pipe_goes_on(tool: Tools, tmp_path: Path
         "".join(f"[12:{s // 60:02}:{s % 60:02}] loss: {10 - s / 6}\n" for s in range(60))
     )
     flat.write_text("".join(f"[12:{s // 60:02}:{s % 60:02}] loss: 5\n" for s in range(60)))
-    probed = tool("dl-probe", "--from-log", str(fast), "--from-log", str(flat))
+    probed = tool("dl-probe", str(fast), str(flat))
     assert probed.returncode == 0, probed.stderr
     planned = tool("dl-plan", "--realize", "quota", "--set", "itval=5", "--every",
                    input=probed.stdout)  # fmt: skip
@@ -100,7 +102,7 @@ def test_the_command_reads_logs_and_the_pipe_goes_on(tool: Tools, tmp_path: Path
 
 
 def test_standard_input_is_a_log_too(tool: Tools) -> None:
-    done = tool("dl-probe", "--from-log", "-", "--start", "2026-01-31T12:00", "--format", "jsonl",
+    done = tool("dl-probe", "-", "--start", "2026-01-31T12:00", "--format", "jsonl",
                 input=b"loss: 1\n")  # fmt: skip
     (row,) = map(json.loads, done.stdout.splitlines())
     assert (row["container_name"], row["time"]) == ("stdin", "2026-01-31T12:00:00.000000Z")
@@ -109,7 +111,7 @@ def test_standard_input_is_a_log_too(tool: Tools) -> None:
 def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text("step 1: train loss 3.5, val loss 3.25\nstep 2: train loss 3.0, val loss nan\n")
-    listed = tool("dl-probe", "--from-log", str(log), "--list-metrics",
+    listed = tool("dl-probe", str(log), "--list-metrics",
                   env={"COLUMNS": "120"}).stdout.decode()  # fmt: skip
     assert [line.split() for line in listed.splitlines()[2:4]] == [
         ["job", "val_loss", "min", "nanogpt", "2", "3.25", "nan", "val", "loss"],
@@ -119,13 +121,13 @@ def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
         "job: judged by val_loss: a loss of an evaluation, better when smaller; the label "
         "dltools.metric chooses another"
     ]
-    picked = tool("dl-probe", "--from-log", str(log), "--metric", "val_loss", "--format", "jsonl")
+    picked = tool("dl-probe", str(log), "--metric", "val_loss", "--format", "jsonl")
     assert [json.loads(line)["value"] for line in picked.stdout.splitlines()] == [3.25, "NaN"]
 
 
 def test_rows_come_out_while_the_log_is_read() -> None:
     command = [sys.executable, "-c", "from dltools.cli.probe.command import main; main()"]
-    command += ["--from-log", "-", "--format", "jsonl"]
+    command += ["-", "--format", "jsonl"]
     with Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -177,10 +179,10 @@ def test_several_logs_are_merged_by_time_and_each_keeps_its_order() -> None:
 
 def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
     text = "average_loss: 51200\n" + "".join(f"step {n} loss: {n}.5\n" for n in range(9))
-    listed = tool("dl-probe", "--from-log", "-", "--list-metrics", input=text.encode()).stdout
+    listed = tool("dl-probe", "-", "--list-metrics", input=text.encode()).stdout
     assert listed.decode().splitlines()[-2:] == [
         "stdin: judged by loss: the training loss, better when smaller",
-        "stdin: dropped as noise, as lines like theirs did not come again: average_loss (1)",
+        "stdin: dropped as noise, because no lines like theirs came again: average_loss (1)",
     ]
 
 
@@ -189,13 +191,13 @@ def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
     [
         ("loss: 0.{n} val_acc: nan", "judged by loss: the training loss, better when smaller"),
         ("loss: nan", "judged by nothing: no metric has been a finite number"),
-        ("Loss_D: 0.{n} Loss_G: 1.{n}", "judged by loss_d: a loss, better when smaller; flat, it "
-         "says nothing; the label dltools.metric chooses another"),
+        ("Loss_D: 0.{n} Loss_G: 1.{n}", "judged by loss_d: a loss, better when smaller; while "
+         "it is flat it says nothing; the label dltools.metric chooses another"),
     ],
 )  # fmt: skip
 def test_metrics_that_say_nothing_are_listed_as_such(tool: Tools, line: str, choice: str) -> None:
     text = "".join(f"step {n} {line}\n".replace("{n}", str(n)) for n in range(9))
-    listed = tool("dl-probe", "--from-log", "-", "--list-metrics", input=text.encode()).stdout
+    listed = tool("dl-probe", "-", "--list-metrics", input=text.encode()).stdout
     assert listed.decode().splitlines()[-1] == f"stdin: {choice}"
 
 
@@ -204,7 +206,7 @@ def test_prometheus_text_has_the_newest_value_of_a_long_log(tool: Tools, tmp_pat
     log.write_text(
         "".join(f"step {n}: train loss 3.5, val loss {n}.25{' ' * 200}\n" for n in range(6_000))
     )
-    text = tool("dl-probe", "--from-log", str(log), "--format", "prom").stdout.decode()
+    text = tool("dl-probe", str(log), "--format", "prom").stdout.decode()
     values = [line for line in text.splitlines() if line.startswith("dltools_progress_value{")]
     assert len(values) == 2
     assert [line.split()[-1] for line in values if "val_loss" in line] == ["5999.25"]
@@ -214,13 +216,13 @@ def test_prometheus_text_has_the_newest_value_of_a_long_log(tool: Tools, tmp_pat
 def test_a_long_log_becomes_one_file_of_a_directory(tool: Tools, tmp_path: Path) -> None:
     log, folder = tmp_path / "job.log", tmp_path / "recorded"
     log.write_text("".join(f"epoch 1 step {n}: train loss 3.5{' ' * 400}\n" for n in range(6_000)))
-    done = tool("dl-probe", "--from-log", str(log), "-o", f"{folder}/")
+    done = tool("dl-probe", str(log), "-o", f"{folder}/")
     assert done.returncode == 0, done.stderr
     assert len(list(folder.rglob("*.parquet"))) == 1
 
 
 def test_a_table_of_a_log_shows_its_metrics(tool: Tools) -> None:
-    done = tool("dl-probe", "--from-log", "-", "--format", "table", input=b"loss: 1\nloss: 2\n")
+    done = tool("dl-probe", "-", "--format", "table", input=b"loss: 1\nloss: 2\n")
     assert done.stdout.decode().splitlines()[2].split() == [
         "stdin", "loss", "min", "named", "2", "1", "2",
     ]  # fmt: skip
@@ -229,21 +231,17 @@ def test_a_table_of_a_log_shows_its_metrics(tool: Tools) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--from-log", "no-such.log"], 74, "no-such.log: no such file"),
-        (["--from-log", "/"], 74, "/: is a directory"),
-        (["--from-log", "-", "-i", "1"], 2, "--from-log and --interval exclude each other"),
-        (["--start", "2026-01-31"], 2, "--start needs --from-log"),
-        (["--from-log", "-", "--start", "soon"], 2, "is not a time"),
-        (["--explain-line", "1"], 2, "--explain-line needs --from-log, once"),
-        (
-            ["--from-log", "-", "--explain-line", "1", "--list-metrics"],
-            2,
-            "--explain-line excludes",
-        ),
-        (["--from-log", "-", "--explain-line", "9"], 65, "line 9 is blank, or the log is shorter"),
+        (["no-such.log"], 74, "no-such.log: no such file; --name selects containers"),
+        (["/"], 74, "/: is a directory"),
+        (["-", "-i", "1"], 2, "--interval is for containers"),
+        (["--start", "2026-01-31"], 2, "--start is for saved logs: give a LOG"),
+        (["-", "--start", "soon"], 2, "is not a time"),
+        (["--explain-line", "1"], 2, "--explain-line is for a saved log"),
+        (["-", "--explain-line", "1", "--list-metrics"], 2, "--explain-line excludes"),
+        (["-", "--explain-line", "9"], 65, "line 9 is blank, or the log is shorter"),
         (["--list-metrics", "-i", "1"], 2, "--list-metrics excludes"),
         (["--compact", "no-such-dir"], 74, "no-such-dir: no such directory"),
-        (["--from-log", "-", "--format", "csv", "-o", "/tmp/"], 2, "a directory holds Parquet"),
+        (["-", "--format", "csv", "-o", "/tmp/"], 2, "a directory holds Parquet"),
     ],
 )
 def test_wrong_usage_is_said_in_a_line(

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.located_containers import container
 from helpers.scripted_engine import ScriptedEngine
 
-from dltools.engine.containers import Container
-from dltools.probe.endpoints.factory import endpoint_source
-from dltools.probe.files.source import file_source
-from dltools.probe.logs import log_source
+from dltools.probe.endpoints import endpoint_source
+from dltools.probe.files.file_source import file_source
+from dltools.probe.inventory import SOURCES, SourceSet
+from dltools.probe.log_source import log_source
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
-from dltools.probe.sources import SOURCES, SourceSet
 
 Make = Callable[[Target], ProgressSource | None]
 
@@ -37,8 +37,8 @@ class Case:
 
 
 def target(labels: dict[str, str], engine: Any = None, pid: int = 0) -> Target:
-    container = Container("c" * 64, "job", "", "running", pid, None, True, labels, {}, {})
-    return Target(engine or ScriptedEngine(), container, is_followed=True)
+    made = container(pid=pid, labels=labels)
+    return Target(engine or ScriptedEngine(), made, is_followed=True)
 
 
 def a_log(_: Path, __: ExitStack) -> Case:

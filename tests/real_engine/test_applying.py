@@ -103,11 +103,11 @@ def test_quota_and_weight_in_one_action(apply: Any, run: Containers) -> None:
 def test_the_same_plan_again_is_unchanged(apply: Any, job: Job) -> None:
     plan = plan_for(job, {"cpus": 0.4})
     assert apply(plan)["status"] == "applied"
-    before = job.inspect().host_config
+    before = job.inspect().native["HostConfig"]
     result = apply(plan)
     assert result["status"] == "unchanged"
     assert result["before"] == result["after"]
-    assert job.inspect().host_config == before
+    assert job.inspect().native["HostConfig"] == before
 
 
 def test_a_paused_container_is_changed_and_named(tool: Tools, run: Containers) -> None:

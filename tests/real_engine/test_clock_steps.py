@@ -96,7 +96,7 @@ def test_the_pipe_goes_on(
     eventually(limits, lambda found: None not in found and found[0] < limited[0])
     assert pipe.poll() is None, said.read_text()
     assert "no plan for" not in said.read_text()
-    assert "the clock was set back: all that is known begins anew" in said.read_text()
+    assert "the clock was set back: dl-plan forgets what it knew" in said.read_text()
     end(pipe)
     eventually(lambda: [job.kernel() for job in jobs] == before)
 

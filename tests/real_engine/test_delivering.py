@@ -16,8 +16,8 @@ import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
 from helpers.tools import Tools, records
 
-from dltools.plan.policy.target_met import TargetMet
 from dltools.plan.records import Op
+from dltools.plan.signals.targets import TargetMet
 
 TRAINING = """busybox mkdir -p /ckpt; n=0
 while :; do

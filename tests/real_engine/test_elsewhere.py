@@ -11,9 +11,8 @@ from helpers.containers import Containers
 from helpers.ssh_server import SSHD, SshServer
 from helpers.tools import Tools, complaint
 
-from dltools.engine.addresses import host_address
-from dltools.engine.connect import connect
-from dltools.engine.containers import Engine
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.errors import UnavailableError
 
 
@@ -28,12 +27,12 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshServer]:
 
 def test_an_engine_is_reached_over_ssh(ssh: SshServer, run: Containers) -> None:
     job = run("echo one; sleep 600")
-    engine = Engine(connect(host_address(ssh.url)))
+    engine = DockerEngine(connect(host_address(ssh.url)))
     assert not engine.is_local
     assert engine.inspect(job.id).name == job.name
 
 
-def test_a_broken_tunnel_is_opened_again(ssh: SshServer, engine: Engine) -> None:
+def test_a_broken_tunnel_is_opened_again(ssh: SshServer, engine: DockerEngine) -> None:
     found = connect(host_address(ssh.url))
     found._tunnel._ssh.kill()  # type: ignore[attr-defined]
     found._tunnel._ssh.wait()  # type: ignore[attr-defined]

@@ -13,9 +13,8 @@ from helpers.containers import Containers, eventually, plan_for
 from helpers.tools import Tools, complaint, records
 from real_engine.test_pipe import TRAINING
 
-from dltools.apply.located import Locator
-from dltools.apply.settings import settings_in_force
-from dltools.engine.containers import GoneError
+from dltools.engine.interface import GoneError
+from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.plan.realisation.settings import Settings
 
 
@@ -103,7 +102,7 @@ def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
     busy = TRAINING.replace("RATE", "2")
     jobs = [run(busy, name=name) for name in "abcd"]
     plan = f"dl-plan --policy las --set explore=0 --realize priority --state {tmp_path}/known"
-    pipe = (f"dl-probe {' '.join(run.only)} -i 1 -n 25 | {plan.replace('--state', '--save-state')}"
+    pipe = (f"dl-probe {' '.join(run.only)} -i 1 -c 25 | {plan.replace('--state', '--save-state')}"
             f" | tee {tmp_path}/plans | dl-apply")  # fmt: skip
     stream = threading.Thread(target=lambda: tool.shell(pipe, tmp_path / "bin"))
     stream.start()
@@ -117,8 +116,8 @@ def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
     last = (tmp_path / "plans").read_bytes().rpartition(b'{"kind":"plan"')[2]
     assert job.id.encode() not in last.partition(b'{"kind":"end"')[0]
     seen = tool("dl-probe", *run.only).stdout
-    shown = tool("dl-plan", *plan.split()[1:], "--save-state", tmp_path / "known", "--explain",
-                 input=seen, env={"COLUMNS": "300"}).stdout.decode()  # fmt: skip
+    plan += f" --save-state {tmp_path / 'known'} --format table"
+    shown = tool(*plan.split(), input=seen, env={"COLUMNS": "300"}).stdout.decode()
     (line,) = (line for line in shown.splitlines() if job.name in line)
     assert "by somebody else: left alone" in line
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from helpers.containers import Containers, Job, api
 
-from dltools.apply import limit_files
-from dltools.apply.actuator import Actuator
-from dltools.apply.journal import Journal
-from dltools.apply.rotation import Rotation
-from dltools.engine import gpu
-from dltools.engine.containers import Engine
-from dltools.engine.gpu import Access
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.original_settings import Journal
+from dltools.apply.turns import Rotation
+from dltools.engine.docker import answers as docker_answers
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import Engine, GpuAccess
+from dltools.engine.limits import limit_files
 from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Action, Op, Plan, Status
@@ -26,12 +26,12 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat every container as one that got its GPU by the legacy hook."""
     if os.geteuid() != 0:
         pytest.skip("writing cgroup files takes root")
-    monkeypatch.setattr(gpu, "access", lambda _: Access.HOOK)
+    monkeypatch.setattr(docker_answers, "gpu_access", lambda _: GpuAccess.FRAGILE)
 
 
 @pytest.fixture
-def actuator(engine: Engine, state: Path) -> Actuator:
-    return Actuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
+def actuator(engine: Engine, state: Path) -> EngineActuator:
+    return EngineActuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
 
 
 def plan(job: Job, wanted: Settings) -> Plan:
@@ -49,26 +49,26 @@ STARTS = {
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
 def test_the_kernel_changes_and_the_engine_does_not(
-    actuator: Actuator, run: Containers, start: dict[str, int]
+    actuator: EngineActuator, run: Containers, start: dict[str, int]
 ) -> None:
     job = run(**start)
-    files, shown = job.kernel(), job.inspect().host_config
+    files, shown = job.kernel(), job.inspect().native["HostConfig"]
 
     (result,) = actuator.apply(plan(job, {"cpus": 0.4, "cpu_weight": 300.0}))
     assert (result.status, result.error) == (Status.APPLIED, None)
     assert job.kernel_cpus == pytest.approx(0.4)
     assert job.kernel_weight == pytest.approx(300, rel=0.02)
-    assert job.inspect().host_config == shown
+    assert job.inspect().native["HostConfig"] == shown
 
     (result,) = actuator.undo()
     assert result.status is Status.APPLIED
     assert job.kernel() == files
-    assert job.inspect().host_config == shown
+    assert job.inspect().native["HostConfig"] == shown
     assert actuator.undo() == []
 
 
 def test_a_quota_of_all_cpus_is_restored(
-    actuator: Actuator, run: Containers, engine: Engine
+    actuator: EngineActuator, run: Containers, engine: Engine
 ) -> None:
     job = run(nano_cpus=engine.cpus * 1_000_000_000)
     files = job.kernel()
@@ -77,7 +77,7 @@ def test_a_quota_of_all_cpus_is_restored(
     assert job.kernel() == files
 
 
-def test_a_restart_undoes_the_change(actuator: Actuator, run: Containers) -> None:
+def test_a_restart_undoes_the_change(actuator: EngineActuator, run: Containers) -> None:
     job = run(nano_cpus=1_500_000_000)
     files = job.kernel()
     actuator.apply(plan(job, {"cpus": 0.4}))
@@ -88,7 +88,7 @@ def test_a_restart_undoes_the_change(actuator: Actuator, run: Containers) -> Non
     assert job.kernel() == files
 
 
-def test_a_stopped_container_is_as_it_was(actuator: Actuator, run: Containers) -> None:
+def test_a_stopped_container_is_as_it_was(actuator: EngineActuator, run: Containers) -> None:
     job = run(nano_cpus=1_500_000_000)
     files = job.kernel()
     actuator.apply(plan(job, {"cpus": 0.4}))
@@ -100,7 +100,7 @@ def test_a_stopped_container_is_as_it_was(actuator: Actuator, run: Containers) -
 
 
 def test_files_that_cannot_be_written_are_a_reason_to_skip(
-    actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -116,29 +116,29 @@ def test_files_that_cannot_be_written_are_a_reason_to_skip(
 
 
 def test_a_gpu_that_is_lost_is_a_failure(
-    actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
-    monkeypatch.setattr(gpu, "is_usable", lambda *_: next(answers))
+    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
     (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))
     assert result.status is Status.FAILED
     assert "GPU" in str(result.error)
 
 
 def test_a_gpu_that_was_lost_before_is_no_failure(
-    actuator: Actuator, run: Containers, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu, "is_usable", lambda *_: False)
+    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: False)
     (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))
     assert result.status is Status.APPLIED
 
 
 def test_a_container_without_the_device_has_no_usable_gpu(engine: Engine, run: Containers) -> None:
-    assert gpu.is_usable(engine, run().inspect()) is False
+    assert engine.can_open_gpu(run().inspect()) is False
 
 
 def test_a_paused_container_cannot_be_asked(engine: Engine, run: Containers) -> None:
     job = run()
     api().pause(job.id)
-    assert gpu.is_usable(engine, job.inspect()) is None
+    assert engine.can_open_gpu(job.inspect()) is None
     api().unpause(job.id)

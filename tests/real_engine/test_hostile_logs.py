@@ -14,7 +14,7 @@ import pytest
 from helpers.containers import Containers, api, eventually
 from helpers.tools import environment, records
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 LINES_A_SECOND = 10_000
 FLOOD = (
@@ -40,14 +40,13 @@ def peak_mib(status: str) -> float:
 
 def sampled(run: Containers, count: int, tmp_path: Path) -> tuple[list[dict[str, Any]], float]:
     """Return the rows of a stream, a sample a second, and the most memory it took (MiB)."""
-    words = ["-i", "1", "-n", str(count), "--format", "jsonl", *run.only]
+    words = ["-i", "1", "-c", str(count), "--format", "jsonl", *run.only]
     with (tmp_path / "rows").open("wb") as rows:
         done = subprocess.run([sys.executable, "-c", PEAK, *words], stdout=rows, timeout=300,
                               stderr=subprocess.PIPE, env=environment())  # fmt: skip
     return records((tmp_path / "rows").read_bytes()), peak_mib(done.stderr.decode())
 
 
-@pytest.mark.alone
 def test_ten_thousand_lines_a_second_are_read(
     run: Containers, tmp_path: Path, record_property: Any
 ) -> None:

@@ -19,7 +19,7 @@ from helpers.tools import Tools, command, complaint, environment, records
 from real_engine.test_pipe import RATES, TRAINING
 
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.writing import dump_close
+from dltools.plan.records import dump_close
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 STAGES = ("dl-probe", "dl-plan", "dl-apply")
@@ -36,7 +36,7 @@ def watchdogs(state: Path) -> list[int]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             words = path.read_bytes().split(b"\0")
-            if b"dltools.apply.watchdog" in words and os.fsencode(state) in words:
+            if b"dltools.apply.leases" in words and os.fsencode(state) in words:
                 found.append(int(path.parent.name))
     return found
 
@@ -157,7 +157,7 @@ def test_a_dl_apply_that_hangs_is_killed(job: Job, state: Path, tool: Tools) -> 
     words = [str(state), str(process.pid), str(process_start(process.pid)), "0.2", "host="]
     read, write = os.pipe()
     second = subprocess.Popen(
-        [*command("dl-apply")[:1], "-m", "dltools.apply.watchdog", *words], stdin=read,
+        [*command("dl-apply")[:1], "-m", "dltools.apply.leases", *words], stdin=read,
         env=environment(),
     )  # fmt: skip
     assert process.wait(timeout=120) == -signal.SIGKILL

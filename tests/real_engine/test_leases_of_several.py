@@ -15,9 +15,9 @@ from helpers.daemon import Daemon, DaemonError
 from helpers.tools import Tools, records
 from real_engine.test_leases import live
 
-from dltools.engine.containers import Engine
-from dltools.engine.local import Local
-from dltools.plan.writing import dump_close
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.local import Local
+from dltools.plan.records import dump_close
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def second(image: str) -> Iterator[Daemon]:
 @pytest.fixture
 def jobs(run: Containers, second: Daemon) -> Iterator[list[Job]]:
     """A container on each engine."""
-    engine = Engine(Local(second.url.removeprefix("unix://")))
+    engine = DockerEngine(Local(second.url.removeprefix("unix://")))
     there = Containers(engine, IMAGE, second.api)
     try:
         yield [run(nano_cpus=1_500_000_000), there(nano_cpus=1_500_000_000)]

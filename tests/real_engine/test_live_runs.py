@@ -112,6 +112,7 @@ def test_a_list_is_run_simulated_and_shown(runner: Runner) -> None:
         assert run["own_cpu"] > 0
     simulations = kept["simulated"]["fair"]
     assert [set(found) for found in simulations] == 5 * [{"endless-1", "first", "second"}]
+    pytest.importorskip("matplotlib")
     assert (runner.output / "plots/list.svg").read_bytes().startswith(b"<?xml")
 
 

@@ -123,7 +123,7 @@ def test_a_hostile_pattern_holds_nobody_up(tool: Tools, run: Containers) -> None
     job = run("echo loss: 0.5; echo done; sleep 60")
     for one in (hostile, job):
         eventually(one.log, lambda log: b"done" in log)
-    done = tool("dl-probe", *run.only, "-i", "0.2", "-n", "2", "--format", "jsonl")
+    done = tool("dl-probe", *run.only, "-i", "0.2", "-c", "2", "--format", "jsonl")
     assert (done.returncode, done.stderr) == (0, b"")
     found = records(done.stdout)
     assert [row["value"] for row in found if row.get("container_id") == job.id and "value" in row]

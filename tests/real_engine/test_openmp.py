@@ -58,7 +58,7 @@ def test_a_stream_finds_a_runtime_that_starts_later(
     tool: Tools, run: Containers, gate: Gate
 ) -> None:
     run(f"{gate.passed()}; sleep 600 & sleep 600 & {RUNTIME}", **gate.limits)
-    process = tool.begin("dl-probe", *run.only, "--format", "jsonl", "-i", "0.2", "-n", "500")
+    process = tool.begin("dl-probe", *run.only, "--format", "jsonl", "-i", "0.2", "-c", "500")
     assert process.stdout is not None
     found = []
     for line in process.stdout:

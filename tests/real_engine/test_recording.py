@@ -83,7 +83,7 @@ def test_a_terminal_shows_a_live_table(run: Containers, colour: bool) -> None:
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
     env |= {"LANG": "C.UTF-8"} | ({} if colour else {"NO_COLOR": "1"})
     process = subprocess.Popen(
-        [*command("dl-probe"), "--name", job.name, "-i", "0.3", "-n", "6"],
+        [*command("dl-probe"), "--name", job.name, "-i", "0.3", "-c", "6"],
         stdout=slave, stderr=slave, env=env,
     )  # fmt: skip
     os.close(slave)

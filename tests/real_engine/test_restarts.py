@@ -21,9 +21,9 @@ from helpers.daemon import Daemon, DaemonError
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, state, turns
 
-from dltools.engine.containers import Engine
-from dltools.engine.local import Local
-from dltools.engine.patience import Patient
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.local import Local
+from dltools.engine.docker.transport import Patient
 from dltools.errors import DltoolsError
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def daemon(module_daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Daemon:
 @pytest.fixture
 def run(daemon: Daemon) -> Iterator[Containers]:
     """Start containers on it."""
-    engine = Engine(Local(daemon.url.removeprefix("unix://")))
+    engine = DockerEngine(Local(daemon.url.removeprefix("unix://")))
     containers = Containers(engine, IMAGE, daemon.api)
     yield containers
     containers.remove()
@@ -229,7 +229,7 @@ def test_no_change_fails_while_the_engine_stops(daemon: Daemon, run: Containers)
 
     def change(job: Job) -> None:
         nonlocal done
-        engine = Engine(Patient(Local(daemon.url.removeprefix("unix://"))))
+        engine = DockerEngine(Patient(Local(daemon.url.removeprefix("unix://"))))
         while not stopping.is_set():
             done += 1
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,15 @@ from helpers.containers import Containers, Job, plan_for
 from helpers.tools import Tools, records
 from real_engine.test_applying import STARTS
 
-from dltools.apply.actuator import Actuator
-from dltools.apply.journal import Journal
-from dltools.apply.located import Locator
-from dltools.apply.original import Originals
-from dltools.apply.rotation import Rotation
-from dltools.engine.containers import Engine, RefusedError
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.original_settings import Journal, Originals
+from dltools.apply.turns import Rotation
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import RefusedError
+from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
-from dltools.plan.reading import load_plans
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Status
+from dltools.plan.records import Status, load_plans
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 
@@ -33,7 +31,7 @@ def job(request: pytest.FixtureRequest, run: Containers) -> Job:
 
 def record(job: Job) -> dict[str, Any]:
     """Return the limits on the engine's record."""
-    config = job.inspect().host_config
+    config = job.inspect().native["HostConfig"]
     return {name: config[name] for name in FIELDS}
 
 
@@ -90,11 +88,11 @@ def test_a_quota_of_more_cpus_than_there_are_removes_the_quota(job: Job, tool: T
 
 
 @pytest.fixture
-def actuator(engine: Engine, state: Path) -> Actuator:
-    return Actuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
+def actuator(engine: DockerEngine, state: Path) -> EngineActuator:
+    return EngineActuator(engine, Journal(state / "journal"), Rotation(engine, state / "rotation"))
 
 
-def apply(actuator: Actuator, job: Job, wanted: Settings) -> Any:
+def apply(actuator: EngineActuator, job: Job, wanted: Settings) -> Any:
     (plan,) = load_plans(plan_for(job, wanted).splitlines(keepends=True), "test")
     (result,) = actuator.apply(plan)
     return result
@@ -103,7 +101,7 @@ def apply(actuator: Actuator, job: Job, wanted: Settings) -> Any:
 @pytest.fixture
 def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send what no kernel takes, as with a bug, or an older kernel's bounds."""
-    monkeypatch.setattr("dltools.apply.comparison.out_of_bounds", lambda _: None)
+    monkeypatch.setattr("dltools.apply.settings_update.out_of_bounds", lambda _: None)
 
 
 @pytest.mark.usefixtures("unbounded")
@@ -113,7 +111,7 @@ def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_a_failed_change_is_reverted_at_once(
-    actuator: Actuator, job: Job, state: Path, wanted: Settings
+    actuator: EngineActuator, job: Job, state: Path, wanted: Settings
 ) -> None:
     """On the engine's record, which the kernel does not know, and in the kernel's files."""
     before, kernel = by_effect(job), job.kernel()
@@ -128,7 +126,7 @@ def test_a_failed_change_is_reverted_at_once(
 
 
 @pytest.mark.usefixtures("unbounded")
-def test_only_the_failed_change_is_reverted(actuator: Actuator, run: Containers) -> None:
+def test_only_the_failed_change_is_reverted(actuator: EngineActuator, run: Containers) -> None:
     job = run(nano_cpus=500_000_000)
     kernel = job.kernel()
     assert apply(actuator, job, {"cpus": 1.2, "cpu_weight": 300}).status is Status.APPLIED
@@ -140,27 +138,27 @@ def test_only_the_failed_change_is_reverted(actuator: Actuator, run: Containers)
 
 
 def test_an_update_that_fails_half_way_is_reverted(
-    actuator: Actuator, run: Containers, state: Path, monkeypatch: pytest.MonkeyPatch
+    actuator: EngineActuator, run: Containers, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine refuses after it has recorded and set a part."""
     job = run(nano_cpus=500_000_000)
     before, kernel = record(job), job.kernel()
-    update = Engine.update
+    update = DockerEngine.update
 
-    def break_off(self: Engine, id_: str, settings: Any) -> None:
+    def break_off(self: DockerEngine, id_: str, settings: Any) -> None:
         update(self, id_, settings)
-        monkeypatch.setattr(Engine, "update", update)
+        monkeypatch.setattr(DockerEngine, "update", update)
         raise RefusedError("on demand")
 
-    monkeypatch.setattr(Engine, "update", break_off)
+    monkeypatch.setattr(DockerEngine, "update", break_off)
     result = apply(actuator, job, {"cpus": 0.3})
     assert (result.status, result.error) == (Status.FAILED, "on demand")
     assert (record(job)["NanoCpus"], job.kernel()) == (before["NanoCpus"], kernel)
     assert entries(state) == []
 
 
-def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
-    """Leave an entry and a record as an earlier version would have left them."""
+def damaged(actuator: EngineActuator, job: Job, state: Path, **record: int) -> None:
+    """Leave an entry, and a record that the kernel has refused."""
     engine = actuator.engine
     originals = Originals(engine, Journal(state / "journal"), ApplyRun())
     originals.record(originals.describe(Locator(engine).find(job.id)))
@@ -171,7 +169,7 @@ def damaged(actuator: Actuator, job: Job, state: Path, **record: int) -> None:
     "start", [{}, {"nano_cpus": 500_000_000}, {"cpu_shares": 512}, {"cpuset_cpus": "0"}], ids=str
 )
 def test_a_damaged_record_is_repaired(
-    actuator: Actuator, tool: Tools, run: Containers, state: Path, start: dict[str, Any]
+    actuator: EngineActuator, tool: Tools, run: Containers, state: Path, start: dict[str, Any]
 ) -> None:
     """NanoCpus 1: the kernel never had it, and the engine refuses every CpuQuota beside it."""
     job = run(**start)
@@ -187,16 +185,3 @@ def test_a_damaged_record_is_repaired(
     assert by_effect(job) == before
     assert job.kernel_cpus == before["cpus"] or (before["cpus"] is None and
                                                  job.kernel_cpus == job.engine.cpus)  # fmt: skip
-
-
-def test_an_entry_of_an_earlier_version_repairs_a_damaged_record(
-    actuator: Actuator, run: Containers, state: Path
-) -> None:
-    job = run(nano_cpus=500_000_000)
-    damaged(actuator, job, state, NanoCpus=1)
-    (path,) = entries(state)
-    data = json.loads(path.read_text())
-    del data["since"], data["run"]
-    path.write_text(json.dumps(data))
-    assert [result.status for result in actuator.undo()] == [Status.APPLIED]
-    assert record(job)["NanoCpus"] == 500_000_000

@@ -84,7 +84,7 @@ def test_each_is_what_it_is_and_no_more_are_touched_than_train(
     touched: set[str] = set()
     for policy in ("flowcon --set itval=1", "fair", "srtf --set itval=1"):
         for mode in ("auto", "rotate", "quota", "weight"):
-            line = (f"dl-probe -i 0.5 -n 5 {' '.join(run.only)} | dl-plan -p {policy} "
+            line = (f"dl-probe -i 0.5 -c 5 {' '.join(run.only)} | dl-plan -p {policy} "
                     f"--realize {mode} | dl-apply --restore")  # fmt: skip
             done = tool.shell(line, tmp_path / "bin")
             found = [json.loads(text) for text in done.stdout.splitlines()]
@@ -102,7 +102,7 @@ def test_each_is_what_it_is_and_no_more_are_touched_than_train(
 
 def test_the_table_says_what_each_is_and_why(run: Containers, tool: Tools, tmp_path: Path) -> None:
     job = run(SPIN, name="postgres", **CALM)
-    line = f"dl-probe {' '.join(run.only)} | COLUMNS=200 dl-plan --explain"
+    line = f"dl-probe {' '.join(run.only)} | COLUMNS=200 dl-plan --format table"
     shown = tool.shell(line, tmp_path / "bin").stdout.decode()
     assert job.name in shown
     assert "other: no sign of a training, left alone" in " ".join(shown.split())

@@ -16,7 +16,7 @@ import pytest
 from helpers.containers import Containers, Job, api, eventually
 from helpers.tools import Tools, records
 
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 from dltools.observations.schema import NAMES
 
 

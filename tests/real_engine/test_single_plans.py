@@ -15,7 +15,7 @@ from helpers.tools import Tools, complaint, records
 from real_engine.test_leases import feed, live, watchdogs
 
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.writing import dump_close
+from dltools.plan.records import dump_close
 
 
 def good_for(job: Job, wanted: Settings, lease_s: float) -> bytes:
@@ -142,7 +142,7 @@ def test_the_option_goes_before_the_plan(tool: Tools, job: Job, option: str, sta
 def test_what_stays_for_good_is_said_and_how_to_end_it(tool: Tools, job: Job) -> None:
     done = tool("dl-apply", "-v", input=plan_for(job, {"cpus": 0.4}))
     assert (
-        b"what is set stays until dl-apply --undo; a stream (dl-probe -i 5 | dl-plan | dl-apply)"
+        b"what is set stays until dl-apply --undo; a stream (dl-probe -i 5s | dl-plan | dl-apply)"
         in done.stderr
     )
     unchanged = tool("dl-apply", "-v", input=plan_for(job, {"cpus": 0.4}))

@@ -50,7 +50,7 @@ def test_files_are_followed_in_a_stream(run: Containers, progress: Any) -> None:
     job = run("mkdir /job; cd /job; echo step,loss >metrics.csv; i=0;"
               "while :; do i=$((i+1)); echo $i,0.$i >>metrics.csv; usleep 200000; done")  # fmt: skip
     eventually(lambda: progress(job))
-    steps = [step for _, _, step, _ in progress(job, "-i", "1", "-n", "5")]
+    steps = [step for _, _, step, _ in progress(job, "-i", "1", "-c", "5")]
     assert steps[-1] > steps[0]
     assert steps == list(range(steps[0], steps[-1] + 1))
 

@@ -93,7 +93,7 @@ def test_three_samples_are_three_batches(tool: Tools, run: Containers) -> None:
     job = run("echo loss: 0.5; sleep 60")
     eventually(job.log)
     begun = time.monotonic()
-    done = tool("dl-probe", *run.only, "-i", "0.5", "-n", "3")
+    done = tool("dl-probe", *run.only, "-i", "0.5", "-c", "3")
     assert (done.returncode, done.stderr) == (0, b"")
     assert time.monotonic() - begun >= 1.0
     batches = [batch.to_pylist() for batch in pa.ipc.open_stream(done.stdout)]
@@ -181,12 +181,17 @@ def test_a_container_that_starts_later_is_followed(stream: Any, run: Containers)
     assert any(row["kind"] == "container" and row["container_id"] == job.id for row in rows)
 
 
-def test_the_last_words_and_the_exit_code_of_a_container(stream: Any, run: Containers) -> None:
+def test_the_last_words_and_the_exit_code_of_a_container(
+    stream: Any, run: Containers, gate: Gate
+) -> None:
     job = run(
+        f"{gate.passed()}; "
         'i=0; while [ $i -lt 60 ]; do echo "step $i loss: 0.5"; i=$((i+1)); usleep 20000; done; '
-        'echo "step 60 loss: 0.5"; exit 3'
+        'echo "step 60 loss: 0.5"; exit 3',
+        **gate.limits,
     )
     watching = stream()
+    gate.open()
     watching.until(lambda rows: ("exit", 3) in events(rows, job) and len(steps(rows, job)) > 60)
     rows = watching.end()
     assert events(rows, job)[-1] == ("exit", 3)

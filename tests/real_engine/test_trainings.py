@@ -22,7 +22,7 @@ from helpers.containers import api, eventually
 from helpers.tools import environment
 
 from dltools.engine import cgroup
-from dltools.engine.containers import Engine
+from dltools.engine.interface import Engine
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -131,7 +131,7 @@ def test_flowcon_and_back(engine: Engine, jobs: dict[str, str], tmp_path: Path) 
     assert limits["flat"] < limits["fast"]
 
     for job in JOBS:  # docker inspect shows the limits that the results name
-        config = engine.inspect(jobs[job]).host_config
+        config = engine.inspect(jobs[job]).native["HostConfig"]
         shown = config["NanoCpus"] / 1e9 or config["CpuQuota"] / (config["CpuPeriod"] or 100_000)
         assert shown == pytest.approx(last[jobs[job]], abs=0.001)
 

@@ -16,9 +16,9 @@ from helpers.containers import Containers, api, eventually
 from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
-from dltools.engine import local, remote, transport
-from dltools.engine.containers import Engine, GoneError, RefusedError
-from dltools.engine.log_entries import EntrySplitter
+from dltools.engine.docker import local, remote, transport
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import GoneError, RefusedError
 from dltools.errors import UnavailableError
 
 
@@ -27,10 +27,10 @@ def test_a_quiet_event_stream_outlives_the_timeout(
 ) -> None:
     monkeypatch.setattr(transport, "TIMEOUT_S", 3)
     seen: list[tuple[str, str]] = []
-    events = Engine().events(time.time())
+    events = DockerEngine().events(time.time())
 
     def watch() -> None:
-        seen.extend((e["Actor"]["ID"], e["Action"]) for e in events)
+        seen.extend((e.container_id, e.action) for e in events)
 
     threading.Thread(target=watch, daemon=True).start()
     time.sleep(5)
@@ -43,11 +43,11 @@ def test_a_quiet_event_stream_outlives_the_timeout(
 def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.MonkeyPatch) -> None:
     job = run("echo one; sleep 5; echo two; sleep 600")
     monkeypatch.setattr(transport, "TIMEOUT_S", 3)
-    engine = Engine()
-    flow, entries, came = engine.follow(engine.inspect(job.id), 0.0), EntrySplitter(tty=False), []
+    engine = DockerEngine()
+    flow, came = engine.follow(engine.inspect(job.id), 0.0), []
 
     def both() -> bool:
-        came.extend(entries.feed(flow.take()))
+        came.extend(flow.take())
         return [entry.split()[1] for entry in came] == [b"one", b"two"]
 
     eventually(both)
@@ -56,11 +56,11 @@ def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.M
 
 def test_a_log_ends_with_its_container(run: Containers) -> None:
     job = run("echo one; sleep 1; echo two")
-    engine = Engine()
+    engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
     flow.wait(120)
     assert flow.ended
-    assert [e.split()[1] for e in EntrySplitter(tty=False).feed(flow.take())] == [b"one", b"two"]
+    assert [e.split()[1] for e in flow.take()] == [b"one", b"two"]
 
 
 def test_a_log_that_nobody_takes_stays_bounded(
@@ -68,9 +68,9 @@ def test_a_log_that_nobody_takes_stays_bounded(
 ) -> None:
     monkeypatch.setattr(transport, "LARGEST", 100_000)
     job = run("yes 0123456789012345678901234567890123456789; sleep 1")
-    engine = Engine()
+    engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
-    came: Callable[[], int] = lambda: len(flow._received)  # type: ignore[attr-defined]  # noqa: E731
+    came: Callable[[], int] = lambda: len(flow._flow._received)  # type: ignore[attr-defined]  # noqa: E731
     eventually(came, lambda size: size > 50_000)
     time.sleep(1)
     assert came() <= 100_000 + (1 << 18)
@@ -102,7 +102,7 @@ def test_an_address_that_leads_nowhere_is_told_why(
     assert said in complaint(done.stderr)
 
 
-def test_what_is_not_there_is_gone(engine: Engine) -> None:
+def test_what_is_not_there_is_gone(engine: DockerEngine) -> None:
     with pytest.raises(GoneError, match="No such container"):
         engine.inspect("no-such-container")
     with pytest.raises(GoneError, match="No such container"):
@@ -117,7 +117,7 @@ def _nobody() -> Any:
     return Nobody()
 
 
-def test_the_engines_refusal_is_its_own_words(engine: Engine, run: Containers) -> None:
+def test_the_engines_refusal_is_its_own_words(engine: DockerEngine, run: Containers) -> None:
     job = run("sleep 60")
     with pytest.raises(RefusedError, match=r"(?i)cpu"):
         engine.update(job.id, {"NanoCpus": int(1e15)})
@@ -139,7 +139,7 @@ def test_an_answer_that_is_cut_off_is_no_answer(
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
         with pytest.raises(UnavailableError, match="no Docker engine answers"):
-            Engine()
+            DockerEngine()
         server.shutdown()
 
 
@@ -173,21 +173,21 @@ def over_tcp() -> Iterator[str]:
 
 
 def test_an_engine_over_tcp_says_the_same(
-    engine: Engine, run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
+    engine: DockerEngine, run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = run("echo one; sleep 1; echo two; sleep 60")
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
-    far = Engine()
+    far = DockerEngine()
     assert not far.is_local
     assert (far.id, far.host, far.cpus) == (engine.id, engine.host, engine.cpus)
     assert far.inspect(job.id) == engine.inspect(job.id)
-    assert job.id in [c["Id"] for c in far.containers({"label": ["dltools-test"]})]
+    assert job.id in [one.id for one in far.containers(["dltools-test"])]
     with pytest.raises(GoneError):
         far.inspect("no-such-container")
-    flow, entries, came = far.follow(far.inspect(job.id), 0.0), EntrySplitter(tty=False), []
+    flow, came = far.follow(far.inspect(job.id), 0.0), []
 
     def both() -> bool:
-        came.extend(entries.feed(flow.take()))
+        came.extend(flow.take())
         return [entry.split()[1] for entry in came] == [b"one", b"two"]
 
     eventually(both)
@@ -202,18 +202,18 @@ def test_quiet_streams_over_tcp_outlive_the_timeout(
     monkeypatch.setattr(remote, "TIMEOUT_S", 3)
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
     job = run("echo one; sleep 5; echo two; sleep 600")
-    far = Engine()
-    flow, entries, came = far.follow(far.inspect(job.id), 0.0), EntrySplitter(tty=False), []
+    far = DockerEngine()
+    flow, came = far.follow(far.inspect(job.id), 0.0), []
     seen: list[tuple[str, str]] = []
     events = far.events(time.time())
 
     def watch() -> None:
-        seen.extend((e["Actor"]["ID"], e["Action"]) for e in events)
+        seen.extend((e.container_id, e.action) for e in events)
 
     threading.Thread(target=watch, daemon=True).start()
 
     def both() -> bool:
-        came.extend(entries.feed(flow.take()))
+        came.extend(flow.take())
         return [entry.split()[1] for entry in came] == [b"one", b"two"]
 
     eventually(both)
@@ -227,7 +227,7 @@ def test_a_refusal_over_tcp_is_the_engines_own_words(
 ) -> None:
     job = run("sleep 60")
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
-    far = Engine()
+    far = DockerEngine()
     with pytest.raises(RefusedError, match=r"(?i)cpu"):
         far.update(job.id, {"NanoCpus": int(1e15)})
     with pytest.raises(GoneError, match="No such container"):
@@ -236,7 +236,7 @@ def test_a_refusal_over_tcp_is_the_engines_own_words(
     far.pause(job.id)
     assert far.inspect(job.id).state == "paused"
     far.unpause(job.id)
-    assert far.inspect(job.id).host_config["CpuShares"] == 512
+    assert far.inspect(job.id).native["HostConfig"]["CpuShares"] == 512
 
 
 def test_a_server_that_is_no_engine_is_said_to_be_none(
@@ -251,7 +251,7 @@ def test_a_server_that_is_no_engine_is_said_to_be_none(
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
         with pytest.raises(UnavailableError, match="no Docker engine answers"):
-            Engine()
+            DockerEngine()
         server.shutdown()
 
 
@@ -270,7 +270,7 @@ def test_a_fault_of_the_engine_is_not_a_crash(
     fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
-    engine = Engine()
+    engine = DockerEngine()
     fake_engine.faults["GET /containers/json"] = 500
     with pytest.raises(RefusedError, match="status 500 on demand"):
         engine.containers()

@@ -16,8 +16,7 @@ import pytest
 from helpers.containers import Containers, Gate, Job, api, eventually, plan_for
 from helpers.tools import Tools, complaint, records
 
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 SPIN = "while :; do :; done"
 
@@ -280,7 +279,7 @@ def test_the_turns_of_a_stream_end_with_it(run: Containers, tool: Tools, tmp_pat
     jobs = [run(f"({SPIN}) & ({SPIN}) & while :; do echo loss: 0.5; sleep 1; done", name=name)
             for name in ("a", "b")]  # fmt: skip
     eventually(lambda: all(job.log() for job in jobs))
-    line = (f"dl-probe -i 1 -n 5 {' '.join(run.only)} | dl-plan --policy fair --realize rotate "
+    line = (f"dl-probe -i 1 -c 5 {' '.join(run.only)} | dl-plan --policy fair --realize rotate "
             "--quantum 0.5 | dl-apply --restore")  # fmt: skip
     done = tool.shell(line, tmp_path / "bin")
     assert {json.loads(text)["status"] for text in done.stdout.splitlines()} >= {"applied"}

@@ -1,72 +1,63 @@
-"""What a job was allowed, worked by hand, and its settings."""
+"""Plans and results as part of a run."""
 
 from __future__ import annotations
 
-import math
+from helpers.recorded_jobs import BEGIN, at
 
-import pytest
+from dltools.plan.policy import registry
+from dltools.plan.policy.interface import JobClass, Tone
+from dltools.plan.policy.noop import Noop
+from dltools.plan.records import Plan
+from dltools.report.timelines import Run, Timeline, add_plans, add_results
 
-from dltools.observations.containers import ContainerRecord, ContainerSample
-from dltools.report.jobs import observed_jobs
-from dltools.report.timelines import settings, timeline, weight_sums
-
-UNKNOWN = math.nan
-
-
-def sample(time: float = 0.0, **more: object) -> ContainerSample:
-    usual = ContainerSample(time, 2.0, "running", UNKNOWN, time, 2.0, 1024.0, "0-1", UNKNOWN)
-    return usual._replace(**more)  # type: ignore[arg-type]
+SLEEPING = JobClass("Z", "sleeping", "it does nothing", Tone.WATCHED)
 
 
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        ({}, {}),
-        ({"cpu_limit": 0.5}, {"cpus": 0.5}),
-        ({"cpu_weight": 300.0}, {"cpu_weight": 300.0}),
-        ({"cpuset": "1"}, {"cpuset": "1"}),
-        ({"state": "paused"}, {"state": "paused"}),
-        ({"turn_s": 2.0}, {"turn_s": 2.0}),
-        ({"turn_s": 2.0, "turn_queue": "GPU-1"}, {"turn_s": 2.0, "queue": "GPU-1"}),
-        ({"cpu_limit": UNKNOWN, "host_cpus": UNKNOWN}, {}),
-    ],
-)
-def test_settings_leave_out_defaults(more: dict[str, object], expected: dict[str, object]) -> None:
-    assert settings(sample(**more)) == expected
+class Sleeper(Noop):
+    """A plug-in with a class of its own."""
+
+    name = "sleeper"
+    classes = (SLEEPING,)
 
 
-def limits(**by_name: list[ContainerSample]) -> dict[str, list[tuple[float, float]]]:
-    records = [ContainerRecord("h", name, name, samples[0].time, samples[-1].time, samples=samples)
-               for name, samples in by_name.items()]  # fmt: skip
-    weights = weight_sums(records)
-    return {job.name: list(map(tuple, timeline(job, weights, 0.0, 99.0).limit))  # type: ignore[arg-type]
-            for job in observed_jobs(records)}  # fmt: skip
+def run_of(*jobs: str) -> Run:
+    return Run("r", begun=BEGIN.timestamp(), timelines={name: Timeline() for name in jobs})
 
 
-def test_what_is_allowed_is_a_share_by_weight_unless_a_limit_is_lower() -> None:
-    found = limits(a=[sample(cpu_weight=3072.0)], b=[sample()])
-    assert found == {"a": [(0, 1.5)], "b": [(0, 0.5)]}
-    found = limits(a=[sample(cpu_limit=0.3)], b=[sample(cpuset="0")], c=[sample()])
-    assert found == {"a": [(0, 0.3)], "b": [(0, 1.0)], "c": [(0, pytest.approx(2 / 3))]}
+def plan(seconds: float, policy: str = "flowcon", **classes: str) -> Plan:
+    return Plan(policy, at(seconds).isoformat(), {}, {}, None, (), classes={"h": classes})
 
 
-def test_a_paused_container_takes_no_part() -> None:
-    found = limits(a=[sample(state="paused")], b=[sample()])
-    assert found == {"a": [(0, 0.0)], "b": [(0, 2.0)]}
+def test_each_change_of_a_class_is_noted_with_the_policys_word_for_it() -> None:
+    run = run_of("a", "b")
+    plans = [plan(0, a="NL"), plan(5, a="NL", b="WL"), plan(10, a="CL", gone="CL")]
+    add_plans(run, plans, registry.policies([]))
+    found = {name: [(time, one.name, one.word) for time, one in line.classes]
+             for name, line in run.timelines.items()}  # fmt: skip
+    assert found == {"a": [(0, "NL", "growing"), (10, "CL", "completing")],
+                     "b": [(5, "WL", "watching")]}  # fmt: skip
 
 
-def test_a_limit_that_is_unknown_is_left_out() -> None:
-    assert limits(a=[sample(cpu_limit=UNKNOWN, host_cpus=UNKNOWN, cpuset="")]) == {"a": []}
+def test_the_classes_of_a_plug_in_are_its_own() -> None:
+    run = run_of("a")
+    add_plans(run, [plan(0, "sleeper", a="Z")], {"sleeper": Sleeper()})
+    assert run.timelines["a"].classes == [(0, SLEEPING)]
 
 
-@pytest.mark.parametrize(
-    ("last", "exited", "ended"),
-    [(20.0, math.nan, None), (10.0, math.nan, 10.0), (20.0, 20.0, 20.0), (10.0, 13.5, 13.5)],
-)
-def test_a_job_has_ended_that_is_gone_at_the_last_sample_or_has_exited(
-    last: float, exited: float, ended: float | None
-) -> None:
-    one = ContainerRecord("h", "a", "a", 0.0, last, samples=[sample(0), sample(last)],
-                          exited=exited)  # fmt: skip
-    (job,) = observed_jobs([one])
-    assert timeline(job, weight_sums([one]), 0.0, 20.0).ended == ended
+def test_a_class_of_an_unknown_policy_has_no_word() -> None:
+    run = run_of("a")
+    add_plans(run, [plan(0, "gone", a="X")], {})
+    assert run.timelines["a"].classes == [(0, JobClass("X", "", ""))]
+
+
+def test_plans_without_a_time_say_nothing() -> None:
+    run = run_of("a")
+    add_plans(run, [Plan("flowcon", "", {}, {}, None, (), classes={"h": {"a": "NL"}})], {})
+    assert run.timelines["a"].classes == []
+
+
+def test_actions_are_counted_by_status() -> None:
+    run = run_of("a")
+    add_results(run, [{"status": "applied"}, {"status": "failed"}])
+    add_results(run, [{"status": "applied"}])
+    assert run.results == {"applied": 2, "failed": 1}

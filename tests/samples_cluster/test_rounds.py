@@ -10,7 +10,7 @@ from live_cluster.report import report
 from live_cluster.services import LiveJob, LiveRun
 
 from dltools.errors import DataError
-from dltools.sim.workload_file.reading import read_workload
+from dltools.sim.workload_file import read_workload
 
 WORKLOAD = read_workload(
     """

@@ -12,7 +12,7 @@ from runner.measured import LiveJob, LiveRun
 from runner.measuring import read_list
 
 from dltools.sim.workload import Job
-from dltools.sim.workload_file.reading import read_workload
+from dltools.sim.workload_file import read_workload
 
 LISTS = sorted((Path(__file__).parents[2] / "samples" / "live").glob("*.toml"))
 

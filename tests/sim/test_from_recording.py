@@ -12,7 +12,7 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim.from_recording import recorded_workload
-from dltools.sim.recorder import Recorder
+from dltools.sim.simulated_recording import Recorder
 from dltools.sim.simulation import Observer, Simulation
 from dltools.sim.workload import HostSpec, Job, workload_of
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_compared_is_said_with_what_would_make_it_so() -> None:
                                    cpu_weight=2.0)]  # fmt: skip
     recorded_workload(to_table(rows), "t", said.append)
     others, limits = said
-    assert others.startswith("t: what is no container used 70% of the CPUs of h")
+    assert others.startswith("t: processes outside containers used 70% of the CPUs of h")
     assert limits.startswith("t: limits held back a all the time")
 
 

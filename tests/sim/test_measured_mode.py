@@ -9,8 +9,8 @@ import pytest
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.base import Realisation
 from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.rounds import Rounds
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, workload_of

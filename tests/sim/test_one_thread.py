@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.sim.curve import LearningCurve
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import HostSpec, Job, workload_of
+from dltools.sim.workload import HostSpec, Job, LearningCurve, workload_of
 
 JOBS = st.builds(
     Job,

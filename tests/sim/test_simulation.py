@@ -15,11 +15,10 @@ from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.sim.curve import LearningCurve
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulation import Observer, Simulation
-from dltools.sim.workload import HostSpec, Job, Workload, workload_of
+from dltools.sim.workload import HostSpec, Job, LearningCurve, Workload, workload_of
 
 POLICIES = sorted(registry.policies([]))
 ONE = (HostSpec("node", 2.0),)

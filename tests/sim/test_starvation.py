@@ -17,9 +17,8 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.realisation.queue import Bound
-from dltools.sim.curve import LearningCurve
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload import HostSpec, Job, workload_of
+from dltools.sim.workload import HostSpec, Job, LearningCurve, workload_of
 
 POLICIES = sorted(registry.policies([]))
 MODES = (None, *Mode)

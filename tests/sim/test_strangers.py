@@ -14,12 +14,11 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.sim.gpu_pairs import kept
-from dltools.sim.labels import role_of
-from dltools.sim.recorder import Recorder
+from dltools.sim.sharing import kept_on_gpu
 from dltools.sim.simulated_host import SimulatedHost
+from dltools.sim.simulated_recording import Recorder
 from dltools.sim.simulation import Observer, Simulation
-from dltools.sim.workload import HostSpec, Job, Phase, workload_of
+from dltools.sim.workload import HostSpec, Job, Phase, role_of, workload_of
 
 
 def run(
@@ -52,16 +51,18 @@ def test_two_on_one_gpu_slow_each_other_and_two_on_two_do_not() -> None:
     assert [one.finish for one in apart.values()] == pytest.approx([40.0, 40.0])
     shared = run(Job("a", work=10.0, device=3.0, gpu_list="0"),
                  Job("b", work=1e6, device=3.0, gpu_list="0"), host=host)  # fmt: skip
-    assert shared["a"].finish == pytest.approx(10 + 30 / kept("a", ["b"]))
+    assert shared["a"].finish == pytest.approx(10 + 30 / kept_on_gpu("a", ["b"]))
 
 
 def test_pairs_keep_what_pairs_on_a_real_gpu_keep() -> None:
-    sums = sorted(kept(f"a{k}", [f"b{k}"]) + kept(f"b{k}", [f"a{k}"]) for k in range(2000))
+    sums = sorted(
+        kept_on_gpu(f"a{k}", [f"b{k}"]) + kept_on_gpu(f"b{k}", [f"a{k}"]) for k in range(2000)
+    )
     assert sums[0] >= 0.3 and sums[-1] <= 2.0
     assert sums[len(sums) // 2] == pytest.approx(1.37, abs=0.05)
-    assert all(0 < kept(f"a{k}", [f"b{k}"]) <= 1 for k in range(2000))
-    assert kept("a", []) == 1.0
-    assert kept("a", ["b", "c"]) == kept("a", ["b"]) * kept("a", ["c"])
+    assert all(0 < kept_on_gpu(f"a{k}", [f"b{k}"]) <= 1 for k in range(2000))
+    assert kept_on_gpu("a", []) == 1.0
+    assert kept_on_gpu("a", ["b", "c"]) == kept_on_gpu("a", ["b"]) * kept_on_gpu("a", ["c"])
 
 
 def test_a_job_of_its_own_gpus_waits_until_they_are_free() -> None:

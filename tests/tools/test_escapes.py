@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from helpers.observed_rows import observed_hosts
 from helpers.terminals import Stage
 from helpers.tools import Tools, command
 
-from dltools.cli.console import make_console
+from dltools.cli.destinations import make_console
 from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
-from dltools.plan.records import Action, Op, Plan
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import Action, Op, Plan, dump_plan
 
 NAME = "evil[/b][red]\x1b]0;title\x07\x1b[31m\x9b2J\x7f\u202eexe"
 WORKLOAD = f"[[job]]\nname = {json.dumps(NAME)}\nwork = 20\nthreads = 2\n".encode()
@@ -72,7 +72,7 @@ def test_dl_plan(tool: Tools) -> None:
          "state": "running", "cpu_seconds": 1.0},
     ]  # fmt: skip
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    done = tool("dl-plan", "--explain", input=lines)
+    done = tool("dl-plan", "--format", "table", input=lines)
     assert done.returncode == 0, done.stderr
     assert_harmless(done.stdout.decode())
 
@@ -91,14 +91,14 @@ def test_the_table_of_dl_probe(monkeypatch: pytest.MonkeyPatch) -> None:
         {**row, "kind": "progress", "metric": NAME, "value": 0.5},
     ]
     out = io.StringIO()
-    make_console(out).print(containers_table(to_table(rows).to_pylist(), {}))
+    make_console(out).print(containers_table(observed_hosts(to_table(rows).to_pylist())))
     assert_harmless(out.getvalue())
 
 
 def test_the_metrics_of_dl_probe(tool: Tools, tmp_path: Path) -> None:
     log = tmp_path / f"{NAME.replace('/', '')}.log"
     log.write_text("Epoch 1 loss: 0.5\nEpoch 2 loss: 0.4\n")
-    done = tool("dl-probe", "--from-log", log, "--list-metrics")
+    done = tool("dl-probe", log, "--list-metrics")
     assert done.returncode == 0, done.stderr
     assert_harmless(done.stdout.decode())
 
@@ -140,7 +140,7 @@ def test_data_on_a_terminal_are_made_printable(
     log = tmp_path / f"{NAME.replace('/', '')}.log"
     log.write_text("Epoch 1 loss: 0.5\n")
     arguments = {
-        "dl-probe": ("--from-log", log),
+        "dl-probe": (log,),
         "dl-sim": ("-p", "noop", "--jobs", tmp_path / "w.toml"),
         "dl-report": (recording,),
         "dl-apply": ("--dry-run", "--offline", tmp_path / "plan"),

@@ -54,7 +54,7 @@ def case(code: Exit) -> Callable[[Case], Case]:
 
 @case(Exit.OK)
 def a_list_of_policies(world: World) -> Done:
-    return world.tool("dl-plan", "--policies")
+    return world.tool("dl-plan", "--list-policies")
 
 
 @case(Exit.OK)
@@ -155,7 +155,7 @@ def a_sample_into_a_missing_directory(world: World) -> Done:
 @case(Exit.CANT_CREATE)
 def a_stream_into_a_missing_directory(world: World) -> Done:
     target = world.directory / "missing" / "x"
-    return world.tool("dl-probe", "-i", "1", "-n", "1", "-o", target, env=world.here)
+    return world.tool("dl-probe", "-i", "1", "-c", "1", "-o", target, env=world.here)
 
 
 @case(Exit.CANT_CREATE)
@@ -183,7 +183,7 @@ def a_plan_that_is_not_there(world: World) -> Done:
 
 @case(Exit.IO)
 def a_full_disk_for_a_list(world: World) -> Done:
-    return on_a_full_disk(world, "dl-plan", "--policies")
+    return on_a_full_disk(world, "dl-plan", "--list-policies")
 
 
 @case(Exit.IO)
@@ -193,7 +193,7 @@ def a_full_disk_for_a_sample(world: World) -> Done:
 
 @case(Exit.IO)
 def a_full_disk_for_a_stream(world: World) -> Done:
-    return on_a_full_disk(world, "dl-probe", "-i", "0.1", "-n", "2")
+    return on_a_full_disk(world, "dl-probe", "-i", "0.1", "-c", "2")
 
 
 @case(Exit.IO)
@@ -257,7 +257,7 @@ def a_termination(world: World) -> Done:
 
 @case(Exit.PIPE)
 def a_reader_of_a_list_that_has_gone(world: World) -> Done:
-    return into_nothing(world, "dl-plan", "--policies")
+    return into_nothing(world, "dl-plan", "--list-policies")
 
 
 @case(Exit.PIPE)
@@ -278,7 +278,7 @@ def a_reader_of_a_table_that_has_gone(world: World) -> Done:
 @case(Exit.PIPE)
 def a_reader_of_verdicts_that_has_gone(world: World) -> Done:
     sample = world.tool("dl-probe", env=world.here).stdout
-    return into_nothing(world, "dl-plan", "--explain", input=sample)
+    return into_nothing(world, "dl-plan", "--format", "table", input=sample)
 
 
 @case(Exit.PIPE)
@@ -339,7 +339,7 @@ def test_help_on_a_full_disk(tool: Tools, name: str, option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "closed"), [(["--policies"], "1>&-"), ([], "0<&-")], ids=["output", "input"]
+    ("arguments", "closed"), [(["--list-policies"], "1>&-"), ([], "0<&-")], ids=["output", "input"]
 )
 def test_a_closed_stream_is_no_bug(
     tool: Tools, tmp_path: Path, arguments: list[str], closed: str
@@ -361,7 +361,7 @@ def test_debug_shows_where_a_bug_is(
 
 def exits_of(name: str) -> dict[Exit, str]:
     """Return the exit codes that a tool says it can give."""
-    module = import_module(f"dltools.cli.{name.removeprefix('dl-')}.exits")
+    module = import_module(f"dltools.cli.{name.removeprefix('dl-')}.command")
     found: dict[Exit, str] = module.EXITS
     return found
 

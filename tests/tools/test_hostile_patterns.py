@@ -27,7 +27,7 @@ def log(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("pattern", [CATASTROPHIC, *EMPTY])
 def test_dl_probe_reads_a_log_by_any_pattern(tool: Tools, log: Path, pattern: str) -> None:
     begun = time.monotonic()
-    done = tool("dl-probe", "--from-log", log, "--pattern", pattern, "--format", "jsonl")
+    done = tool("dl-probe", log, "--pattern", pattern, "--format", "jsonl")
     assert done.returncode == 0
     assert b'"progress"' not in done.stdout
     assert time.monotonic() - begun < LONGEST_S

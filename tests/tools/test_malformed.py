@@ -70,7 +70,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (f"dl-sim {ZERO}", DATA, f"{ZERO}: more than 64 MiB: is it the right input?"),
         (f"dl-sim --trace philly:{ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
         (f"dl-sim --from {ZERO}", DATA, f"{ZERO}: not dltools observations"),
-        (f"dl-sim --generate fixed:2 --hosts {ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
+        (f"dl-sim --generate fixed:2 --nodes {ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
         (f"dl-plan {ZERO}", DATA, f"{ZERO}: not dltools observations"),
         (f"dl-plan rec --targets {ZERO}", CONFIG, f"{ZERO}: more than 64 MiB"),
         (f"dl-plan rec --params {ZERO}", CONFIG, f"{ZERO}: more than 64 MiB"),
@@ -91,7 +91,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("dl-sim --from plan.jsonl", DATA, "plan.jsonl: this is a plan: give it to dl-apply"),
         ("dl-sim rec", DATA, "this is Parquet: run its containers again with --from"),
         ("dl-report plan.jsonl", DATA, "plan.jsonl: plans and results show no jobs"),
-        (f"dl-probe --from-log {ZERO}", DATA, "MiB without a line end: not a log"),
+        (f"dl-probe {ZERO}", DATA, "MiB without a line end: not a log"),
         ("dl-probe --name *", CONFIG, "--name '*': no argument for repetition operator"),
         ("dl-probe --name [", CONFIG, "--name '[': missing ]"),
         ("dl-probe --name (", CONFIG, "--name '(': missing )"),
@@ -116,7 +116,7 @@ def test_one_line_says_what_is_wrong(
         ("dl-sim --from rec work.toml", "replace FILE"),
         ("dl-sim --generate fixed:3 --gap 99999999999999d", "longer than thirty years"),
         ("dl-probe -i 99999999999999d", "longer than thirty years"),
-        ("dl-probe --from-log a.log --start 0001-01-01T00:00+14:00", "end of the calendar"),
+        ("dl-probe a.log --start 0001-01-01T00:00+14:00", "end of the calendar"),
         ("dl-apply --undo plan.jsonl", "--undo takes no plan"),
     ],
 )
@@ -130,7 +130,7 @@ def test_what_cannot_be_meant_is_a_wrong_use(tool: Tools, line: str, said: str) 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("file", ["a.log", "elapsed.log"])
 def test_a_log_at_the_end_of_the_calendar_is_read(tool: Tools, file: str) -> None:
-    done = tool("dl-probe", "--from-log", file, "--start", "9999-12-31T23:59:59Z")
+    done = tool("dl-probe", file, "--start", "9999-12-31T23:59:59Z")
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -176,7 +176,7 @@ def test_half_of_a_surrogate_pair_is_no_text(tool: Tools, place: Path) -> None:
     assert tool("dl-report", "rec", "--title", "\udcff", "-o", "x.html").returncode == 0
     labels = '{"dltools.metric": "\\ud800", "dltools.target": "1"}'
     rows = [node(0), container(0, "a", 20, labels=labels), point(0, "a", 1.0)]
-    for more in (), ("--explain",):
+    for more in (), ("--format", "table"):
         done = tool("dl-plan", "-p", "tradl", *more, input=encode(PARQUET, to_table(rows)))
         assert (done.returncode, done.stderr) == (0, b"")
 

@@ -17,8 +17,7 @@ from helpers.tools import Tools, complaint
 
 from dltools.cli.destinations import check
 from dltools.cli.exits import Exit
-from dltools.cli.observation_formats import ObservationFormat
-from dltools.cli.probe.formats import choose_format
+from dltools.cli.formats import ObservationFormat, choose_observation_format
 from dltools.errors import OutputError
 
 WORKLOAD = b'[[job]]\nname = "a"\nwork = 20\nthreads = 2\n'
@@ -33,6 +32,8 @@ def write(tool: Tools, fake_engine: FakeEngine) -> Write:
     """Run a writer of WRITERS: `write("a sample", target, stdout=...)`."""
 
     def run(kind: str, target: Path | str, *more: str, **how: object) -> Done:
+        if kind == "report html":
+            pytest.importorskip("matplotlib")
         name, arguments, option, input_ = WRITERS[kind]
         return tool(
             name, *arguments, *more, option, target,
@@ -50,10 +51,10 @@ WRITERS: dict[str, tuple[str, tuple[str, ...], str, bytes | None]] = {
     "sample jsonl": ("dl-probe", ("--format", "jsonl"), "-o", b""),
     "sample table": ("dl-probe", ("--format", "table"), "-o", b""),
     "sample prom": ("dl-probe", ("--format", "prom"), "-o", b""),
-    "stream arrow": ("dl-probe", ("-i", "0.1", "-n", "2"), "-o", b""),
-    "stream jsonl": ("dl-probe", ("-i", "0.1", "-n", "2", "--format", "jsonl"), "-o", b""),
-    "stream parquet": ("dl-probe", ("-i", "0.1", "-n", "2", "--format", "parquet"), "-o", b""),
-    "stream prom": ("dl-probe", ("-i", "0.1", "-n", "2", "--format", "prom"), "-o", b""),
+    "stream arrow": ("dl-probe", ("-i", "0.1", "-c", "2"), "-o", b""),
+    "stream jsonl": ("dl-probe", ("-i", "0.1", "-c", "2", "--format", "jsonl"), "-o", b""),
+    "stream parquet": ("dl-probe", ("-i", "0.1", "-c", "2", "--format", "parquet"), "-o", b""),
+    "stream prom": ("dl-probe", ("-i", "0.1", "-c", "2", "--format", "prom"), "-o", b""),
     "plan state": ("dl-plan", (), "--save-state", None),
     "simulation": ("dl-sim", ("-p", "noop"), "-o", WORKLOAD),
 }
@@ -155,7 +156,7 @@ def test_the_root_directory_is_refused(name: str) -> None:
     with pytest.raises(OutputError, match=r"^cannot create .*: it is a directory$"):
         check(Path(name))
     with pytest.raises(OutputError, match="it is the root directory"):
-        choose_format(ObservationFormat.AUTO, name, is_stream=False)
+        choose_observation_format(ObservationFormat.AUTO, name, is_stream=False)
 
 
 @each_tool
@@ -202,7 +203,7 @@ def looks(path: Path) -> str:
     return next((name for start, name in known.items() if data.startswith(start)), "?")
 
 
-@pytest.mark.parametrize("stream", [(), ("-i", "0.1", "-n", "2")], ids=["sample", "stream"])
+@pytest.mark.parametrize("stream", [(), ("-i", "0.1", "-c", "2")], ids=["sample", "stream"])
 @pytest.mark.parametrize(
     ("suffix", "format_"),
     [(".csv", "csv"), (".jsonl", "jsonl"), (".parquet", "parquet"), (".arrow", "arrow"),
@@ -269,6 +270,8 @@ def test_a_suffix_decides_what_a_simulation_records(
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".md", ".html", ".png", ".svg"])
 def test_a_suffix_decides_what_a_report_is(suffix: str, tool: Tools, tmp_path: Path) -> None:
+    if suffix in (".html", ".png", ".svg"):
+        pytest.importorskip("matplotlib")
     file = tmp_path / f"x{suffix}"
     done = tool("dl-report", "-o", file, input=JOBS)
     assert done.returncode == 0, done.stderr

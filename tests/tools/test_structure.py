@@ -11,7 +11,7 @@ from helpers.structure import structure, this_package
 
 Measured = Callable[..., Any]
 
-ROOT_MODULES, FILE_LINES, FUNCTION_LINES = 6, 500, 60
+ROOT_MODULES = 6
 
 
 @pytest.fixture
@@ -33,18 +33,8 @@ def test_few_modules_are_at_the_root() -> None:
     assert len(this_package().root_modules) <= ROOT_MODULES, this_package().root_modules
 
 
-def test_no_file_is_long() -> None:
-    long = {str(module.path): module.lines for module in this_package().modules.values()
-            if module.lines > FILE_LINES}  # fmt: skip
-    assert long == {}
-
-
-def test_no_function_is_long() -> None:
-    assert {
-        function.name: function.lines
-        for function in this_package().functions
-        if function.lines > FUNCTION_LINES
-    } == {}
+def test_nothing_breaks_a_bound() -> None:
+    assert structure().breaches(this_package()) == [], "`make structure` lists them all"
 
 
 @pytest.mark.parametrize("graph", ["module_graph", "folder_graph", "unit_graph"])
@@ -98,3 +88,81 @@ def test_options_are_no_lines_of_a_function(package: Measured) -> None:
 def test_the_root_s_modules_are_counted_without_folders(package: Measured) -> None:
     found = package(errors="", text="", a__in__one="")
     assert found.root_modules == ["errors.py", "text.py"]
+
+
+def test_a_small_module_with_one_importer_is_a_closet_unless_it_says_why(package: Measured) -> None:
+    found = package(
+        a="from dltools import b, c, d, e",
+        b="",
+        c='"""Does c.\n\nIt stands alone\nbecause it is a program."""',
+        d="",
+        e="pass\n" * 60,
+        f="from dltools import d",
+    )
+    assert structure().breaches(found) == ["closet: dltools.b"]
+    assert found.with_one_importer == {f"dltools.{name}": "dltools.a" for name in "bce"}
+
+
+def test_a_member_that_a_registry_finds_by_name_is_no_closet(package: Measured) -> None:
+    found = package(
+        a__in__registry="from dltools.a import csv, oldest, shares",
+        a__in__csv="FORMAT = 1",
+        a__in__oldest="OLDEST: int = 1",
+        a__in__shares="def shares(): ...",
+        b="from dltools.a import registry",
+    )
+    assert structure().breaches(found) == ["closet: dltools.a.registry", "closet: dltools.a.shares"]
+
+
+def test_modules_of_one_name_must_import_each_other(package: Measured) -> None:
+    found = package(
+        a__in__tables="",
+        b__in__tables="from dltools.a import tables",
+        a__in__logs="from dltools.a import tables",
+        b__in__logs="",
+        a__in__base="",
+        b__in__base="",
+    )
+    assert [breach for breach in structure().breaches(found) if "name" in breach] == [
+        "one name: dltools.a.logs",
+        "one name: dltools.b.logs",
+    ]
+
+
+def test_each_tool_may_have_modules_of_the_same_roles(package: Measured) -> None:
+    tools = {f"cli__in__{tool}__in__run": "" for tool in ("plan", "probe")}
+    assert structure().breaches(package(**tools)) == []
+    assert structure().breaches(package(**tools, sim__in__run="")) == [
+        "one name: dltools.cli.plan.run",
+        "one name: dltools.cli.probe.run",
+        "one name: dltools.sim.run",
+    ]
+
+
+def test_what_only_passes_on_is_found(package: Measured) -> None:
+    found = package(
+        a="def work(x, y): ...",
+        b="from dltools import a\n"
+        "from dltools.a import work\n"
+        "def same(x, *, y):\n    'Do it.'\n    return work(x, y=y)\n"
+        "def of_module(x, y):\n    a.work(x, y)\n"
+        "def turned(x, y):\n    return work(y, x)\n"
+        "def usual(x, y=1):\n    return work(x, y)\n"
+        "def foreign(x):\n    return len(x)\n"
+        "@cache\ndef kept(x, y):\n    return work(x, y)\n"
+        "class Empty:\n"
+        "    def __init__(self, held): self._held = held\n"
+        "    def write(self, x): return self._held.write(x)\n"
+        "class Full(Empty):\n    def read(self): return self._held.read()\n"
+        "class More:\n"
+        "    def write(self, x): return self._held.write(x)\n"
+        "    def close(self): self._held.close(); self._held = None\n",
+    )
+    assert found.pass_ons == ["dltools.b.same", "dltools.b.of_module", "dltools.b.Empty"]
+
+
+def test_lines_that_stand_twice_are_counted(package: Measured) -> None:
+    lines = [f"x{number} = {number}" for number in range(6)]
+    one, other = "\n".join(lines), "\n\n".join(["import os", *lines, "# said", "y = 1"])
+    assert package(a=one, b=other).duplicated_lines == 12
+    assert package(a=one, b="\n".join(lines[:5])).duplicated_lines == 0

@@ -21,42 +21,36 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from dltools.apply.deliver.archive import DamagedError, unpack
+from dltools.apply.deliver.copying import DamagedError, unpack
 from dltools.apply.deliver.delivery import DeliveryFiles
-from dltools.apply.journal import Journal
-from dltools.apply.migrate.record import MigrationFiles
-from dltools.cli.report.job_tables import read_job_table
-from dltools.engine.log_entries import EntrySplitter
+from dltools.apply.migrate.migration import MigrationFiles
+from dltools.apply.original_settings import Journal
+from dltools.cli.report.loading import read_job_table
+from dltools.engine.docker.streams import EntrySplitter
 from dltools.engine.state_folder import StateFolder
-from dltools.engine.turn_notes import read_note
+from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import DltoolsError
 from dltools.inputs import read_lines, read_whole
 from dltools.labels import parse_labels, unknown_labels
-from dltools.notation.cpu_lists import parse_cpus
-from dltools.notation.durations import parse_duration
-from dltools.notation.times import parse_time
-from dltools.observations.formats.reading import read
+from dltools.notation.resources import parse_cpus
+from dltools.notation.times import parse_duration, parse_time
+from dltools.observations.formats.registry import read
 from dltools.observations.samples_by_host import samples_by_host
-from dltools.plan import targets_file
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.policy import targets as target_labels
 from dltools.plan.policy.parameters import build
-from dltools.plan.reading import load_plans
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.writing import dump_plan
-from dltools.probe.endpoints import fetch
-from dltools.probe.endpoints.text import parse
+from dltools.plan.records import dump_plan, load_plans
+from dltools.plan.signals import targets
+from dltools.plan.signals import targets as target_labels
+from dltools.probe.endpoints import scraper
 from dltools.probe.endpoints.where import candidates
-from dltools.probe.endpoints.window import window
+from dltools.probe.endpoints.window import parse_metrics, window
 from dltools.probe.files import event_file
 from dltools.probe.files.readers import reader_of, reader_of_named
 from dltools.probe.progress import Automatic, Pattern, PointReader
-from dltools.sim.traces.alibaba import alibaba_hosts, alibaba_jobs
-from dltools.sim.traces.gavel import gavel_jobs
-from dltools.sim.traces.philly import philly_jobs
-from dltools.sim.traces.pollux import pollux_jobs
-from dltools.sim.workload_file.reading import read_workload
+from dltools.sim.traces import alibaba_hosts, alibaba_jobs, gavel_jobs, philly_jobs, pollux_jobs
+from dltools.sim.workload_file import read_workload
 
 LONGEST_S = 2.0
 """CPU time that one input of at most 64 KiB may take."""
@@ -140,7 +134,7 @@ def _workload(data: bytes) -> object:
 
 def _endpoint(data: bytes) -> object:
     head, _, tail = _text(data).partition("\n--\n")
-    return window(parse(head), parse(tail or head), 1.0)
+    return window(parse_metrics(head), parse_metrics(tail or head), 1.0)
 
 
 class _Answer:
@@ -157,7 +151,7 @@ def _http(data: bytes) -> object:
     answer: Any = _Answer(data)
     response = http.client.HTTPResponse(answer, method="GET")
     response.begin()
-    return parse(fetch._text_of(response, time.monotonic() + 1))
+    return parse_metrics(scraper._text_of(response, time.monotonic() + 1))
 
 
 def _file(name: str) -> Callable[[bytes], object]:
@@ -192,11 +186,11 @@ def _event(data: bytes) -> object:
     return _file("/x/events.out.tfevents.1")(head + sums[0] + data + sums[1])
 
 
-def _records(kind: Callable[[Path], Any], read_all: Callable[[Any], object]) -> Parser:
+def _records(kind: Callable[[Path], Any]) -> Parser:
     def call(data: bytes) -> object:
         made = kind(Path("/nowhere/x"))
         made._folder = _Folder(data)
-        return read_all(made)
+        return made.all()
 
     return Parser(call)
 
@@ -246,7 +240,7 @@ PARSERS: dict[str, Parser] = {
     "labels": Parser(_labels, ()),
     "notation": Parser(_words, ()),
     "workload": Parser(_workload),
-    "targets": Parser(lambda data: targets_file.read(_text(data), "x")),
+    "targets": Parser(lambda data: targets.read(_text(data), "x")),
     "endpoint": Parser(_endpoint, ()),
     "http": Parser(_http, (OSError, http.client.HTTPException, ValueError)),
     "tensorboard": Parser(_file("/x/events.out.tfevents.1"), ()),
@@ -255,10 +249,10 @@ PARSERS: dict[str, Parser] = {
     "jsonlines": Parser(_file("/x/a.jsonl"), ()),
     "trainer-state": Parser(_file("/x/trainer_state.json"), ()),
     "mlflow": Parser(_file("/x/mlruns/1/metrics/loss"), ()),
-    "journal": _records(Journal, lambda made: made.entries("E1")),
-    "turn-note": Parser(lambda data: read_note(_Folder(data), "x.json")),
-    "delivery": _records(DeliveryFiles, lambda made: made.all("E1")),
-    "migration": _records(MigrationFiles, lambda made: made.all()),
+    "journal": _records(Journal),
+    "turn-note": _records(TurnNotes),
+    "delivery": _records(DeliveryFiles),
+    "migration": _records(MigrationFiles),
     "archive": Parser(_archive, (DamagedError, OSError)),
     "trace-gavel": _trace(lambda text: gavel_jobs(text, json.loads(_RATES), "x")),
     "trace-philly": _trace(lambda text: philly_jobs(text, "x", 60.0)),

@@ -37,12 +37,12 @@ SHOWN_BY = {
         "real_engine/test_leases.py",
     ],
     "an engine that dies or hangs holds up no other's lease": [
-        "real_engine/test_leases_of_several.py", "apply/test_actuators.py",
+        "real_engine/test_leases_of_several.py", "apply/test_actuator.py",
     ],
     "turns leave no container paused": ["real_engine/test_turns.py"],
     "bad settings are refused, failed changes reverted": ["real_engine/test_reverting.py"],
     "an administrator's change, and what is not selected, is left alone": [
-        "real_engine/test_foreign.py", "apply/test_rules.py", "apply/test_bounds.py",
+        "real_engine/test_foreign.py", "apply/test_refusals.py", "engine/limits/test_cpu_limits.py",
     ],
     "one run at a time; a dead run holds no lock": ["test_files.py"],
     "state is its owner's; a clone takes none of another machine": [
@@ -56,15 +56,14 @@ SHOWN_BY = {
     "hostile amounts are bounded": [
         "real_engine/test_hostile_logs.py", "real_engine/test_sources.py",
         "probe/progress/test_hostile.py", "probe/files/test_rooted.py",
-        "probe/endpoints/test_source.py", "apply/deliver/test_archive.py", "test_inputs.py",
+        "probe/endpoints/test_scraper.py", "apply/deliver/test_copying.py", "test_inputs.py",
     ],
     "dl-probe needs cgroup files and GET requests": ["real_engine/test_read_only.py"],
     "full and read-only disks, rotated logs, stepped clocks lose nothing": [
         "cli/apply/test_full_disk.py", "real_engine/test_rotated_logs.py",
-        "real_engine/test_clock_steps.py", "observations/recording/test_journal.py",
-        "observations/recording/test_directory.py",
+        "real_engine/test_clock_steps.py", "observations/recording/test_directory.py",
     ],
-    "a recorder that is killed loses nothing that it has written": [
+    "a recorder that is killed, or whose disk is full, loses nothing that it has written": [
         "observations/recording/test_recorder.py",
     ],
     "no short job is worse off than under Docker alone, whatever runs beside it": [
@@ -77,7 +76,7 @@ SHOWN_BY = {
         "sim/test_simulation.py", "cli/sim/test_sim.py",
     ],
     "many hosts take no longer than in proportion; slow ones hold up no other": [
-        "probe/test_hosts.py", "plan/test_many_hosts.py",
+        "probe/test_sampler_hosts.py", "plan/test_many_hosts.py",
     ],
 }  # fmt: skip
 """Tests by the promise that they show."""

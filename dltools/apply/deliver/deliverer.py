@@ -1,20 +1,26 @@
-"""Carrying out deliveries, and trying again what has failed."""
+"""Delivering models: copying them, running a hook for each, trying again what has failed.
+
+An actuator has a deliverer for each engine. A hook that takes long goes on in the background.
+"""
 
 from __future__ import annotations
 
 import math
+import os
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dltools.apply.deliver.archive import DamagedError
-from dltools.apply.deliver.copying import copy_checkpoint, read_manifest
+from dltools.apply.deliver.copying import DamagedError, copy_checkpoint, read_manifest
 from dltools.apply.deliver.delivery import Delivery, DeliveryFiles, Step
-from dltools.apply.deliver.hook import Hook, RunningHook
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.own_state import own
+from dltools.engine.identity import own_records
+from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.errors import UnavailableError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 from dltools.plan.records import Action, Result, Status
@@ -63,7 +69,7 @@ class Deliverer:
     def _left_open(self) -> list[Delivery]:
         """Return the deliveries that are not done, and forget those that have long been."""
         found = []
-        for delivery in own(self._engine, self._files.all(self._engine.id)):
+        for delivery in own_records(self._engine, self._files.all()):
             if delivery.step is not Step.DONE:
                 found.append(delivery)
             elif time.time() - delivery.since > KEPT_S:
@@ -101,7 +107,7 @@ class Deliverer:
             action.met,
             time.time(),
         )
-        delivery = self._files.known(ordered) or ordered
+        delivery = self._files.find(ordered.key) or ordered
         if delivery.step is Step.DONE:
             return replace(found, status=Status.UNCHANGED, after=_after(delivery))
         if delivery.key in self._running:
@@ -243,3 +249,76 @@ def _after(delivery: Delivery) -> dict[str, Any]:
 
 def _while_hook_runs(delivery: Delivery) -> dict[str, Any]:
     return {**_after(delivery), "hook": "running"}
+
+
+HOOK_PATIENCE_S = 1.0
+"""How long a plan waits for a hook to end; then it goes on in the background (ours)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A command, how long it may take (s), and how long a plan waits for it (s)."""
+
+    command: tuple[str, ...]
+    limit_s: float
+    patience_s: float = HOOK_PATIENCE_S
+
+    def begin(self, path: Path) -> RunningHook:
+        """Run the command, without a shell, with a path as its last argument.
+
+        What it prints goes to standard error: standard output is for results.
+        """
+        return RunningHook((*self.command, str(path)), self.limit_s)
+
+
+class RunningHook:
+    """A command that was begun: `failure` says why it failed, None if it has not."""
+
+    def __init__(self, command: Sequence[str], limit_s: float) -> None:
+        """Begin it, in a process group of its own."""
+        self.failure: str | None = None
+        self._name = command[0]
+        self._limit_s = limit_s
+        self._ends = time.monotonic() + limit_s
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr.fileno(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.failure = f"the hook {self._name} cannot be run: {error.strerror}"
+
+    def is_over(self, patience_s: float = 0.0) -> bool:
+        """Tell whether it has ended; wait so long for that. It is killed, with all of its process
+        group, when its time is up."""
+        if self._process is None:
+            return True
+        left_s = max(0.0, self._ends - time.monotonic())
+        try:
+            code = self._process.wait(min(patience_s, left_s))
+        except subprocess.TimeoutExpired:
+            if patience_s < left_s:
+                return False
+            self.kill()
+            self.failure = (
+                f"the hook {self._name} was killed: it took more than {self._limit_s:g} s"
+            )
+            return True
+        self._process = None
+        if code:
+            ended = (
+                f"was killed by signal {-code}" if code < 0 else f"failed with exit status {code}"
+            )
+            self.failure = f"the hook {self._name} {ended}"
+        return True
+
+    def kill(self) -> None:
+        """Kill it and what it has started, if it still runs."""
+        process, self._process = self._process, None
+        if process is not None and process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

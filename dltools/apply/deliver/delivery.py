@@ -7,19 +7,12 @@ what has failed is tried again.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
 
-from dltools.engine.state_folder import StateFolder
-from dltools.errors import DataError
-from dltools.notation.json_text import parse_json
-from dltools.plan.policy.target_met import TargetMet
-
-VERSION = 1
+from dltools.engine.state_records import Records
+from dltools.plan.signals.targets import TargetMet
 
 
 class Step(StrEnum):
@@ -64,49 +57,12 @@ class Delivery:
         return re.sub(r"[^A-Za-z0-9_.-]", "_", "-".join(parts))[:200]
 
 
-class DeliveryFiles:
-    """The files of deliveries, all in one directory."""
+class DeliveryFiles(Records[Delivery]):
+    """The records of deliveries in one directory."""
 
-    def __init__(self, directory: Path) -> None:
-        """The directory is created with the first file."""
-        self._folder = StateFolder(directory)
+    record_type = Delivery
+    what = "record of a delivery"
 
-    def write(self, delivery: Delivery) -> None:
-        """Write down how far a delivery has come. Raises `OutputError`."""
-        text = json.dumps({"v": VERSION, **asdict(delivery)})
-        self._folder.write(_name(delivery), text.encode())
-
-    def known(self, delivery: Delivery) -> Delivery | None:
-        """Return what is written of the same delivery, None if it is new. Raises `DataError`."""
-        return self._load(_name(delivery))
-
-    def all(self, engine: str) -> list[Delivery]:
-        """Return the deliveries of one engine's containers, by name. Raises `DataError`."""
-        found = [self._load(name) for name in self._folder.names()]
-        mine = [delivery for delivery in found if delivery and delivery.engine == engine]
-        return sorted(mine, key=lambda delivery: (delivery.container_name, delivery.key))
-
-    def remove(self, delivery: Delivery) -> None:
-        """Forget a delivery."""
-        self._folder.remove(_name(delivery))
-
-    def _load(self, name: str) -> Delivery | None:
-        text = self._folder.read(name)
-        return None if text is None else _parsed(text, self._folder.path / name)
-
-
-def _name(delivery: Delivery) -> str:
-    return f"{delivery.key}.json"
-
-
-def _parsed(text: bytes, path: Path) -> Delivery:
-    try:
-        data: Any = parse_json(text)
-        if data.pop("v") != VERSION:
-            raise ValueError("it has another version")
-        met = data["met"]
-        data["met"] = None if met is None else TargetMet(**met)
-        data["step"] = Step(data["step"])
-        return Delivery(**data)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise DataError(f"{path}: damaged record of a delivery: {error}") from error
+    def key(self, record: Delivery) -> str:
+        """Return the delivery's key: a container may have several."""
+        return record.key

@@ -1,4 +1,8 @@
-"""Migrations that plans order, and those that earlier runs have left half-way."""
+"""Migrations that plans order, and those that earlier runs have left half-way.
+
+The actuator calls it; `mover` takes the steps. Here stands, too, from what the target's engine
+creates the new container.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dltools.apply.migrate.configuration import creation_body, grace_seconds, stop_signal
-from dltools.apply.migrate.faults import WaitError
+from dltools.apply.migrate.migration import PLACED, Migration, Step, WaitError
+from dltools.apply.migrate.movable import checkpoint_path, refusal, service_refusal
 from dltools.apply.migrate.mover import Mover, rolled_back
-from dltools.apply.migrate.record import Migration, Step
-from dltools.apply.migrate.refusals import checkpoint_path, refusal
-from dltools.apply.migrate.service_refusals import service_refusal
-from dltools.apply.migrate.service_steps import free, is_free, look_body, manager
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.services import PLACED, SERVICE
+from dltools.apply.migrate.service_steps import free, is_free, manager
+from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.errors import UnavailableError
 from dltools.notation.times import format_time
 from dltools.plan.records import Action, Result, Status
@@ -46,7 +46,7 @@ class Migrator:
         if reason := refusal(container, target, force=self._force):
             return replace(found, error=reason)
         migration = self._begun(action, container, target, original)
-        if SERVICE in container.labels:
+        if container.service_id:
             migration, reason = self._of_service(migration, container, target)
             if reason:
                 return replace(found, error=reason)
@@ -59,18 +59,19 @@ class Migrator:
         self, action: Action, container: Container, target: Engine, original: Mapping[str, Any]
     ) -> Migration:
         """Return the record of a migration that has not begun."""
+        move = target.describe_move(container, original, _image(container, target))
         return Migration(
             action_id=action.id,
             source=action.host,
             target=action.to or "",
             container_id=container.id,
             container_name=container.name,
-            body=creation_body(container, original, _image(container, target)),
-            restart_policy=container.host_config.get("RestartPolicy") or {"Name": "no"},
+            body=move.body,
+            restart_policy=move.restart,
             origin=container.origin,
             checkpoint=checkpoint_path(container) if not self._force else "",
-            grace_s=grace_seconds(container),
-            stop_signal=stop_signal(container),
+            grace_s=move.grace_s,
+            stop_signal=move.stop_signal,
             since=format_time(datetime.now(UTC)),
         )
 
@@ -78,7 +79,7 @@ class Migrator:
         self, migration: Migration, container: Container, target: Engine
     ) -> tuple[Migration, str | None]:
         """Return the record for the service of a container, and why it cannot be moved."""
-        service_id = container.labels[SERVICE]
+        service_id = container.service_id
         swarm = manager(self._mover.engines, service_id)
         if swarm is None:
             return (
@@ -90,7 +91,7 @@ class Migrator:
             return migration, reason
         return replace(
             migration,
-            body=look_body(container, _image(container, target)),
+            body=target.describe_look(container, _image(container, target)),
             service=service_id,
             constraints=service.constraints,
             earlier=service.labels.get(PLACED, ""),
@@ -163,16 +164,14 @@ class Migrator:
         try:
             migration = self._mover.carry_out(migration)
         except (WaitError, UnavailableError) as error:
-            (left,) = [
-                one for one in self._mover.files.all() if one.container_id == migration.container_id
-            ]
+            left = self._mover.files.find(migration.container_id) or migration
             reason = f"{error}; {left.whereabouts}; the next run of dl-apply goes on"
             return replace(_result(left, Status.FAILED), error=reason)
         if migration.step is Step.DONE:
             after = {"host": migration.target, "container": migration.new_id}
             return replace(_result(migration, Status.APPLIED), after=after)
         self._mover.files.remove(migration)
-        reason = f"not moved, it goes on on {migration.source}: {migration.why}"
+        reason = f"not moved, it stays on {migration.source}: {migration.why}"
         return replace(_result(migration, Status.FAILED), error=reason)
 
     def _is_over(self, migration: Migration) -> bool:
@@ -194,7 +193,7 @@ class Migrator:
 def _image(container: Container, target: Engine) -> str:
     """Return the name of a container's image if it stands for the same one on the target, else the
     image's id."""
-    own = str(container.raw.get("Image") or "")
+    own = container.image_id
     return container.image if target.image_id(container.image) == own else own
 
 

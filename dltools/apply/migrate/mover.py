@@ -12,11 +12,18 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from dltools.apply.migrate.checkpoints import expect_checkpoint, not_shared
-from dltools.apply.migrate.faults import FailedError, WaitError, engine_of
-from dltools.apply.migrate.record import Migration, MigrationFiles, Step
+from dltools.apply.migrate.migration import (
+    FailedError,
+    Migration,
+    MigrationFiles,
+    Step,
+    WaitError,
+    engine_of,
+    expect_checkpoint,
+    not_shared,
+)
 from dltools.apply.migrate.service_steps import ServiceSteps
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError
+from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.labels import ORIGIN
 
 NO_RESTART = {"Name": "no", "MaximumRetryCount": 0}
@@ -136,7 +143,7 @@ class Mover:
         """Start the old container again, as it was."""
         source = self._source(migration)
         try:
-            source.update(migration.container_id, {"RestartPolicy": migration.restart_policy})
+            source.set_restart(migration.container_id, migration.restart_policy)
             source.start(migration.container_id)
         except GoneError:
             why = f"{migration.why}; somebody has removed its old container"
@@ -147,7 +154,7 @@ class Mover:
     def _end(self, engine: Engine, id_: str, migration: Migration) -> None:
         """Stop a container as `docker stop` does, and return when it does not run; its engine will
         not start it again."""
-        engine.update(id_, {"RestartPolicy": NO_RESTART})
+        engine.set_restart(id_, None)
         if not _has_processes(engine.inspect(id_)):
             return
         for signal, patience_s in (
@@ -215,12 +222,11 @@ def _has_run(container: Container) -> bool:
 
 def _is_well(container: Container) -> bool:
     if container.state == "exited":
-        return not container.raw["State"].get("ExitCode")
+        return not container.exit_code
     return container.state == "running"
 
 
 def _ending(container: Container) -> str:
-    state = container.raw["State"]
-    code = f" with status {state['ExitCode']}" if state.get("ExitCode") else ""
-    error = f", {state['Error']}" if state.get("Error") else ""
+    code = f" with status {container.exit_code}" if container.exit_code else ""
+    error = f", {container.error}" if container.error else ""
     return f"{container.state}{code}{error}"

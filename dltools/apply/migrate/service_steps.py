@@ -13,11 +13,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from dltools.apply.migrate.checkpoints import expect_checkpoint, not_shared
-from dltools.apply.migrate.faults import FailedError, WaitError, engine_of
-from dltools.apply.migrate.record import Migration, Step
-from dltools.engine.containers import Container, Engine, GoneError, RefusedError
-from dltools.engine.services import BAD_STATES, PLACED, Service, Swarm, Task
+from dltools.apply.migrate.migration import (
+    PLACED,
+    FailedError,
+    Migration,
+    Step,
+    WaitError,
+    engine_of,
+    expect_checkpoint,
+    not_shared,
+)
+from dltools.engine.interface import Engine, GoneError, RefusedError, Service, ServiceManager, Task
 from dltools.errors import UnavailableError
 from dltools.labels import ORIGIN
 
@@ -149,10 +155,12 @@ class ServiceSteps:
             return replace(undone, why=why)
         return undone
 
-    def _scale_up(self, migration: Migration, swarm: Swarm, constraints: Sequence[str]) -> None:
+    def _scale_up(
+        self, migration: Migration, swarm: ServiceManager, constraints: Sequence[str]
+    ) -> None:
         swarm.change(migration.service, replicas=1, constraints=constraints)
 
-    def _await_end(self, migration: Migration, swarm: Swarm, host: str) -> None:
+    def _await_end(self, migration: Migration, swarm: ServiceManager, host: str) -> None:
         """Wait until the service runs nowhere: its manager and the host's own engine say so."""
         engine = engine_of(self.engines, host)
         until = self.clock() + migration.grace_s + START_S
@@ -163,7 +171,7 @@ class ServiceSteps:
             self.sleep(_POLL_S)
         raise WaitError(f"{migration.container_name} does not stop on {host}")
 
-    def _await_start(self, migration: Migration, swarm: Swarm, host: str) -> str:
+    def _await_start(self, migration: Migration, swarm: ServiceManager, host: str) -> str:
         """Return the id of the service's new container once it runs, or has ended well."""
         node, begun = self._node_id(host), self.clock()
         runs_since: float | None = None
@@ -194,7 +202,7 @@ class ServiceSteps:
     def _node_id(self, host: str) -> str:
         return engine_of(self.engines, host).node_id
 
-    def _swarm(self, migration: Migration) -> Swarm:
+    def _swarm(self, migration: Migration) -> ServiceManager:
         found = manager(self.engines, migration.service)
         if found is None:
             raise WaitError(NO_MANAGER)
@@ -212,7 +220,7 @@ def _since_update(service: Service, tasks: Sequence[Task]) -> list[Task]:
 def _obstacle(tasks: Sequence[Task], waited_s: float) -> str:
     """Return why a new task will not run, "" if it still may."""
     for one in tasks:
-        if one.state in BAD_STATES:
+        if one.has_failed:
             return f"{one.state}: {one.error or 'no reason is given'}"
     error = next((one.error for one in tasks if one.error), "")
     if waited_s >= (PENDING_S if error else START_S):
@@ -220,12 +228,12 @@ def _obstacle(tasks: Sequence[Task], waited_s: float) -> str:
     return ""
 
 
-def manager(engines: Mapping[str, Engine], service_id: str) -> Swarm | None:
+def manager(engines: Mapping[str, Engine], service_id: str) -> ServiceManager | None:
     """Return a Swarm that knows a service, None if no engine manages one.
 
     Raises as the engines do.
     """
-    swarms = [one.swarm for one in engines.values() if one.swarm is not None]
+    swarms = [one.services for one in engines.values() if one.services is not None]
     for swarm in swarms[:-1]:
         with suppress(GoneError):
             swarm.service(service_id)
@@ -255,17 +263,6 @@ def is_free(engines: Mapping[str, Engine], migration: Migration) -> bool:
         return True
     except (RefusedError, UnavailableError):
         return False
-
-
-def look_body(container: Container, image: str) -> dict[str, object]:
-    """Return the body of the request that creates a container with a task's volumes and no more."""
-    config = container.host_config
-    return {
-        "Image": image,
-        "Cmd": ["true"],
-        "Labels": {ORIGIN: container.origin},
-        "HostConfig": {"NetworkMode": "none", "Mounts": config.get("Mounts") or []},
-    }
 
 
 def _look_name(migration: Migration) -> str:

@@ -1,4 +1,4 @@
-"""The command line of dl-apply."""
+"""The command line of dl-apply: its options, and the exit codes that it can give."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
-from dltools.cli.engines import Contexts, Engines, Hosts, Swarm
-from dltools.cli.exits import guarded, run
+from dltools.cli.exits import Exit, exit_codes, guarded, run
 from dltools.cli.formats import RecordFormat, RecordFormatOption
-from dltools.cli.options import Input, Patience, StateDir, Verbose, Version
+from dltools.cli.options import (
+    Contexts,
+    Engines,
+    Hosts,
+    Input,
+    Patience,
+    StateDir,
+    Swarm,
+    Verbose,
+    Version,
+)
 
 
 @guarded
@@ -27,6 +36,7 @@ def apply(
             "--offline",
             help="With --dry-run: ask no engine, and assume that each container is as the plan "
             "says.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = False,
     undo: Annotated[
@@ -37,8 +47,8 @@ def apply(
         bool,
         typer.Option(
             "--status",
-            help="Print every container that dl-apply has changed: its settings before and now, "
-            "since when, and by which run; and every job that is being moved; and exit.",
+            help="Print every container that dl-apply has changed (settings before and now, since "
+            "when, by which run) and every job that is being moved, and exit.",
         ),
     ] = False,
     restore: Annotated[
@@ -65,7 +75,10 @@ def apply(
     max_changes: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="N", help="Change at most N containers of a host in each plan."
+            min=0,
+            metavar="N",
+            help="Change at most N containers of a host in each plan.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     max_age: Annotated[
@@ -74,6 +87,7 @@ def apply(
             parser=options.duration,
             metavar="TIME",
             help="Refuse plans whose newest observation is older than this.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     hold: Annotated[
@@ -83,6 +97,7 @@ def apply(
             metavar="TIME",
             help="Let the containers of a single plan take turns this long; by default until none "
             "waits for its turn. The turns of a stream end with it.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     host: Hosts = None,
@@ -101,7 +116,8 @@ def apply(
         typer.Option(
             metavar="PID",
             envvar="DLTOOLS_BESIDE",
-            help="Write although the dl-apply of this process, or any, writes to the same engine.",
+            help="Write although another dl-apply writes to the same engine: process PID, or any.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     deliver_dir: Annotated[
@@ -109,8 +125,8 @@ def apply(
         typer.Option(
             metavar="DIR",
             envvar="DLTOOLS_DELIVER_DIR",
-            help="Directory that models are delivered into, a folder for each; without it none is "
-            "delivered.",
+            help="Deliver models into DIR, a folder for each; by default none is delivered.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     deliver_hook: Annotated[
@@ -119,25 +135,30 @@ def apply(
             metavar="COMMAND",
             help="Run this command, without a shell, for each model delivered, with its folder as "
             "the last argument.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     hook_timeout: Annotated[
         float,
         typer.Option(
-            parser=options.duration, metavar="TIME", help="Kill a hook that takes longer than this."
+            parser=options.duration,
+            metavar="TIME",
+            help="Kill a hook that takes longer than this.",
+            rich_help_panel=options.EXPERT,
         ),
-    ] = "60",  # type: ignore[assignment]
+    ] = "60s",  # type: ignore[assignment]
     lease: Annotated[
         float | None,
         typer.Option(
             parser=options.duration,
             metavar="TIME",
-            help="Undo what this run has set when no plan has come for this long, 0 for never; by "
+            help="Undo what this run has set when no plan has come for this long, 0s for never; by "
             "default three intervals between the plans of a stream or the runs of dl-plan --state, "
             "at least 10 s.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
-    patience: Patience = "60",  # type: ignore[assignment]
+    patience: Patience = "60s",  # type: ignore[assignment]
     state_dir: StateDir = None,
     format_: RecordFormatOption = RecordFormat.AUTO,
     verbose: Verbose = False,
@@ -149,8 +170,10 @@ def apply(
     reads them back, and prints the result. Settings that are as wanted are left alone. Models that
     have met their targets are copied into --deliver-dir.
     """
-    from dltools.cli.apply.request import Bounds, Request, beside_process, choose_task, hook_command
+    from dltools.apply.refusals import Rules
+    from dltools.cli.apply.context import Request, beside_process, choose_task, hook_command
     from dltools.cli.apply.run import run_request
+    from dltools.probe.progress.pattern import compiled
 
     request = Request(
         task=choose_task(is_undo=undo, is_status=status),
@@ -161,7 +184,6 @@ def apply(
         restores=restore,
         hold_s=hold,
         lease_s=lease,
-        forces=force,
         deliver_directory=deliver_dir,
         deliver_hook=hook_command(deliver_hook),
         hook_limit_s=hook_timeout,
@@ -169,7 +191,13 @@ def apply(
         state_directory=state_dir,
         format=format_,
         is_verbose=verbose,
-        bounds=Bounds(tuple(label or ()), tuple(name or ()), max_changes, max_age, force),
+        rules=Rules(
+            tuple(label or ()),
+            [compiled(one, "--name") for one in name or ()],
+            max_changes,
+            max_age,
+            is_forced=force,
+        ),
         beside=None if beside is None else beside_process(beside),
     )
     run_request(request, context)
@@ -181,3 +209,19 @@ app = options.app(apply)
 def main() -> None:
     """Run dl-apply."""
     run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.PARTIAL: "An action failed.",
+        Exit.USAGE: "Wrong usage, or standard input is a terminal.",
+        Exit.DATA: "The plan is empty, cut off or malformed, or the journal is damaged.",
+        Exit.UNAVAILABLE: "No engine answers.",
+        Exit.CANT_CREATE: "The journal or the lock cannot be created.",
+        Exit.RETRY: "Another dl-apply is running, or the last plan was stale: try again.",
+        Exit.PERMISSION: "Permission denied: be root, or join the group docker; or the state "
+        "belongs to another user.",
+        Exit.CONFIG: "A setting is wrong, such as a DOCKER_HOST that is no address.",
+        Exit.TERMINATED: "Ended by SIGTERM or SIGHUP.",
+    }
+)

@@ -1,36 +1,124 @@
-"""The engine and the state of a run of dl-apply, and what earlier runs have left there."""
+"""What a dl-apply command line asks for, and what its run works with: engines, state, and what
+earlier runs have left there.
+"""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
+from dltools.apply.refusals import Rules
 from dltools.cli.exits import print_message
+from dltools.cli.formats import RecordFormat
+from dltools.cli.options import Engines
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
-    from dltools.apply.actuators import Actuators, Connector
     from dltools.apply.deliver.deliverer import Deliverer
-    from dltools.apply.guard import Guard
-    from dltools.apply.locked_state import LockedState
+    from dltools.apply.engine_actuator import EngineActuator
+    from dltools.apply.leases import Guard
+    from dltools.apply.locks import LockedState, WriterMarks
     from dltools.apply.migrate.migrator import Migrator
-    from dltools.apply.rotation import Rotation
-    from dltools.apply.rules import Rules
-    from dltools.apply.writer_mark import WriterMarks
-    from dltools.cli.apply.holding import Holding
-    from dltools.cli.apply.request import Bounds, Request
-    from dltools.engine.addresses import Address
-    from dltools.engine.containers import Engine
-    from dltools.engine.own_state import Claims
+    from dltools.apply.turns import Rotation
+    from dltools.engine.docker.addresses import Address
+    from dltools.engine.identity import DistinctEngines
+    from dltools.engine.interface import Engine
     from dltools.errors import UnavailableError
 
-
 _LONGEST_COPY_S = 86_400.0
+
+
+class Task(Enum):
+    """What dl-apply is to do."""
+
+    APPLY = auto()
+    UNDO = auto()
+    SHOW_STATUS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to do, and how.
+
+    `rules`: what may be changed; where they are forced, jobs without a checkpoint are moved, too.
+    `beside`: the process of another dl-apply that may write to the same engine, -1 for any, None
+    for none.
+    `hold_s` is how long the turns of a single plan go on (s), None for as long as containers wait;
+    `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
+    the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
+    model that is delivered into `deliver_directory`, in `hook_limit_s` at most.
+    """
+
+    task: Task
+    engines: Engines
+    input: str
+    is_dry_run: bool
+    is_offline: bool
+    restores: bool
+    hold_s: float | None
+    lease_s: float | None
+    patience_s: float
+    state_directory: Path | None
+    deliver_directory: Path | None
+    deliver_hook: tuple[str, ...]
+    hook_limit_s: float
+    format: RecordFormat
+    is_verbose: bool
+    rules: Rules
+    beside: int | None
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` for options that contradict each other."""
+        if self.is_offline and not self.is_dry_run:
+            raise typer.BadParameter("--offline needs --dry-run")
+        if self.deliver_hook and self.deliver_directory is None:
+            raise typer.BadParameter("--deliver-hook needs --deliver-dir")
+        if self.is_offline and self.engines.are_named:
+            raise typer.BadParameter("--offline asks no engine: leave --host, --context, --swarm")
+        if self.task is Task.UNDO and self.input != "-":
+            raise typer.BadParameter(f"{self.input}: --undo takes no plan")
+        if self.restores and self.task in (Task.UNDO, Task.SHOW_STATUS):
+            raise typer.BadParameter("give only one of --undo, --restore and --status")
+
+
+def hook_command(text: str | None) -> tuple[str, ...]:
+    """Read a command and its arguments, quoted as in a shell; None is none. Raises `BadParameter`
+    for a text that names no command."""
+    if text is None:
+        return ()
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise typer.BadParameter(f"--deliver-hook {text!r}: {error}") from error
+    if not words:
+        raise typer.BadParameter("--deliver-hook names no command")
+    return words
+
+
+def beside_process(text: str) -> int:
+    """Read the number of a process, "any" as -1. Raises `BadParameter`."""
+    if text == "any":
+        return -1
+    if not text.isascii() or not text.isdigit():
+        raise typer.BadParameter(f"{text!r} is neither the number of a process nor any")
+    return int(text)
+
+
+def choose_task(*, is_undo: bool, is_status: bool) -> Task:
+    """Return what the options ask for. Raises `BadParameter` if they contradict each other."""
+    if is_undo and is_status:
+        raise typer.BadParameter("give only one of --undo, --restore and --status")
+    return Task.UNDO if is_undo else Task.SHOW_STATUS if is_status else Task.APPLY
 
 
 class ApplyContext:
@@ -44,7 +132,8 @@ class ApplyContext:
         self._rotation: Rotation | None = None
         self._by_host: dict[str, Engine] = {}
         self._state: LockedState | None = None
-        self._guard: Guard | None = None
+        self.guard: Guard | None = None
+        """What outlives the run, and undoes what it holds under lease; made with the actuator."""
         self._run = UNKNOWN_RUN
         self._ends_leases = True
         self._marks: WriterMarks | None = None
@@ -52,9 +141,9 @@ class ApplyContext:
 
     def state_directories(self) -> list[Path]:
         """Return the state directories to look into, the one in use first."""
-        from dltools.engine import state_directory
+        from dltools.engine import state_folder
 
-        return state_directory.all_directories(self._state_directory)
+        return state_folder.state_directories(self._state_directory)
 
     def addresses(self) -> list[Address]:
         """Return the addresses of the engines. Raises `ConfigError` and `UnavailableError`."""
@@ -66,19 +155,15 @@ class ApplyContext:
         Raises `UnavailableError` with the names of containers that an earlier run has left paused.
         """
         from dltools.engine import turn_notes
-        from dltools.engine.connect import connect
-        from dltools.engine.containers import Engine
-        from dltools.engine.patience import Patient
+        from dltools.engine.members.opening import open_engine
         from dltools.errors import UnavailableError
 
         try:
-            found = connect(address)
-            if not is_only_one:
-                return Engine(found)
-            return Engine(Patient(found, self._patience, self._report_waiting))
+            patience_s = self._patience if is_only_one else 0.0
+            return open_engine(address, patience_s=patience_s, report_waiting=self._report_waiting)
         except UnavailableError as error:
             notes = turn_notes.read_notes(self.state_directories(), None).values()
-            names = [note.name for note in notes if not note.run.is_alive]
+            names = [note.container_name for note in notes if not note.run.is_alive]
             if not names:
                 raise
             hint = turn_notes.how_to_unpause(names)
@@ -94,23 +179,23 @@ class ApplyContext:
         print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
     @cached_property
-    def _claims(self) -> Claims:
-        from dltools.engine.own_state import Claims
+    def _known_addresses(self) -> DistinctEngines:
+        from dltools.engine.identity import DistinctEngines
 
-        return Claims()
+        return DistinctEngines()
 
     @contextmanager
-    def actuator(self, dry_run: bool, *, is_undo: bool = False) -> Iterator[Actuator | Actuators]:
+    def actuator(self, dry_run: bool, *, is_undo: bool = False) -> Iterator[Actuator]:
         """Connect, lock the state and mark the engines until the block ends: no other dl-apply
         writes meanwhile. An undo needs no mark, as it takes back nobody else's changes.
 
         Containers that an earlier run has left paused are unpaused first, and, but for an undo,
         what an earlier run held under lease is undone.
         """
-        from dltools.apply.actuators import Actuators
-        from dltools.engine import state_directory
+        from dltools.apply.actuator import Actuator
+        from dltools.engine import state_folder
 
-        home = state_directory.directory(self._state_directory)
+        home = state_folder.state_directory(self._state_directory)
         advice = "end it first, then undo" if is_undo else "try again"
         with (
             nullcontext() if dry_run else self._locked_state(home, advice),
@@ -119,21 +204,18 @@ class ApplyContext:
             addresses = self.addresses()
             self._ends_leases = not is_undo
             self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
-            self._guard = self._made_guard(home, addresses)
-            if len(addresses) == 1:
-                made = self._actuator(addresses[0], home, dry_run=dry_run)
-                self._rotation = made.rotation
-                yield made
-            else:
-                connectors = {
-                    one.name: self._connector(one, home, dry_run=dry_run) for one in addresses
-                }
-                yield Actuators(connectors, migrator=self._migrator(home, dry_run=dry_run))
+            self.guard = self._made_guard(home, addresses)
+            by_name = {one.name: one for one in addresses}
+            connect = partial(
+                self._engine_actuator, home=home, dry_run=dry_run, is_only_one=len(by_name) == 1
+            )
+            connectors = {name: partial(connect, one) for name, one in by_name.items()}
+            yield Actuator(connectors, migrator=self._migrator(home, dry_run=dry_run))
 
     @contextmanager
     def _marked(self) -> Iterator[None]:
         """Mark the engines that answer until the block ends."""
-        from dltools.apply.writer_mark import WriterMarks
+        from dltools.apply.locks import WriterMarks
 
         self._marks = WriterMarks(self._request.beside)
         try:
@@ -143,30 +225,24 @@ class ApplyContext:
 
     @contextmanager
     def _locked_state(self, home: Path, advice: str) -> Iterator[None]:
-        """Lock the state, and take over what earlier versions and killed runs have left of it. The
-        advice is for those whom another run keeps out."""
-        from dltools.apply.locked_state import locked_state
-        from dltools.engine import state_directory
+        """Lock the state, and take over what killed runs have left of it. The advice is for those
+        whom another run keeps out."""
+        from dltools.apply.locks import locked_state
         from dltools.engine.state_folder import prepare
 
         prepare(home)
         with locked_state(home, advice) as self._state:
-            if earlier := state_directory.earlier(self._state_directory):
-                _move_state(earlier, home)
             yield
 
-    def _connector(self, address: Address, home: Path, *, dry_run: bool) -> Connector:
-        return lambda: self._actuator(address, home, dry_run=dry_run, is_only_one=False)
-
-    def _actuator(
-        self, address: Address, home: Path, *, dry_run: bool, is_only_one: bool = True
-    ) -> Actuator:
-        from dltools.apply.actuator import Actuator
-        from dltools.apply.journal import Journal
-        from dltools.apply.rotation import Rotation
+    def _engine_actuator(
+        self, address: Address, *, home: Path, dry_run: bool, is_only_one: bool
+    ) -> EngineActuator:
+        from dltools.apply.engine_actuator import EngineActuator
+        from dltools.apply.original_settings import Journal
+        from dltools.apply.turns import Rotation
 
         engine = self.connect(address, is_only_one=is_only_one)
-        self._claims.claim(engine, address.name)
+        self._known_addresses.add(engine, address.name)
         self._by_host[engine.host] = engine
         if dry_run:
             self._report_left_paused(engine)
@@ -179,11 +255,13 @@ class ApplyContext:
             if self._ends_leases:
                 _end_dead_leases(engine, home, self._run)
         rotation = Rotation(engine, home / "rotation", self._run)
-        return Actuator(
+        if is_only_one:
+            self._rotation = rotation
+        return EngineActuator(
             engine,
             Journal(home / "journal"),
             rotation,
-            _rules(self._request.bounds),
+            self._request.rules,
             deliverer=self._deliverer(engine, home / "deliveries"),
             migrator=self._migrator(home, dry_run=dry_run),
             dry_run=dry_run,
@@ -191,26 +269,25 @@ class ApplyContext:
 
     def _migrator(self, home: Path, *, dry_run: bool) -> Migrator:
         """Return what moves jobs between the engines that have answered by then."""
+        from dltools.apply.migrate.migration import MigrationFiles
         from dltools.apply.migrate.migrator import Migrator
         from dltools.apply.migrate.mover import Mover
-        from dltools.apply.migrate.record import MigrationFiles
 
         mover = Mover(self._by_host, MigrationFiles(home / "migrations"))
-        return Migrator(mover, force=self._request.forces, dry_run=dry_run)
+        return Migrator(mover, force=self._request.rules.is_forced, dry_run=dry_run)
 
     def _made_guard(self, home: Path, addresses: Sequence[Address]) -> Guard:
         """Return the guard of this run, which may be silent while it waits for the engine, and for
         long while it copies a model or moves a job."""
-        from dltools.apply.guard import Guard
+        from dltools.apply.leases import Guard
 
         copies = self._request.deliver_directory is not None or len(addresses) > 1
         return Guard(home, self._run, addresses, _LONGEST_COPY_S if copies else self._patience)
 
     def _deliverer(self, engine: Engine, records: Path) -> Deliverer | None:
         """Return what delivers models, None if that is not asked for."""
-        from dltools.apply.deliver.deliverer import Deliverer
+        from dltools.apply.deliver.deliverer import Deliverer, Hook
         from dltools.apply.deliver.delivery import DeliveryFiles
-        from dltools.apply.deliver.hook import Hook
 
         asked = self._request
         if asked.deliver_directory is None:
@@ -218,23 +295,14 @@ class ApplyContext:
         hook = Hook(asked.deliver_hook, asked.hook_limit_s) if asked.deliver_hook else None
         return Deliverer(engine, DeliveryFiles(records), asked.deliver_directory, hook)
 
-    def holding(self, actuator: Actuator | Actuators) -> Holding:
-        """Return what holds the changes of an actuator under lease; a dry run has none."""
-        from dltools.apply.lease import Lease
-        from dltools.cli.apply.holding import Holding
-
-        assert self._guard is not None
-        asked_s = 0.0 if self._request.is_dry_run else self._request.lease_s
-        return Holding(actuator, Lease(asked_s), self._guard)
-
     def _report_left_paused(self, engine: Engine) -> None:
-        from dltools.cli.apply.status import left_paused_message
+        from dltools.cli.apply.printing import left_paused_message
 
         if message := left_paused_message(engine, self.state_directories()):
             print_message(message)
 
     def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
-        from dltools.apply.leftovers import unpause_leftovers
+        from dltools.apply.recovery import unpause_leftovers
 
         for one in unpause_leftovers(engine, notes):
             self.has_unpaused = True
@@ -243,29 +311,10 @@ class ApplyContext:
             print_message(f"{one.name}: an earlier dl-apply had left it paused; {became}")
 
 
-def _rules(bounds: Bounds) -> Rules:
-    """Return what may be changed. Raises `ConfigError` for a name that is no expression."""
-    from dltools.apply.rules import Rules
-    from dltools.probe.progress.expressions import compiled
-
-    names = [compiled(name, "--name") for name in bounds.names]
-    return Rules(
-        bounds.labels, names, bounds.max_changes, bounds.max_age_s, is_forced=bounds.is_forced
-    )
-
-
 def _end_dead_leases(engine: Engine, home: Path, own: ApplyRun) -> None:
-    from dltools.apply.dead_leases import end_dead_leases
+    from dltools.apply.recovery import end_dead_leases
 
     for one in end_dead_leases(engine, home, own):
         failure = f"its settings cannot be undone: {one.error}"
         became = failure if one.error else "its settings are undone now"
         print_message(f"{one.container_name}: the lease of an earlier dl-apply is over; {became}")
-
-
-def _move_state(source: Path, target: Path) -> None:
-    from dltools.apply.earlier_state import move_state
-
-    if count := move_state(source, target):
-        entries = "1 entry" if count == 1 else f"{count} entries"
-        print_message(f"moved {entries} from {source} to {target}, where state is kept now")

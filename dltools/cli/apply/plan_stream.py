@@ -1,29 +1,35 @@
-"""Applying plans as they arrive, with turns between them, until they stop."""
+"""Plans applied as they arrive, with turns between them, until they stop or a signal comes.
+
+What they set is under lease: each plan of a stream renews it, and a watchdog outlives the run.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import select
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
-from dltools.apply.reasons import FOREIGN, PAUSED_ELSEWHERE
-from dltools.cli.apply.signals import FirstSignal
-from dltools.cli.exits import print_message
+from dltools.apply.leases import BEAT_S, STILL_S
+from dltools.apply.original_settings import timestamp
+from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE
+from dltools.cli.exits import Exit, print_message
 from dltools.errors import DataError, DltoolsError
 from dltools.inputs import InputLines
+from dltools.plan.records import Op
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuator, OnResult
-    from dltools.apply.actuators import Actuators
-    from dltools.cli.apply.holding import Holding
-    from dltools.cli.apply.request import Request
-    from dltools.cli.apply.results_printer import ResultsPrinter
-    from dltools.plan.records import Result
+    from dltools.apply.actuator import Actuator
+    from dltools.apply.engine_actuator import OnResult
+    from dltools.apply.leases import Guard, Lease
+    from dltools.cli.apply.context import Request
+    from dltools.cli.apply.printing import ResultsPrinter
+    from dltools.plan.records import Plan, Result
 
 
 class PlanStream:
@@ -31,17 +37,12 @@ class PlanStream:
     plan."""
 
     def __init__(
-        self,
-        actuator: Actuator | Actuators,
-        printer: ResultsPrinter,
-        request: Request,
-        holding: Holding,
+        self, actuator: Actuator, printer: ResultsPrinter, request: Request, leases: LeaseKeeper
     ) -> None:
         self._actuator = actuator
-        self._rotation = actuator.rotation
         self._printer = printer
         self._request = request
-        self._holding = holding
+        self._leases = leases
         self.failed: list[Result] = []
         self.last: list[Result] = []
         self._told: set[tuple[str, str]] = set()
@@ -63,13 +64,13 @@ class PlanStream:
                 signals.ignore()
                 self._end()
         except (SystemExit, KeyboardInterrupt, DataError):
-            self._end_holding()
+            self._end_leases()
             raise
-        self._end_holding()
+        self._end_leases()
 
-    def _end_holding(self) -> None:
+    def _end_leases(self) -> None:
         """Tell a person how long what is set stays."""
-        length_s = self._holding.end()
+        length_s = self._leases.end()
         if not self._request.is_verbose and not sys.stderr.isatty():
             return
         if length_s is not None:
@@ -79,42 +80,41 @@ class PlanStream:
             )
         elif self._sets_for_good:
             print_message(
-                "what is set stays until dl-apply --undo; a stream (dl-probe -i 5 | "
+                "what is set stays until dl-apply --undo; a stream (dl-probe -i 5s | "
                 "dl-plan | dl-apply) would follow the jobs, and end it"
             )
 
     def _end(self) -> None:
-        if deliverer := self._actuator.deliverer:
-            deliverer.stop()
+        self._actuator.stop_deliveries()
         try:
-            self._rotation.end()
+            self._actuator.end_turns()
         finally:
-            if self._request.restores or self._holding.is_orphaned:
+            if self._request.restores or self._leases.is_orphaned:
                 self._sets_for_good = False
                 self._restore()
 
     def _apply(self, stream: BinaryIO, name: str) -> None:
-        from dltools.plan.reading import load_plans
+        from dltools.plan.records import load_plans
 
-        lines, close = self._lines(stream, name), self._holding.close
+        lines, close = self._lines(stream, name), self._leases.close
         self._retry_deliveries()
         self._go_on_with_migrations()
         try:
             for plan in load_plans(lines, name, print_message, close):
                 self._go_on_with_migrations()
-                self._holding.begin(plan)
+                self._leases.begin(plan)
                 self.last = self._printer.show(partial(self._actuator.apply, plan))
-                self._holding.renew()
-                if self._holding.is_for_good:
+                self._leases.renew()
+                if self._leases.is_for_good:
                     self._sets_for_good |= any(map(_is_lasting, self.last))
                 self._tell_foreign()
                 self.failed += [result for result in self.last if result.status == "failed"]
                 if self._request.is_verbose:
                     print_message(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
         except DataError:
-            self._holding.input_ended()
+            self._leases.input_ended()
             raise
-        if self._holding.input_ended():
+        if self._leases.input_ended():
             raise DataError(
                 f"{name}: the plans broke off: dl-plan or dl-probe has died; "
                 "undoing what this run has set"
@@ -124,7 +124,7 @@ class PlanStream:
         """Yield lines as they come; while none comes, go on with the turns."""
         lines = InputLines(name)
         while True:
-            self._rotation.advance()
+            self._actuator.advance_turns()
             self._end_lease()
             if not select.select([stream], [], [], self._seconds_until_due())[0]:
                 self._retry_deliveries()
@@ -138,12 +138,7 @@ class PlanStream:
     def _seconds_until_due(self) -> float | None:
         """Return how long until a turn or the lease ends, the watchdog is to hear from this run, or
         a delivery is tried again, None for never."""
-        deliverer = self._actuator.deliverer
-        due = (
-            self._rotation.seconds_until_due(),
-            self._holding.beat(),
-            deliverer.seconds_until_due() if deliverer else None,
-        )
+        due = (self._actuator.seconds_until_due(), self._leases.beat())
         return min((seconds for seconds in due if seconds is not None), default=None)
 
     def _go_on_with_migrations(self) -> None:
@@ -153,12 +148,10 @@ class PlanStream:
             self.failed += [result for result in results if result.status == "failed"]
 
     def _retry_deliveries(self) -> None:
-        if deliverer := self._actuator.deliverer:
-            self._deliver(deliverer.retry)
+        self._deliver(self._actuator.retry_deliveries)
 
     def _finish_deliveries(self) -> None:
-        if deliverer := self._actuator.deliverer:
-            self._deliver(deliverer.finish)
+        self._deliver(self._actuator.finish_deliveries)
 
     def _deliver(self, work: Callable[[OnResult], list[Result]]) -> None:
         tried = self._printer.show(work)
@@ -177,25 +170,25 @@ class PlanStream:
 
     def _end_lease(self) -> None:
         """Undo what this run has set if no plan has come for too long."""
-        if (length_s := self._holding.expire()) is not None:
+        if (length_s := self._leases.expire()) is not None:
             print_message(f"no plan for {length_s:.3g} s: undoing what this run has set")
             self._printer.show(self._actuator.release)
 
     def _continue_turns(self) -> None:
         """Go on with the turns of a single plan until no container waits for its turn, or the time
         is up. Those of a stream end with it."""
-        if self._holding.has_closed:
+        if self._leases.has_closed:
             return
         hold = self._request.hold_s
         ends = math.inf if hold is None else time.monotonic() + hold
-        while self._rotation.has_turns:
+        while self._actuator.has_turns:
             left = ends - time.monotonic()
             if left <= 0:
                 return
-            time.sleep(min(self._rotation.seconds_until_due() or 0.0, left))
-            self._rotation.advance()
+            time.sleep(min(self._actuator.seconds_until_due() or 0.0, left))
+            self._actuator.advance_turns()
             self._retry_deliveries()
-            self._holding.beat()
+            self._leases.beat()
 
     def _restore(self) -> None:
         """Restore what this run changed. If an error has ended the run, that error is raised."""
@@ -212,3 +205,108 @@ class PlanStream:
 def _is_lasting(result: Result) -> bool:
     """Tell whether a result changed what stays when the run ends, as a turn does not."""
     return result.status == "applied" and not {"group", "turn_s"} & result.after.keys()
+
+
+class LeaseKeeper:
+    """The lease of what one run changes, and its watchdog."""
+
+    def __init__(self, actuator: Actuator, lease: Lease, guard: Guard) -> None:
+        self._actuator = actuator
+        self._lease = lease
+        self._guard = guard
+        self._is_leased = False
+        self._is_live = False
+        self._awaits_close = False
+        self._covered: set[str] | None = set()  # by the plans so far; None: one does not say
+        self.is_orphaned = False
+        """Whether the stream of plans has broken off."""
+        self.has_closed = False
+        """Whether a stream of plans has ended in order."""
+
+    def begin(self, plan: Plan) -> None:
+        """Put under lease what this plan will change, if it is one of a stream, or good for so
+        long; a stream takes over what single plans have left."""
+        self._is_leased = self._lease.is_for(plan.lease_s, is_live=plan.is_live)
+        if plan.covers is None:
+            self._covered = None
+        elif self._covered is not None:
+            self._covered |= set(plan.covers)
+        self._awaits_close = self._is_leased and plan.is_live
+        self._actuator.lease(self._is_leased)
+        if self._awaits_close and not self._is_live:
+            self._actuator.adopt_leases(self._covered)
+        self._is_live = plan.is_live
+        takes_turns = any(action.op is Op.ROTATE for action in plan.actions)
+        if self._lease.is_possible and (takes_turns or (self._is_leased and plan.actions)):
+            self._guard.watch(STILL_S if takes_turns else self._lease.length_s)
+
+    @property
+    def is_for_good(self) -> bool:
+        """Whether what the last plan has set stays until it is undone, unasked."""
+        return self._lease.is_possible and not self._is_leased
+
+    def renew(self) -> None:
+        """Let the lease count from now on: a plan has been applied."""
+        if self._is_leased:
+            self._lease.renew()
+
+    def close(self) -> None:
+        """Take note that the stream has ended in order."""
+        self.has_closed = True
+        self._awaits_close = False
+
+    def input_ended(self) -> bool:
+        """Take note that the input has ended, and tell whether the stream has broken off."""
+        self.is_orphaned = self._awaits_close
+        return self.is_orphaned
+
+    def beat(self) -> float | None:
+        """Say that the run is alive. Return how long it may wait until it must do so again, or
+        until the lease is over (s); None for any time."""
+        self._guard.beat(STILL_S if self._actuator.has_turns else self._lease.length_s)
+        waits = [BEAT_S] if self._guard.is_watching else []
+        if (left := self._lease.seconds_left()) is not None:
+            waits.append(left)
+        return min(waits, default=None)
+
+    def expire(self) -> float | None:
+        """Return the length of the lease if it is over (s), else None. It is over once."""
+        if self._lease.seconds_left() != 0:
+            return None
+        self._lease.end()
+        return self._lease.length_s
+
+    def end(self) -> float | None:
+        """Let what is under lease stay for its length: the run ends in order. Return that (s),
+        None if there is nothing. After a stream has broken off, what could not be undone is left to
+        the next run."""
+        if self._is_leased and not self.is_orphaned:
+            length_s = self._lease.length_s
+            if self._actuator.leave_leases(timestamp(length_s), self._covered):
+                self._guard.leave()
+                return length_s
+        self._guard.dismiss()
+        return None
+
+
+class FirstSignal:
+    """Ends the run at the first SIGTERM, SIGINT or SIGHUP. Later signals are ignored, so that they
+    do not interrupt what is done at the end."""
+
+    def __init__(self) -> None:
+        """Handle the signals from now on."""
+        self._is_armed = True
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._handle)
+
+    def ignore(self) -> None:
+        """Ignore all signals from now on."""
+        self._is_armed = False
+
+    def _handle(self, number: int, _frame: object) -> None:
+        if not self._is_armed:
+            return
+        self._is_armed = False
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(Exit.TERMINATED)

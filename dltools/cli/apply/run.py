@@ -8,64 +8,63 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dltools.cli.apply.context import ApplyContext
-from dltools.cli.apply.plan_stream import PlanStream
-from dltools.cli.apply.request import Task
-from dltools.cli.apply.results_printer import ResultsPrinter
-from dltools.cli.apply.status import nothing_to_undo, show_migrations, show_status
+from dltools.cli.apply.context import ApplyContext, Task
+from dltools.cli.apply.plan_stream import LeaseKeeper, PlanStream
+from dltools.cli.apply.printing import ResultsPrinter, nothing_to_undo, show_migrations, show_status
 from dltools.cli.exits import Exit, print_message
-from dltools.cli.formats import RecordFormat, for_stdout
+from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
 from dltools.errors import DltoolsError
 from dltools.inputs import read_lines
 
 if TYPE_CHECKING:
-    from dltools.cli.apply.request import Request
+    from dltools.apply.actuator import Actuator
+    from dltools.cli.apply.context import Request
     from dltools.plan.records import Result
 
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Do what was asked for; exit with 1 if an action failed, 75 if the last plan was stale."""
-    format_ = for_stdout(request.format)
-    surroundings = ApplyContext(request)
+    format_ = format_for_stdout(request.format)
+    apply_context = ApplyContext(request)
     printer = ResultsPrinter(format_)
     if request.task is Task.SHOW_STATUS:
-        _show_status(surroundings, is_table=format_ is RecordFormat.TABLE)
+        _show_status(apply_context, is_table=format_ is RecordFormat.TABLE)
         return
     if request.task is Task.UNDO:
-        results = _undo(request, surroundings, printer)
+        results = _undo(request, apply_context, printer)
     elif request.is_offline:
         results = _check_offline(request, context, printer)
     else:
-        results = _apply(request, context, surroundings, printer)
+        results = _apply(request, context, apply_context, printer)
     _exit_with(results)
 
 
-def _show_status(surroundings: ApplyContext, *, is_table: bool) -> None:
-    migrates = show_migrations(surroundings.state_directories(), is_table=is_table)
-    addresses = surroundings.addresses()
+def _show_status(apply_context: ApplyContext, *, is_table: bool) -> None:
+    migrates = show_migrations(apply_context.state_directories(), is_table=is_table)
+    addresses = apply_context.addresses()
     faults = []
     for address in addresses:
         try:
-            engine = surroundings.connect(address)
+            engine = apply_context.connect(address)
         except DltoolsError as error:
             if len(addresses) == 1:
                 raise
             faults.append(error)
             print_message(str(error))
             continue
-        show_status(engine, surroundings.state_directories(), is_table=is_table, is_more=migrates)
+        show_status(engine, apply_context.state_directories(), is_table=is_table, is_more=migrates)
     if faults:
         raise typer.Exit(Exit.UNAVAILABLE if len(faults) == len(addresses) else Exit.PARTIAL)
 
 
-def _undo(request: Request, surroundings: ApplyContext, printer: ResultsPrinter) -> list[Result]:
-    with surroundings.actuator(request.is_dry_run, is_undo=True) as actuator:
+def _undo(request: Request, apply_context: ApplyContext, printer: ResultsPrinter) -> list[Result]:
+    with apply_context.actuator(request.is_dry_run, is_undo=True) as actuator:
         results = printer.show(actuator.migrator.undo) if actuator.migrator else []
         results += printer.show(partial(actuator.undo, None))
-        if not results and not surroundings.has_unpaused:
+        if not results and not apply_context.has_unpaused:
             for engine in actuator.engines:
-                print_message(nothing_to_undo(engine, surroundings.state_directories()))
+                print_message(nothing_to_undo(engine, apply_context.state_directories()))
         for fault in actuator.unreachable:
             print_message(f"not undone: {fault}")
         if actuator.unreachable:
@@ -76,8 +75,8 @@ def _undo(request: Request, surroundings: ApplyContext, printer: ResultsPrinter)
 def _check_offline(
     request: Request, context: typer.Context, printer: ResultsPrinter
 ) -> list[Result]:
-    from dltools.apply.actuator import check_offline
-    from dltools.plan.reading import load_plans
+    from dltools.apply.engine_actuator import check_offline
+    from dltools.plan.records import load_plans
 
     stream, name = open_input(request.input, context)
     results: list[Result] = []
@@ -87,14 +86,25 @@ def _check_offline(
 
 
 def _apply(
-    request: Request, context: typer.Context, surroundings: ApplyContext, printer: ResultsPrinter
+    request: Request, context: typer.Context, apply_context: ApplyContext, printer: ResultsPrinter
 ) -> list[Result]:
     """Return the results of the last plan, and all that failed."""
     stream, name = open_input(request.input, context)
-    with surroundings.actuator(request.is_dry_run) as actuator:
-        plans = PlanStream(actuator, printer, request, surroundings.holding(actuator))
+    with apply_context.actuator(request.is_dry_run) as actuator:
+        plans = PlanStream(
+            actuator, printer, request, _lease_keeper(request, apply_context, actuator)
+        )
         plans.apply_all(stream, name)
     return [*plans.failed, *plans.last]
+
+
+def _lease_keeper(request: Request, apply_context: ApplyContext, actuator: Actuator) -> LeaseKeeper:
+    """Return what keeps the changes of an actuator under lease; a dry run has none."""
+    from dltools.apply.leases import Lease
+
+    assert apply_context.guard is not None
+    lease = Lease(0.0 if request.is_dry_run else request.lease_s)
+    return LeaseKeeper(actuator, lease, apply_context.guard)
 
 
 def _exit_with(results: Iterable[Result]) -> None:

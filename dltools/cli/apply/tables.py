@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from dltools.cli.tables import FittedTable
+from dltools.cli.fitted_table import FittedTable
 from dltools.cli.words import changes_in_words, settings_in_words
 
 if TYPE_CHECKING:
-    from dltools.apply.migrate.record import Migration
-    from dltools.apply.status import ChangedContainer
+    from dltools.apply.changed_containers import ChangedContainer
+    from dltools.apply.migrate.migration import Migration
     from dltools.plan.records import Result
 
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}

@@ -1,4 +1,4 @@
-"""The command line of dl-plan."""
+"""The command line of dl-plan: its options, and the exit codes that it can give."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
-from dltools.cli.exits import guarded, run
-from dltools.cli.formats import RecordFormat, RecordFormatOption
+from dltools.cli.exits import Exit, exit_codes, guarded, run
+from dltools.cli.formats import RecordFormat, format_for_stdout, format_option
 from dltools.cli.options import Inputs, Quantum, Realize, Roles, Verbose, Version, quantum_seconds
 
 
@@ -24,7 +24,7 @@ def plan(
             "--policy",
             metavar="NAME",
             envvar="DLTOOLS_POLICY",
-            help="Scheduling policy; --policies lists them.",
+            help="Scheduling policy; --list-policies lists them.",
         ),
     ] = "flowcon",
     set_: Annotated[
@@ -34,7 +34,9 @@ def plan(
     params: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Read policy parameters from a TOML file; --set overrides it."
+            metavar="FILE",
+            help="Read policy parameters from a TOML file; --set overrides it.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     realize: Realize = "auto",
@@ -52,8 +54,9 @@ def plan(
         typer.Option(
             "--only-labelled",
             envvar="DLTOOLS_ONLY_LABELLED",
-            help="Touch no container that its owner has not labelled: with dltools.role=training "
-            "or server, or with a target.",
+            help="Leave alone each container whose owner has not labelled it with "
+            "dltools.role=training or server, or with a target.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = False,
     state: Annotated[
@@ -71,16 +74,20 @@ def plan(
         bool, typer.Option("--every", help="Print a plan for every sample of a recording.")
     ] = False,
     no_state: Annotated[
-        bool, typer.Option("--no-state", help="Leave the state out of the printed plans.")
-    ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Print a table with the reasons instead of the plan.")
-    ] = False,
-    format_: RecordFormatOption = RecordFormat.AUTO,
-    policies: Annotated[
         bool,
         typer.Option(
-            "--policies", help="List the policies with their parameters and classes, and exit."
+            "--no-state",
+            help="Leave the state out of the printed plans.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = False,
+    format_: Annotated[
+        RecordFormat, format_option("a table with the reasons on a terminal, else JSON Lines")
+    ] = RecordFormat.AUTO,
+    list_policies: Annotated[
+        bool,
+        typer.Option(
+            "--list-policies", help="List the policies with their parameters and classes, and exit."
         ),
     ] = False,
     verbose: Verbose = False,
@@ -93,13 +100,12 @@ def plan(
     plan per sample as it arrives. Several inputs are merged by time. The same input and parameters
     always give the same plan.
     """
-    if policies:
-        from dltools.cli.plan.policy_list import print_policies
+    if list_policies:
+        from dltools.cli.policies import print_policies
 
         print_policies()
         return
-    from dltools.cli.plan.request import Request, choose_format
-    from dltools.cli.plan.run import run_request
+    from dltools.cli.plan.run import Request, run_request
 
     request = Request(
         inputs=tuple(inputs or ["-"]),
@@ -115,7 +121,7 @@ def plan(
         saved_state_file=save_state,
         plans_every_sample=every,
         prints_state=not no_state,
-        format=choose_format(format_, explain=explain),
+        format=format_for_stdout(format_),
         is_verbose=verbose,
     )
     run_request(request, context)
@@ -127,3 +133,17 @@ app = options.app(plan)
 def main() -> None:
     """Run dl-plan."""
     run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.OK: "Success, also when the plan is empty.",
+        Exit.PARTIAL: "Of several inputs one could not be read to its end; the plans lack it.",
+        Exit.USAGE: "Wrong usage, or standard input is a terminal.",
+        Exit.DATA: "The input or the state is empty, cut off, malformed or of another version; "
+        "or the file of --state holds no state.",
+        Exit.CANT_CREATE: "The file of --save-state cannot be created.",
+        Exit.CONFIG: "A policy, parameter or mode is unknown, a value is out of range, or the "
+        "targets file is wrong.",
+    }
+)

@@ -1,54 +1,102 @@
-"""Plans for the samples of an input, and prints the plans."""
+"""Plans as a dl-plan command line asks for: reads policy, state and samples, prints the plans."""
 
 from __future__ import annotations
 
 import dataclasses
 import gc
 import sys
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dltools.cli.console import make_console
+from dltools import inputs
+from dltools.cli import destinations
+from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.formats import RecordFormat
-from dltools.cli.merged_recordings import Merged
-from dltools.cli.plan import settings
-from dltools.cli.plan.samples import Account, Samples, with_warnings
-from dltools.cli.plan.state_file import blaming_state, load_state, save_state
-from dltools.cli.policies import warn_of_unused_quantum
-from dltools.cli.printable_output import printable_on_terminal
-from dltools.cli.recordings import Hashed, open_recording
+from dltools.cli.input_streams import Hashed, open_recording
+from dltools.cli.plan.sample_stream import Account, Merged, Samples, with_warnings
+from dltools.cli.policies import (
+    allowed_plugins,
+    assign,
+    parse_assignments,
+    realisation_options,
+    warn_of_broken_plugins,
+    warn_of_unused_quantum,
+)
+from dltools.errors import ConfigError, DataError
 from dltools.observations.assumed_shares import assume_equal_shares
-from dltools.plan.clock_steps import hosts_set_back
-from dltools.plan.policy.base import classes_of
-from dltools.plan.writing import dump_close, dump_plan
+from dltools.observations.roles import Rules, parse_rule
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.policy.interface import classes_of
+from dltools.plan.policy.parameters import build
+from dltools.plan.records import dump_close, dump_plan, load_plans
+from dltools.plan.signals.targets import read_targets_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dltools.cli.plan.request import Request
-    from dltools.plan.planner import Planner
-    from dltools.plan.policy.base import Policy
+    from dltools.plan.policy.interface import Policy
+    from dltools.plan.records import Plan
 
 _WHOLE_COLLECTION = 100
 """Plans of a stream after which all memory is searched for garbage, and not the newest alone."""
-
 _WIDE = 120
 """Columns from which the table shows signals and predictions apart."""
+Targets = list[tuple[str, dict[str, str]]]
+"""Labels by patterns of container names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to plan by and what to print.
+
+    `state_file` is read, `saved_state_file` written. `quantum_s` is the mean length of a turn,
+    None for auto. `roles` are the values of --role.
+    """
+
+    inputs: tuple[str, ...]
+    policy: str
+    assignments: tuple[str, ...]
+    parameters_file: Path | None
+    mode: str
+    quantum_s: float | None
+    targets_file: Path | None
+    roles: tuple[str, ...]
+    is_only_labelled: bool
+    state_file: Path | None
+    saved_state_file: Path | None
+    plans_every_sample: bool
+    prints_state: bool
+    format: RecordFormat
+    is_verbose: bool
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` for an input that is named twice, and `OutputError` where the state
+        cannot be saved."""
+        for name in self.inputs:
+            if self.inputs.count(name) > 1:
+                raise typer.BadParameter(f"{name} is named twice")
+        if self.saved_state_file is not None:
+            destinations.check(self.saved_state_file)
 
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Print the plans that a request asks for, and save the state."""
-    policy = settings.load_policy(request.policy)
+    policy = load_policy(request.policy)
     warn_of_unused_quantum(request.mode, request.quantum_s)
     is_first_run_allowed = request.state_file == request.saved_state_file
     saved = load_state(request.state_file, may_be_missing=is_first_run_allowed)
-    targets = settings.load_targets(request.targets_file)
-    make_planner = partial(settings.make_planner, request, policy, targets=targets)
-    planner = make_planner(saved)
+    targets = load_targets(request.targets_file)
+    new_planner = partial(make_planner, request, policy, targets=targets)
+    planner = new_planner(saved)
     source: Hashed | Merged
     if len(request.inputs) == 1:
         recording, source = open_recording(request.inputs[0], context)
@@ -56,7 +104,7 @@ def run_request(request: Request, context: typer.Context) -> None:
         source = Merged(request.inputs, context)
         recording = source.recording()
     samples = Samples(with_warnings(recording, [pattern for pattern, _ in targets]), source)
-    session = _Session(request, policy, planner, samples, partial(make_planner, None))
+    session = _Session(request, policy, planner, samples, partial(new_planner, None))
     with blaming_state(request.state_file if saved else None):
         if samples.is_stream:
             session.follow()
@@ -125,9 +173,9 @@ class _Session:
 
     def _begin_anew_if_set_back(self, table: pa.Table) -> None:
         """Forget what is known where it lies in a future that is no more."""
-        if hosts := hosts_set_back(self._planner.sampled_at, table):
+        if hosts := self._planner.hosts_set_back(table):
             names = ", ".join(hosts)
-            print_message(f"{names}: the clock was set back: all that is known begins anew")
+            print_message(f"{names}: the clock was set back: dl-plan forgets what it knew")
             self._planner = self._watching(self._make_new())
 
     def _watching(self, planner: Planner) -> Planner:
@@ -183,3 +231,73 @@ def _with_equal_shares(table: pa.Table) -> Any:
         hosts = ", ".join(assumed.hosts)
         print_message(f"{hosts}: only progress is known: equal shares of one CPU are assumed")
     return assumed.table
+
+
+def load_policy(name: str) -> Policy:
+    """Return a policy by name. Raises `ConfigError`."""
+    policy = registry.get(name, allowed_plugins())
+    warn_of_broken_plugins()
+    return policy
+
+
+def load_targets(file: Path | None) -> Targets:
+    """Return what a targets file says. Raises `ConfigError`."""
+    return [] if file is None else read_targets_file(inputs.read_text(file), str(file))
+
+
+def make_planner(
+    request: Request, policy: Policy, saved: Mapping[str, Any] | None, targets: Targets
+) -> Planner:
+    """Return a planner with the request's parameters, which continues from a saved state. Raises
+    `ConfigError` and `DataError`."""
+    given = _from_file(request.parameters_file) | parse_assignments(request.assignments)
+    assigned = assign(policy, given)
+    parameters = build(policy.parameters, assigned.policy)
+    realisation = realisation_options(request.mode, request.quantum_s, assigned.queue)
+    rules = Rules(tuple(map(parse_rule, request.roles)), request.is_only_labelled)
+    return Planner(policy, parameters, realisation, saved, targets, rules)
+
+
+def _from_file(file: Path | None) -> dict[str, object]:
+    if file is None:
+        return {}
+    try:
+        return tomllib.loads(inputs.read_text(file))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file}: {error}") from error
+
+
+def load_state(file: Path | None, *, may_be_missing: bool) -> Mapping[str, Any] | None:
+    """Return the state of a file's last plan, None without a file. Raises `DataError`."""
+    if file is None:
+        return None
+    try:
+        with file.open("rb") as stream:
+            plans = list(load_plans(inputs.read_lines(stream, str(file)), str(file), print_message))
+    except FileNotFoundError:
+        if may_be_missing:
+            return None
+        raise DataError(f"{file}: no such file") from None
+    if not plans or not plans[-1].state:
+        raise DataError(f"{file}: its last plan has no state: write one with --save-state")
+    return plans[-1].state
+
+
+def save_state(file: Path, plan: Plan) -> None:
+    """Write a plan with its state, completely or not at all."""
+    with destinations.output_file(file) as out:
+        out.write(dump_plan(plan).encode())
+
+
+@contextmanager
+def blaming_state(file: Path | None) -> Iterator[None]:
+    """Report errors as a damaged state where one was read from a file: a state is checked only when
+    it is used. Raises `DataError`."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
+        if file is None or isinstance(error, OSError):
+            raise
+        raise DataError(
+            f"{file}: damaged state: {type(error).__name__}: {error}; start again without it"
+        ) from error

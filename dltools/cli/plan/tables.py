@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from dltools.cli.tables import FittedTable
+from dltools.cli.fitted_table import FittedTable
 from dltools.cli.words import settings_in_words
-from dltools.plan.policy.base import Tone
+from dltools.plan.policy.interface import Tone
 
 if TYPE_CHECKING:
     from dltools.plan.decisions import JobDecision
-    from dltools.plan.policy.base import JobClass
+    from dltools.plan.policy.interface import JobClass
     from dltools.plan.realisation.settings import Settings
 
 _STYLES = {

@@ -1,4 +1,4 @@
-"""dl-probe: measure the containers of one Docker host."""
+"""dl-probe: measure the containers of Docker hosts."""
 
 from dltools.cli.probe.command import app, main
 

@@ -1,4 +1,4 @@
-"""The command line of dl-probe."""
+"""The command line of dl-probe: its options, and the exit codes that it can give."""
 
 from __future__ import annotations
 
@@ -9,16 +9,32 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
-from dltools.cli.engines import Contexts, Engines, Hosts, Swarm
-from dltools.cli.exits import guarded, run
-from dltools.cli.formats import format_option
-from dltools.cli.observation_formats import ObservationFormat
-from dltools.cli.options import Patience, Roles, StateDir, Verbose, Version, duration
+from dltools.cli.exits import Exit, exit_codes, guarded, run
+from dltools.cli.formats import ObservationFormat, format_option
+from dltools.cli.options import (
+    Contexts,
+    Engines,
+    Hosts,
+    Patience,
+    Roles,
+    StateDir,
+    Swarm,
+    Verbose,
+    Version,
+    duration,
+)
 
 
 @guarded
 def probe(
     context: typer.Context,
+    logs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[LOG]...",
+            help="Saved logs to read progress from, instead of containers; - is standard input.",
+        ),
+    ] = None,
     interval: Annotated[
         float | None,
         typer.Option(
@@ -32,7 +48,7 @@ def probe(
     count: Annotated[
         int | None,
         typer.Option(
-            "-n", "--count", min=1, metavar="COUNT", help="Stop after COUNT samples; needs -i."
+            "-c", "--count", min=1, metavar="COUNT", help="Stop after COUNT samples; needs -i."
         ),
     ] = None,
     duration_: Annotated[
@@ -47,7 +63,8 @@ def probe(
             parser=duration,
             metavar="TIME",
             envvar="DLTOOLS_SINCE",
-            help="Length of the log history that is read at first.",
+            help="Read the newest part of each log at first, as long as this.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = "10m",  # type: ignore[assignment]
     window: Annotated[
@@ -57,9 +74,10 @@ def probe(
             metavar="TIME",
             envvar="DLTOOLS_WINDOW",
             help="Take two samples of the counters, TIME apart, so that rates are current ones and "
-            "not means of the container's whole life. 0: one sample.",
+            "not means of the container's whole life. 0s: one sample.",
+            rich_help_panel=options.EXPERT,
         ),
-    ] = "0",  # type: ignore[assignment]
+    ] = "0s",  # type: ignore[assignment]
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY[=VALUE]", help="Select containers with this label. Repeatable."),
@@ -79,6 +97,7 @@ def probe(
             envvar="DLTOOLS_PATTERN",
             help="Find progress in logs by the named groups of REGEX, such as "
             "'val=(?P<val_loss>[0-9.]+)'. The label dltools.pattern overrides it.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     role: Roles = None,
@@ -86,28 +105,21 @@ def probe(
         list[str] | None,
         typer.Option(metavar="NAME", help="Keep progress of this metric only. Repeatable."),
     ] = None,
-    from_log: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Read progress from a saved log instead of containers; - is standard input. "
-            "Repeatable.",
-        ),
-    ] = None,
     start: Annotated[
         str | None,
         typer.Option(
             metavar="WHEN",
             help="Time at which the saved logs began, such as 2026-01-31T12:00Z; for logs that "
             "print only elapsed time or no year.  [default: 1970-01-01T00:00Z]",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     list_metrics: Annotated[
         bool,
         typer.Option(
             "--list-metrics",
-            help="List the metrics that are found, with their log family and number of points, say "
-            "which one judges a job and why, and what was dropped as noise.",
+            help="List the metrics found, with their log family and number of points; say which "
+            "one judges each job and why, and what was dropped as noise.",
         ),
     ] = False,
     explain_line: Annotated[
@@ -118,6 +130,7 @@ def probe(
             metavar="NUMBER",
             help="Say how this line of the saved log was read: what was found in it, what not and "
             "why, and which label helps.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     output: Annotated[
@@ -136,13 +149,16 @@ def probe(
             parser=duration,
             metavar="TIME",
             envvar="DLTOOLS_ROTATE",
-            help="Begin a new file in DIR after this time, in a stream.",
+            help="Begin a new file in DIR every TIME, in a stream.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = "1h",  # type: ignore[assignment]
     compact: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Merge the small files of a directory of recordings, and exit."
+            metavar="DIR",
+            help="Merge the small files of a directory of recordings, and exit.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     host: Hosts = None,
@@ -154,10 +170,11 @@ def probe(
             parser=duration,
             metavar="TIME",
             envvar="DLTOOLS_DEADLINE",
-            help="With several hosts: take a sample without those that have not answered by then.",
+            help="Wait this long for each of several hosts; a sample lacks those that are slower.",
+            rich_help_panel=options.EXPERT,
         ),
-    ] = "10",  # type: ignore[assignment]
-    patience: Patience = "60",  # type: ignore[assignment]
+    ] = "10s",  # type: ignore[assignment]
+    patience: Patience = "60s",  # type: ignore[assignment]
     state_dir: StateDir = None,
     format_: Annotated[
         ObservationFormat,
@@ -173,15 +190,16 @@ def probe(
     """Measure the running containers of Docker hosts: CPU, memory, GPU, limits, progress.
 
     Prints observations, which dl-plan reads: Parquet with one row per host, container, progress
-    point and event; with -i an Arrow stream with one batch per sample.
+    point and event; with -i an Arrow stream with one batch per sample. Given LOG, it reads the
+    progress in saved logs instead.
     """
     _leave_numpy_out()
     if compact is not None:
-        from dltools.cli.probe.compaction import compact_directory
+        from dltools.cli.probe.run import compact_directory
 
         compact_directory(compact)
         return
-    from dltools.cli.probe.formats import choose_format, option_before_environment
+    from dltools.cli.formats import choose_observation_format, option_before_environment
     from dltools.cli.probe.request import Request, Selection, parse_start
     from dltools.cli.probe.run import run_request
 
@@ -202,7 +220,7 @@ def probe(
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
         deadline_s=deadline,
         window_s=window,
-        logs=tuple(from_log or ()),
+        logs=tuple(logs or ()),
         logs_start=parse_start(start),
         lists_metrics=list_metrics,
         explained_line=explain_line,
@@ -211,7 +229,7 @@ def probe(
         patience_s=patience,
         state_directory=state_dir,
         is_verbose=verbose,
-        format=choose_format(wanted, output, is_stream=interval is not None),
+        format=choose_observation_format(wanted, output, is_stream=interval is not None),
     )
     run_request(request)
 
@@ -228,3 +246,17 @@ app = options.app(probe)
 def main() -> None:
     """Run dl-probe."""
     run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.OK: "Success, also when no container runs.",
+        Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it.",
+        Exit.DATA: "A log or a recording is malformed.",
+        Exit.UNAVAILABLE: "No engine answers.",
+        Exit.RETRY: "Another --compact works on the same directory: try again.",
+        Exit.PERMISSION: "Permission denied: join the group docker, or be root.",
+        Exit.CONFIG: "A setting is wrong, such as a pattern that is no regular expression or a "
+        "DOCKER_HOST that is no address.",
+    }
+)

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from dltools.cli import destinations
-from dltools.cli.console import make_console
+from dltools.cli.destinations import make_console, printable_file
 from dltools.cli.exits import print_message
-from dltools.cli.observation_formats import ObservationFormat
-from dltools.cli.printable_output import printable_file
-from dltools.cli.probe.formats import is_directory
+from dltools.cli.formats import ObservationFormat, is_directory
+from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.observations.formats.parquet import FEWEST_ROWS
 from dltools.observations.formats.registry import get_format
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from dltools.cli.probe.request import Request
     from dltools.observations.formats.base import Format, Writer
-    from dltools.observations.table import Row
 
 
 @contextmanager
@@ -159,14 +157,14 @@ class _TableWriter:
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
-        self._earlier: dict[str, Row] = {}
+        self._hosts = ObservedHosts()
 
     def write(self, table: pa.Table) -> None:
         from dltools.cli.probe.tables import containers_table
 
-        console = make_console(self._out)
         rows = table.to_pylist()
-        console.print(containers_table(rows, self._earlier))
+        self._hosts.take(rows)
+        make_console(self._out).print(containers_table(self._hosts))
         if not any(row["kind"] in ("container", "progress") for row in rows):
             print_message("no containers are running, or the filters match none")
 

@@ -1,4 +1,4 @@
-"""What a dl-probe command line asks for, validated."""
+"""What a dl-probe command line asks for, validated. Sampling, logs and outputs go by it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from dltools.cli.engines import Engines
-from dltools.cli.observation_formats import ObservationFormat
+from dltools.cli.formats import ObservationFormat
+from dltools.cli.options import Engines
 from dltools.notation.times import parse_time
 
 
@@ -65,20 +65,19 @@ class Request:
         if self.interval_s is not None and self.interval_s <= 0:
             raise typer.BadParameter("--interval must be more than 0")
         if self.logs and self.is_stream:
-            raise typer.BadParameter("--from-log and --interval exclude each other")
+            raise typer.BadParameter("--interval is for containers: a saved log is read once")
         if self.logs and self.engines.are_named:
-            raise typer.BadParameter("--from-log asks no engine: leave --host, --context, --swarm")
+            raise typer.BadParameter("saved logs need no engine: leave --host, --context, --swarm")
         if self.logs and self.selection.roles:
             raise typer.BadParameter("--role is for containers: give it to dl-plan")
         if self.deadline_s <= 0:
             raise typer.BadParameter("--deadline must be more than 0")
         if self.logs_start is not None and not self.logs:
-            raise typer.BadParameter("--start needs --from-log")
+            raise typer.BadParameter("--start is for saved logs: give a LOG")
         if self.lists_metrics and (self.is_stream or self.output is not None):
             raise typer.BadParameter("--list-metrics excludes --interval and --output")
-
         if self.explained_line is not None and len(self.logs) != 1:
-            raise typer.BadParameter("--explain-line needs --from-log, once")
+            raise typer.BadParameter("--explain-line is for a saved log: give one LOG")
         if self.explained_line is not None and (self.lists_metrics or self.output is not None):
             raise typer.BadParameter("--explain-line excludes --list-metrics and --output")
 

@@ -1,28 +1,36 @@
-"""Observes what a request asks for, and writes it."""
+"""Observations as a dl-probe command line asks for: sampled once, or at fixed times until something
+ends it.
+"""
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dltools.cli.exits import Exit
-from dltools.cli.probe.metrics import print_metrics
+from dltools.cli.exits import Exit, print_message
 from dltools.cli.probe.outputs import open_output
-from dltools.cli.probe.sampling import follow, sample_once
+from dltools.errors import InputOutputError, UnavailableError
 from dltools.probe.progress import Pattern
-from dltools.probe.progress.expressions import compiled
+from dltools.probe.progress.pattern import compiled
 
 if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
-    from dltools.engine.addresses import Address
-    from dltools.engine.containers import Engine
-    from dltools.probe.hosts import Hosts
+    from dltools.engine.docker.addresses import Address
+    from dltools.engine.interface import Engine
+    from dltools.observations.formats.base import Writer
+    from dltools.observations.table import Row
     from dltools.probe.sampler import Sampler
+
+_RETRY_S = 0.5
+"""Time between two attempts to reach an engine that is away."""
 
 
 def run_request(request: Request) -> None:
@@ -30,17 +38,19 @@ def run_request(request: Request) -> None:
     pattern = Pattern(request.selection.pattern) if request.selection.pattern else None
     names = [compiled(one, "--name") for one in request.selection.names]
     if request.explained_line is not None:
-        from dltools.cli.probe.explain import print_line
+        from dltools.cli.probe.log_files import explain
 
-        print_line(request.logs[0], request.explained_line, pattern)
+        explain(request.logs[0], request.explained_line, pattern)
         return
     if request.logs:
-        from dltools.cli.probe.logs import read_logs
+        from dltools.cli.probe.log_files import read_logs
 
         read_logs(request, pattern)
         return
     sampler = _sampler(request, pattern, names)
     if request.lists_metrics:
+        from dltools.cli.probe.tables import print_metrics
+
         print_metrics(sampler.sample())
     else:
         with open_output(request) as writer:
@@ -52,12 +62,11 @@ def run_request(request: Request) -> None:
         raise typer.Exit(Exit.PARTIAL)
 
 
-def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler | Hosts:
+def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
-    from dltools.engine import state_directory
+    from dltools.engine import state_folder
     from dltools.observations.roles import Rules, parse_rule
-    from dltools.probe.hosts import Hosts
     from dltools.probe.sampler import Options, Sampler
 
     selection = request.selection
@@ -68,19 +77,145 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         pattern=pattern,
         metrics=frozenset(selection.metrics),
         names=names,
-        state_directories=state_directory.all_directories(request.state_directory),
+        state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
     )
-    addresses = request.engines.addresses()
-    if len(addresses) == 1:
-        return Sampler(_connected(addresses[0]), options)
-    connectors = {one.name: partial(_connected, one) for one in addresses}
+    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
-    return Hosts(connectors, options, deadline_s)
+    return Sampler(connectors, options, deadline_s)
 
 
 def _connected(address: Address) -> Engine:
-    from dltools.engine.connect import connect
-    from dltools.engine.containers import Engine
+    from dltools.engine.members.opening import open_engine
 
-    return Engine(connect(address))
+    return open_engine(address)
+
+
+def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
+    """Write a sample, with --window after an earlier one of the counters."""
+    gc.disable()  # the process ends before there is garbage
+    earlier: list[Row] = []
+    if request.window_s > 0:
+        earlier = sampler.counters()
+        time.sleep(request.window_s)
+    rows = sampler.sample()
+    _warn_of_paused(sampler, set())
+    _warn_of_faults(sampler.faults, {})
+    write_rows(writer, earlier + rows, is_verbose=request.is_verbose)
+
+
+def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
+    """Write samples at fixed times, and at once when a container starts or exits.
+
+    A slow sample delays only itself. --count counts the samples at fixed times.
+    """
+    assert request.interval_s is not None
+    sampler.follow()
+    wait = _wait_of(sampler, writer)
+    begun = time.monotonic()
+    taken = 0
+    following = 0.0
+    warned: set[str] = set()
+    faults: dict[str, str] = {}
+    while True:
+        rows = _sample(sampler, request.patience_s)
+        _warn_of_paused(sampler, warned)
+        faults = _warn_of_faults(sampler.faults, faults)
+        write_rows(writer, rows, is_verbose=request.is_verbose)
+        elapsed = time.monotonic() - begun
+        if elapsed >= following:
+            taken += 1
+            following = (elapsed // request.interval_s + 1) * request.interval_s
+        if request.count is not None and taken >= request.count:
+            return
+        if request.duration_s is not None and following > request.duration_s:
+            return
+        if wait(max(0.0, begun + following - time.monotonic())):
+            return
+
+
+def _wait_of(sampler: Sampler, writer: Writer) -> Callable[[float], bool]:
+    """Return what waits for the next sample, and tells whether the user quits.
+
+    A live table watches the keys meanwhile, and is drawn at fixed times only.
+    """
+    drawn: Callable[[float], bool] | None = getattr(writer, "wait", None)
+    if drawn is not None:
+        return drawn
+
+    def wait(seconds: float) -> bool:
+        sampler.wait_for_change(seconds)
+        return False
+
+    return wait
+
+
+def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:
+    """Write a sample; with --verbose, say what it has and what it lacks."""
+    from dltools.observations.table import to_table
+
+    if is_verbose:
+        kinds = [row["kind"] for row in rows]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        print_message(f"sampled {counts}")
+        for row in rows:
+            if row.get("gap"):
+                print_message(f"{row.get('container_name') or row['host']}: {row['gap']}")
+    writer.write(to_table(rows))
+
+
+def _sample(sampler: Sampler, patience_s: float) -> list[Row]:
+    """Return a sample; where the engine goes away, one from when it is back. Raises
+    `UnavailableError` where it stays away for longer than the patience."""
+    until: float | None = None
+    while True:
+        try:
+            if until is not None:
+                sampler.resume()
+            return sampler.sample()
+        except UnavailableError as error:
+            now = time.monotonic()
+            if until is None and patience_s > 0:
+                print_message(f"{error} asking again for {patience_s:g} s")
+            until = now + patience_s if until is None else until
+            if now >= until:
+                raise
+            time.sleep(min(_RETRY_S, until - now))
+
+
+def _warn_of_paused(sampler: Sampler, warned: set[str]) -> None:
+    """Warn of containers that a killed dl-apply has left paused, once of each."""
+    from dltools.engine.turn_notes import left_paused
+
+    names = [name for name in sampler.left_paused() if name not in warned]
+    warned.update(names)
+    if names:
+        print_message(left_paused(names))
+
+
+def _warn_of_faults(faults: dict[str, str], before: dict[str, str]) -> dict[str, str]:
+    """Say which hosts are not in a sample that were in the one before, and which are again; return
+    the faults."""
+    for host, fault in faults.items():
+        if host not in before:
+            print_message(f"{host}: {fault}; the sample lacks it")
+    for host in before.keys() - faults.keys():
+        print_message(f"{host}: answers again")
+    return faults
+
+
+def compact_directory(root: Path) -> None:
+    """Merge small files, and say what became of them. Raises `InputOutputError`, and what `compact`
+    raises."""
+    from dltools.cli.words import size
+    from dltools.observations.recording.compaction import compact
+    from dltools.observations.recording.directory import RecordingDirectory
+
+    if not root.is_dir():
+        raise InputOutputError(f"{root}: no such directory")
+    done = compact(RecordingDirectory(root))
+    if done.files_before:
+        print_message(
+            f"{root}: merged {done.files_before} files of {size(done.bytes_before)} into "
+            f"{done.files_after} of {size(done.bytes_after)}, {done.rows} rows"
+        )

@@ -1,36 +1,35 @@
-"""The table of containers that dl-probe prints."""
+"""The tables that dl-probe prints: containers, and for --list-metrics the metrics found."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rich.table import Table
 
-from dltools.cli.tables import FittedTable
+from dltools.cli.destinations import make_console
+from dltools.cli.fitted_table import FittedTable
+from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, size
+from dltools.labels import METRIC, parse_labels
+from dltools.observations import metric_names
+from dltools.observations.metric_names import Seen
 
 Row = Mapping[str, Any]
+Dropped = Mapping[str, Mapping[str, int]]
+"""Points that were taken for no series: their number by metric, by container."""
+
+_MOST_NAMED = 8
 
 
-@dataclass(slots=True)
-class _Sample:
-    """The newest rows of containers and hosts, and the newest values of metrics."""
-
-    containers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    values: dict[str, dict[str, float]] = field(default_factory=dict)
-    hosts: dict[str, Row] = field(default_factory=dict)
-
-
-def containers_table(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) -> Table:
+def containers_table(hosts: ObservedHosts) -> Table:
     """Return a row per container, with its host where there are several.
 
-    CPU is the mean since the sample before, which `earlier` keeps between calls, or since the
-    container's start where there is none.
+    CPU is the mean since the sample before, or since the container's start where there is none.
     """
-    sample = _sample(rows, earlier)
-    several = len(sample.hosts) > 1
+    several = len(hosts.nodes) > 1
     table = FittedTable(
         *([("HOST", "left")] if several else []),
         ("CONTAINER", "left"),
@@ -42,22 +41,21 @@ def containers_table(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) ->
         ("PROGRESS", "wrap"),
         ("ROLE", "wrap"),
     )
-    listed = listed_cpus(sample.containers.values())
-    for key, row in sample.containers.items():
-        before = earlier.get(key)
-        values = {**(before or {}).get("progress", {}), **sample.values.get(key, {})}
+    listed = listed_cpus(one.row for one in hosts.containers)
+    for one in hosts.containers:
+        row = one.row
+        values = [f"{clip(name, 18)}={points[-1]:.4g}" for name, points in one.points.items()]
         table.add_row(
             *([row["host"]] if several else []),
             row["container_name"],
             row["state"],
-            cpu_use(row, before),
-            limits(row, sample.hosts.get(row["host"], {}).get("cpu_count"), listed),
+            cpu_use(row, one.before),
+            limits(row, hosts.cpus_of(one), listed),
             size(row["memory_working_set_bytes"]),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
-            " ".join(f"{clip(name, 18)}={value:.4g}" for name, value in values.items()) or "-",
+            " ".join(values) or "-",
             _role(row),
         )
-        earlier[key] = {**row, "progress": values}
     return table
 
 
@@ -66,17 +64,129 @@ def _role(row: Row) -> str:
     return ": ".join(filter(None, (row.get("role"), row.get("role_reason")))) or "-"
 
 
-def _sample(rows: Iterable[Row], earlier: dict[str, dict[str, Any]]) -> _Sample:
-    """Return the newest rows; the row before a container's newest one goes to `earlier`."""
-    sample = _Sample()
+def print_metrics(rows: Iterable[Row], dropped: Dropped | None = None) -> None:
+    """Print the metrics in rows, and why each job is judged by the one that it is judged by.
+
+    `dropped` is looked at when all rows have come.
+    """
+    console = make_console()
+    found = Metrics()
     for row in rows:
+        found.add(row)
+    console.print(found.table(wide=console.width >= 100))
+    for line in [*found.choices(), *_noise(dropped or {})]:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+@dataclass(slots=True)
+class _Metric:
+    """Points of one metric that one family found: the first and last value, the largest absolute
+    one, the name as printed, and how many there were, and how many that were finite."""
+
+    first: float
+    original: str
+    last: float = 0.0
+    peak: float = 0.0
+    count: int = 0
+    finite: int = 0
+
+
+@dataclass(slots=True)
+class Metrics:
+    """The metrics in rows; memory does not grow with the rows."""
+
+    _found: dict[tuple[str, str, str], _Metric] = field(default_factory=dict)
+    _wanted: dict[str, str] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        """Take in a row; only those of progress and of containers count."""
+        name = row["container_name"] if row["kind"] != "node" else None
         if row["kind"] == "container":
-            key = row["container_id"]
-            if key in sample.containers:
-                earlier[key] = sample.containers[key]
-            sample.containers[key] = dict(row)
+            if wanted := parse_labels(row.get("labels")).get(METRIC):
+                self._wanted[name or ""] = wanted
         elif row["kind"] == "progress":
-            sample.values.setdefault(row["container_id"], {})[row["metric"]] = row["value"]
-        elif row["kind"] == "node":
-            sample.hosts[row["host"]] = row
-    return sample
+            self._add_point(name or "", row)
+
+    def _add_point(self, name: str, row: Row) -> None:
+        key, value = (name, row["metric"], row["source"] or ""), row["value"]
+        metric = self._found.get(key)
+        if metric is None:
+            metric = self._found[key] = _Metric(value, row.get("metric_original") or row["metric"])
+        metric.count, metric.last = metric.count + 1, value
+        if math.isfinite(value):
+            metric.peak, metric.finite = max(metric.peak, abs(value)), metric.finite + 1
+
+    def table(self, *, wide: bool) -> Table:
+        """Return a row per container and metric, the metrics that judge a job first: the log family
+        that found it, the number of points, the first and last value, and its name as printed."""
+        table = FittedTable(
+            ("CONTAINER", "left"),
+            ("METRIC", "name"),
+            ("AIM", "left"),
+            ("FAMILY", "left"),
+            ("POINTS", "right"),
+            ("FIRST", "right"),
+            ("LAST", "right"),
+            *([("AS PRINTED", "wrap")] if wide else []),
+        )
+        for name, seen in sorted(self._seen().items()):
+            for metric in metric_names.evaluation_order(seen):
+                for (container, other, family), one in self._found.items():
+                    if (container, other) == (name, metric):
+                        table.add_row(
+                            name,
+                            metric,
+                            metric_names.objective(metric),
+                            family,
+                            str(one.count),
+                            f"{one.first:.4g}",
+                            f"{one.last:.4g}",
+                            *([one.original] if wide else []),
+                        )
+        return table
+
+    def choices(self) -> list[str]:
+        """Return for each job what it is judged by, and why."""
+        return [
+            f"{name}: {self._choice(name, seen)}" for name, seen in sorted(self._seen().items())
+        ]
+
+    def _choice(self, name: str, seen: Mapping[str, Seen]) -> str:
+        """Return what a container is judged by, and why."""
+        order = [metric for metric in metric_names.evaluation_order(seen) if seen[metric].points]
+        wanted = self._wanted.get(name)
+        if not order:
+            return "judged by nothing: no metric has been a finite number"
+        if wanted in order:
+            return f"judged by {wanted}: the label {METRIC} says so"
+        if metric_names.is_serving(order) and (times := metric_names.latencies(order)):
+            return f"judged by {times[0]}: it answers requests"
+        best, more = order[0], f"; the label {METRIC} chooses another" if len(order) > 1 else ""
+        why, aim = metric_names.why_first(best), metric_names.objective(best)
+        aims = {"min": "better when smaller", "max": "better when larger"}
+        if best in metric_names.fluctuating(order):
+            more = f"; while it is flat it says nothing{more}"
+        return f"judged by {best}: {why}, {aims[aim]}{more}"
+
+    def _seen(self) -> dict[str, dict[str, Seen]]:
+        """Return what there has been of the metrics of each container."""
+        seen: dict[str, dict[str, Seen]] = {}
+        for (name, metric, _), one in self._found.items():
+            own = seen.setdefault(name, {})
+            peak, count = own.get(metric, (0.0, 0))
+            own[metric] = Seen(max(peak, one.peak), count + one.finite)
+        return seen
+
+
+def _noise(dropped: Dropped) -> list[str]:
+    """Return for each job what was dropped as noise."""
+    said = []
+    for name, counts in dropped.items():
+        if counts:
+            most = sorted(counts, key=lambda metric: (-counts[metric], metric))[:_MOST_NAMED]
+            listed = ", ".join(f"{metric} ({counts[metric]})" for metric in most)
+            more = f" and {len(counts) - len(most)} more" if len(counts) > len(most) else ""
+            said.append(
+                f"{name}: dropped as noise, because no lines like theirs came again: {listed}{more}"
+            )
+    return said

@@ -1,4 +1,4 @@
-"""The command line of dl-report."""
+"""The command line of dl-report: its options, and the exit codes that it can give."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
-from dltools.cli.exits import guarded, run
-from dltools.cli.formats import format_option
+from dltools.cli.exits import Exit, exit_codes, guarded, run
+from dltools.cli.formats import ReportFormat, choose_report_format, format_option
 from dltools.cli.options import Version
-from dltools.cli.report.formats import ReportFormat, choose_format
 
 
 @guarded
@@ -64,8 +63,7 @@ def report(
     Each recording is a run; so is each policy in a table of dl-sim --jobs. Plans and results belong
     to the recording before them, or to the run of their NAME.
     """
-    from dltools.cli.report.request import Request, choose_pictures
-    from dltools.cli.report.run import run_request
+    from dltools.cli.report.run import Request, choose_pictures, run_request
 
     request = Request(
         inputs=tuple(inputs or ["-"]),
@@ -73,7 +71,7 @@ def report(
         is_by_job=jobs,
         pictures=choose_pictures(plot or ()),
         output=output,
-        format=choose_format(format_, output),
+        format=choose_report_format(format_, output),
         scale=scale,
         title=title,
     )
@@ -86,3 +84,14 @@ app = options.app(report)
 def main() -> None:
     """Run dl-report."""
     run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.USAGE: "Wrong usage, or standard input is a terminal.",
+        Exit.DATA: "An input is malformed, or shows no job.",
+        Exit.UNAVAILABLE: "Pictures need matplotlib, which is not installed.",
+        Exit.CONFIG: "The baseline or the kind of picture is unknown, a value is out of range, or "
+        "there is nothing to draw.",
+    }
+)

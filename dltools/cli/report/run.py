@@ -1,45 +1,94 @@
-"""Makes a report as a request asks for it, and writes it."""
+"""Reports as a dl-report command line asks for: reads the runs, writes a table, picture or page."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dltools import __version__
 from dltools.cli import destinations
-from dltools.cli.printable_output import printable_file
-from dltools.cli.report import pages, tables
-from dltools.cli.report.formats import ReportFormat
-from dltools.cli.report.inputs import load_runs
+from dltools.cli.destinations import printable_file
+from dltools.cli.formats import ReportFormat, to_csv, to_jsonl
+from dltools.cli.report import tables
+from dltools.cli.report.loading import load_runs
 from dltools.errors import ConfigError
-from dltools.report.run import Run
+from dltools.report import cells
+from dltools.report.page import Picture, Table, page
+from dltools.report.timelines import Run
+from dltools.text import writable
 
 if TYPE_CHECKING:
     import typer
 
-    from dltools.cli.report.request import Request
+_MOST_JOBS = 200
+"""How many jobs a page lists."""
 
-_Renderer = Callable[[Sequence[Run], str, "Request"], bytes]
 
-_RENDERERS: dict[ReportFormat, _Renderer] = {
-    ReportFormat.TABLE: tables.table,
-    ReportFormat.MARKDOWN: tables.markdown,
-    ReportFormat.CSV: tables.csv,
-    ReportFormat.JSONL: tables.jsonl,
-    ReportFormat.HTML: pages.page,
-    ReportFormat.SVG: pages.picture,
-    ReportFormat.PNG: pages.picture,
-}
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to report, and how.
+
+    `inputs` are files, - or NAME=FILE. `baseline` is the name of a run, "" for the default one.
+    `pictures` are kinds of pictures.
+    """
+
+    inputs: tuple[str, ...]
+    baseline: str
+    is_by_job: bool
+    pictures: tuple[str, ...]
+    output: Path | None
+    format: ReportFormat
+    scale: float
+    title: str
+
+    def __post_init__(self) -> None:
+        """Raise `ConfigError` for a scale out of range, `OutputError` for an impossible output."""
+        if self.output is not None:
+            destinations.check(self.output)
+        if not 0.1 <= self.scale <= 10:
+            raise ConfigError("--scale must be between 0.1 and 10")
+
+
+def choose_pictures(asked: Sequence[str]) -> tuple[str, ...]:
+    """Return the kinds of pictures that --plot names, by default all. Raises `ConfigError`."""
+    from dltools.report.plots.figure import KINDS
+
+    for kind in asked:
+        if kind not in KINDS:
+            raise ConfigError(f"--plot must be one of {', '.join(KINDS)}, not {kind}")
+    return tuple(kind for kind in KINDS if not asked or kind in asked)
 
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Read the runs, and write the report."""
     runs = load_runs(request.inputs, context)
-    baseline = _baseline(request.baseline, runs)
-    render = _RENDERERS[request.format]
-    _write(render(runs, baseline, request), request.format, request.output)
+    report = _rendered(runs, _baseline(request.baseline, runs), request)
+    stdout = nullcontext(sys.stdout.buffer)
+    with stdout if request.output is None else destinations.output_file(request.output) as out:
+        # A table has colours, and its texts have been made printable already.
+        is_table = request.format is ReportFormat.TABLE
+        (out if is_table else printable_file(out)).write(report)
+        out.flush()
+
+
+def _rendered(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+    """Return a report in the format asked for."""
+    if request.format in (ReportFormat.SVG, ReportFormat.PNG):
+        return _picture(runs, baseline, request)
+    if request.format is ReportFormat.HTML:
+        return _page(runs, baseline, request)
+    is_by_job = request.is_by_job or len(runs) == 1
+    rows = tables.rows_by_job(runs) if is_by_job else tables.rows_by_run(runs, baseline)
+    if request.format is ReportFormat.TABLE:
+        return tables.table(rows)
+    if request.format is ReportFormat.MARKDOWN:
+        return tables.markdown(rows)
+    return (to_csv(rows) if request.format is ReportFormat.CSV else to_jsonl(rows)).encode()
 
 
 def _baseline(named: str, runs: Sequence[Run]) -> str:
@@ -49,9 +98,47 @@ def _baseline(named: str, runs: Sequence[Run]) -> str:
     return named or ("noop" if "noop" in names else names[0])
 
 
-def _write(data: bytes, format_: ReportFormat, output: Path | None) -> None:
-    stdout = nullcontext(sys.stdout.buffer)
-    with stdout if output is None else destinations.output_file(output) as out:
-        # A table has colours, and its texts have been made printable already.
-        (out if format_ is ReportFormat.TABLE else printable_file(out)).write(data)
-        out.flush()
+def _picture(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+    """Return an SVG or PNG. Raises `ConfigError` where the runs have no data for it."""
+    from dltools.report.plots import figure
+    from dltools.report.plots.figure import panels
+
+    chosen = panels(runs, request.pictures, baseline)
+    if not chosen:
+        kinds = ", ".join(request.pictures)
+        raise ConfigError(f"nothing to draw: these runs have no data for {kinds}")
+    return figure.rendered(figure.picture(chosen), request.format.value, request.scale)
+
+
+def _page(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+    """Return an HTML page that needs no other file."""
+    title = writable(request.title) or _default_title(runs)
+    pictures = list(_pictures(runs, baseline, request.pictures))
+    made_by = f"dltools {__version__}"
+    return page(title, list(_tables(runs, baseline)), pictures, made_by).encode()
+
+
+def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
+    if len(runs) > 1 or any(one.results for one in runs):
+        heading = f"Runs, ratios to {baseline}" if len(runs) > 1 else "Run"
+        yield Table(heading, cells.cells(tables.rows_by_run(runs, baseline)))
+    rows = tables.rows_by_job(runs)
+    heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
+    yield Table(heading, cells.cells(rows[:_MOST_JOBS]))
+
+
+def _pictures(runs: Sequence[Run], baseline: str, kinds: Sequence[str]) -> Iterator[Picture]:
+    """Yield headings and SVGs; those over time are one picture, so that their axes are in line."""
+    from dltools.report.plots import figure
+    from dltools.report.plots.figure import OVER_TIME, panels
+
+    for _, group in groupby(kinds, lambda kind: "" if kind in OVER_TIME else kind):
+        if chosen := panels(runs, list(group), baseline):
+            heading = "; ".join(panel.title for panel in chosen)
+            yield Picture(heading, figure.rendered(figure.picture(chosen), "svg"))
+
+
+def _default_title(runs: Sequence[Run]) -> str:
+    if len(runs) == 1:
+        return runs[0].label
+    return f"{len(runs)} runs: {', '.join(one.label for one in runs)}"

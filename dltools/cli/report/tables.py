@@ -1,52 +1,40 @@
-"""Reports as tables: a row per run or per job."""
+"""Reports as tables: a row per run or per job. Pages have them too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dltools.cli.console import make_console
-from dltools.cli.row_formats import to_csv, to_jsonl
+from dltools.cli.destinations import make_console
 
 if TYPE_CHECKING:
-    from dltools.cli.report.request import Request
     from dltools.plan.realisation.settings import Settings
-    from dltools.report.run import Run
+    from dltools.report.timelines import Run
 
 Rows = list[dict[str, Any]]
 
 
-def table(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+def table(rows: Rows) -> bytes:
     """Return a table as wide as the console, with its colours."""
-    from dltools.cli.runs_table import runs_table
+    from dltools.cli.fitted_table import runs_table
 
     console = make_console()
     with console.capture() as captured:
-        console.print(runs_table(_rows(runs, baseline, request)))
+        console.print(runs_table(rows))
     text: str = captured.get()
     return text.encode()
 
 
-def markdown(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+def markdown(rows: Rows) -> bytes:
     """Return a table in Markdown."""
     from dltools.report import cells
 
-    return cells.markdown(cells.cells(_rows(runs, baseline, request))).encode()
-
-
-def csv(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
-    """Return CSV."""
-    return to_csv(_rows(runs, baseline, request)).encode()
-
-
-def jsonl(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
-    """Return JSON Lines."""
-    return to_jsonl(_rows(runs, baseline, request)).encode()
+    return cells.markdown(cells.cells(rows)).encode()
 
 
 def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
     """Return a row per run, with its ratios to the baseline and how its actions ended."""
-    from dltools.report.comparison import by_policy
+    from dltools.report.ranking import by_policy
 
     repeats = {one.label: one.repeats for one in runs}
     actions = {
@@ -62,7 +50,7 @@ def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
 def rows_by_job(runs: Sequence[Run]) -> Rows:
     """Return a row per job of each run, with how long it was paused or held back, and the limits
     that it had last, where any job was or had some."""
-    from dltools.report.comparison import by_job
+    from dltools.report.ranking import by_job
 
     longest = max(len(one.repeats) for one in runs)
     rows = by_job({one.label: one.repeats for one in runs}, range(longest), "run")
@@ -81,12 +69,6 @@ def rows_by_job(runs: Sequence[Run]) -> Rows:
     if not any(limits.values()):
         return rows
     return [row | {"limits": _limits(limits.get((row["run"], row["name"])))} for row in rows]
-
-
-def _rows(runs: Sequence[Run], baseline: str, request: Request) -> Rows:
-    if request.is_by_job or len(runs) == 1:
-        return rows_by_job(runs)
-    return rows_by_run(runs, baseline)
 
 
 def _limits(settings: Settings | None) -> str | None:

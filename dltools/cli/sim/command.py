@@ -1,4 +1,4 @@
-"""The command line of dl-sim."""
+"""The command line of dl-sim: its options, and the exit codes that it can give."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dltools.cli import options
-from dltools.cli.exits import guarded, run
+from dltools.cli.exits import Exit, exit_codes, guarded, run
 from dltools.cli.formats import RowFormat, RowFormatOption
 from dltools.cli.options import Input, Quantum, Realize, Version, duration, quantum_seconds
 
@@ -40,7 +40,9 @@ def sim(
     clairvoyant: Annotated[
         bool,
         typer.Option(
-            "--clairvoyant", help="Tell the policies how many epochs each job will train."
+            "--clairvoyant",
+            help="Tell the policies how many epochs each job will train.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = False,
     from_: Annotated[
@@ -61,12 +63,10 @@ def sim(
     ] = "",
     throughputs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Table of throughputs for --trace gavel, in JSON."),
-    ] = None,
-    hosts: Annotated[
-        Path | None,
         typer.Option(
-            metavar="FILE", help="Hosts for --trace or --generate, as an Alibaba node list."
+            metavar="FILE",
+            help="Table of throughputs for --trace gavel, in JSON.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     generate: Annotated[
@@ -82,15 +82,19 @@ def sim(
         typer.Option(
             parser=duration,
             metavar="TIME",
-            help="Mean time between two arrivals, for --generate and for run times of philly.",
+            help="Mean time between two arrivals, for --generate and a philly trace of run times.",
         ),
     ] = "30s",  # type: ignore[assignment]
     cpus: Annotated[
         float, typer.Option(metavar="N", help="CPUs of each host, for --generate and --trace.")
     ] = 2.0,
     nodes: Annotated[
-        int, typer.Option(metavar="N", help="Number of hosts, for --generate and --trace.")
-    ] = 1,
+        str,
+        typer.Option(
+            metavar="N|FILE",
+            help="Hosts for --generate and --trace: their number, or an Alibaba node list.",
+        ),
+    ] = "1",
     seed: Annotated[int, typer.Option(metavar="N", help="First random seed.")] = 0,
     repeat: Annotated[int, typer.Option(metavar="N", help="Number of seeds to average over.")] = 1,
     spin: Annotated[
@@ -99,6 +103,7 @@ def sim(
             metavar="FRACTION",
             help="Loss to contention: 0 (waiting threads sleep) to 1 (they spin). By default each "
             "job's own.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = None,
     best: Annotated[
@@ -126,8 +131,9 @@ def sim(
             "--interval",
             parser=duration,
             metavar="TIME",
-            help="Time between two samples: how soon policies see what jobs report. --output has "
-            "the same.",
+            help="Time between two samples, also those of --output: how soon policies see what "
+            "jobs report.",
+            rich_help_panel=options.EXPERT,
         ),
     ] = "2s",  # type: ignore[assignment]
     jobs: Annotated[
@@ -141,8 +147,8 @@ def sim(
     Reads a workload file and prints one row per policy: makespan, completion times, times to
     target, satisfied models. The same workload and seed always give the same result.
     """
-    from dltools.cli.sim.request import Request, Source
-    from dltools.cli.sim.run import run_request
+    from dltools.cli.sim.run import Request, run_request
+    from dltools.cli.sim.workloads import Source, nodes_of
 
     source = Source(
         file=input_,
@@ -151,9 +157,8 @@ def sim(
         throughputs=throughputs,
         generate=generate,
         mean_gap_s=gap,
-        host_list=hosts,
         cpus=cpus,
-        nodes=nodes,
+        nodes=nodes_of(nodes),
         seed=seed,
         repeat=repeat,
         spin=spin,
@@ -180,3 +185,12 @@ app = options.app(sim)
 def main() -> None:
     """Run dl-sim."""
     run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.USAGE: "Wrong usage, or standard input is a terminal.",
+        Exit.DATA: "The workload, recording or trace is malformed.",
+        Exit.CONFIG: "A policy, parameter or mode is unknown, or a value is out of range.",
+    }
+)

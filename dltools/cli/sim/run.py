@@ -1,43 +1,96 @@
-"""Simulates what a request asks for, and prints the comparison."""
+"""Simulations as a dl-sim command line asks for: runs them, and prints the comparison."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools.cli import destinations, formats
-from dltools.cli.console import make_console
-from dltools.cli.formats import RowFormat
-from dltools.cli.observation_formats import WHOLE, ObservationFormat, suffixes
-from dltools.cli.printable_output import printable_on_terminal
-from dltools.cli.row_formats import to_csv, to_jsonl
+import typer
+
+from dltools.cli import destinations
+from dltools.cli.destinations import make_console, printable_on_terminal
+from dltools.cli.formats import (
+    WHOLE,
+    ObservationFormat,
+    RowFormat,
+    format_by_name,
+    format_for_stdout,
+    suffixes,
+    to_csv,
+    to_jsonl,
+)
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import typer
-
-    from dltools.cli.sim.request import Request
+    from dltools.cli.sim.workloads import Source
     from dltools.observations.outcomes import JobResult
     from dltools.sim.workload import Workload
 
+_DEFAULT_POLICIES = ("noop", "flowcon", "tradl", "slaq", "las", "srtf")
 _MOST_RANKED = 10
 """Rows of a ranking that a table shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to simulate and what to print.
+
+    `quantum_s` is the mean length of a turn, None for --quantum auto. `criterion` is that of
+    --best, "" for a comparison of `policies`. `recording` is the file for the observations of one
+    run. Two samples are `sample_interval_s` apart.
+    """
+
+    source: Source
+    given_policies: tuple[str, ...]
+    assignments: tuple[str, ...]
+    mode: str
+    quantum_s: float | None
+    is_clairvoyant: bool
+    criterion: str
+    recording: Path | None
+    sample_interval_s: float
+    is_by_job: bool
+    format: RowFormat
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` or `ConfigError` for options that contradict each other."""
+        if self.criterion and (
+            self.given_policies
+            or self.assignments
+            or self.mode != "auto"
+            or self.quantum_s
+            or self.recording
+            or self.is_by_job
+        ):
+            raise typer.BadParameter(
+                "--best tries all policies and settings: it takes no --policy, --set, --realize, "
+                "--quantum, --output or --jobs"
+            )
+        if not self.sample_interval_s >= 0.01:
+            raise ConfigError("--interval must be at least 0.01 s")
+        if self.recording and (len(self.policies) > 1 or self.source.repeat > 1):
+            raise typer.BadParameter("--output needs a single --policy and no --repeat")
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies to compare, each once; the first is the baseline."""
+        return tuple(dict.fromkeys(self.given_policies or _DEFAULT_POLICIES))
 
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Simulate, and print a row per policy, job or candidate."""
     workloads = load_workloads(request.source, context)
     rows = _rank(request, workloads) if request.criterion else _compare(request, workloads)
-    _print(rows, formats.for_stdout(request.format))
+    _print(rows, format_for_stdout(request.format))
 
 
 def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
-    from dltools.report import comparison
+    from dltools.report import ranking
 
     check_settings(request.policies, request.assignments, request.mode, request.quantum_s)
     given = (request.assignments, request.mode, request.is_clairvoyant)
@@ -52,18 +105,18 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
     results = iter(found)
     runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
     if request.is_by_job:
-        return comparison.by_job(runs, request.source.seeds)
-    return comparison.by_policy(runs)
+        return ranking.by_job(runs, request.source.seeds)
+    return ranking.by_policy(runs)
 
 
 def _record(file: Path, task: Task) -> list[JobResult]:
     """Simulate, and write the observations."""
     from dltools.observations.formats.registry import get_format
-    from dltools.sim.recorder import Recorder
+    from dltools.sim.simulated_recording import Recorder
     from dltools.sim.simulation import Observer
 
     destinations.check(file)
-    format_ = formats.by_name(ObservationFormat.AUTO, file, suffixes())
+    format_ = format_by_name(ObservationFormat.AUTO, file, suffixes())
     recorder = Recorder()
     results = task.simulation(Observer(recorder, task.interval_s)).run()
     with destinations.output_file(file) as out:
@@ -76,7 +129,7 @@ def _record(file: Path, task: Task) -> list[JobResult]:
 
 def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
     from dltools.report.ranking import CRITERIA, Trial, ranked
-    from dltools.sim.candidates import candidates
+    from dltools.sim.policy_search import candidates
 
     criterion = request.criterion
     if criterion not in CRITERIA:
@@ -118,7 +171,7 @@ def _print(rows: Sequence[Mapping[str, Any]], format_: RowFormat) -> None:
         text = to_csv(rows) if format_ is RowFormat.CSV else to_jsonl(rows)
         sys.stdout.write(printable_on_terminal(text))
         return
-    from dltools.cli.runs_table import runs_table
+    from dltools.cli.fitted_table import runs_table
 
     console = make_console()
     is_ranking = bool(rows) and "command" in rows[0]

@@ -22,7 +22,7 @@ from dltools.plan.realisation.mode import QueueParameters
 
 if TYPE_CHECKING:
     from dltools.observations.outcomes import JobResult
-    from dltools.plan.policy.base import Policy
+    from dltools.plan.policy.interface import Policy
     from dltools.sim.simulation import Observer, Simulation
     from dltools.sim.workload import Workload
 
@@ -44,7 +44,7 @@ class Task:
 
     def simulation(self, observer: Observer | None = None) -> Simulation:
         """Return the simulation."""
-        from dltools.sim.reaction import DELAY_S, Reaction
+        from dltools.sim.agenda import DELAY_S, Reaction
         from dltools.sim.simulation import Simulation
 
         policy = registry.get(self.policy, allowed_plugins())

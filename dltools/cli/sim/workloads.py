@@ -1,12 +1,14 @@
-"""The workloads of a simulation: from a workload file, a recording, a trace, or generated."""
+"""The workloads that dl-sim runs: from a workload file, a recording, a trace, or generated."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from dltools import inputs
 from dltools.cli.exits import print_message
@@ -15,10 +17,64 @@ from dltools.contents import refusal
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    import typer
-
-    from dltools.cli.sim.request import Source
     from dltools.sim.workload import HostSpec, Job, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the jobs and hosts of a simulation come from.
+
+    One of `recording`, `trace` ("KIND:FILE") and `generate` ("KIND:N"), else the workload `file`;
+    "" is none. Hosts: those that a file lists, or so many `nodes` of `cpus` each. `spin` is
+    None where the jobs say it.
+    """
+
+    file: str
+    recording: str
+    trace: str
+    throughputs: Path | None
+    generate: str
+    mean_gap_s: float
+    cpus: float
+    nodes: int | Path
+    seed: int
+    repeat: int
+    spin: float | None
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` or `ConfigError` for options that contradict each other."""
+        others = [one for one in (self.recording, self.generate, self.trace) if one]
+        if len(others) > 1:
+            raise typer.BadParameter("--from, --generate and --trace exclude each other")
+        if self.file != "-" and others:
+            raise typer.BadParameter(
+                f"{self.file}: --from, --generate and --trace replace FILE: give only one of them"
+            )
+        if not 1 <= self.repeat <= 100_000:
+            raise ConfigError("--repeat must be between 1 and 100000")
+        if isinstance(self.nodes, Path) and not (self.generate or self.trace):
+            raise typer.BadParameter(f"--nodes {self.nodes} needs --generate or --trace")
+        if self.throughputs and not self.trace.startswith("gavel:"):
+            raise typer.BadParameter("--throughputs needs --trace gavel:FILE")
+        if self.repeat > 1 and (self.recording or self.trace):
+            raise typer.BadParameter(
+                "--repeat does not go with --from or --trace: each repeat would be the same"
+            )
+        if self.spin is not None and not 0 <= self.spin <= 1:
+            raise ConfigError("--spin must be between 0 and 1")
+
+    @property
+    def seeds(self) -> range:
+        """The seeds, one for each repeat."""
+        return range(self.seed, self.seed + self.repeat)
+
+
+def nodes_of(text: str) -> int | Path:
+    """Return what --nodes says: a number of hosts, or the file that lists them."""
+    try:
+        return int(text)
+    except ValueError:
+        return Path(text)
 
 
 def load_workloads(source: Source, context: typer.Context) -> list[Workload]:
@@ -35,7 +91,7 @@ def load_workloads(source: Source, context: typer.Context) -> list[Workload]:
 
 
 def _from_file(source: Source, context: typer.Context) -> list[Workload]:
-    from dltools.sim.workload_file.reading import read_workload
+    from dltools.sim.workload_file import read_workload
 
     stream, shown = open_input(source.file, context)
     data = inputs.read_small(stream, shown)
@@ -54,7 +110,7 @@ def _from_file(source: Source, context: typer.Context) -> list[Workload]:
 
 
 def _recorded(name: str, context: typer.Context) -> Workload:
-    from dltools.cli.recordings import open_recording
+    from dltools.cli.input_streams import open_recording
     from dltools.observations.table import concat
     from dltools.sim.from_recording import recorded_workload
 
@@ -94,10 +150,7 @@ def _traced(source: Source) -> Workload:
 
 
 def _trace_jobs(kind: str, name: str, source: Source) -> list[Job]:
-    from dltools.sim.traces.alibaba import alibaba_jobs
-    from dltools.sim.traces.gavel import gavel_jobs
-    from dltools.sim.traces.philly import philly_jobs
-    from dltools.sim.traces.pollux import pollux_jobs
+    from dltools.sim.traces import alibaba_jobs, gavel_jobs, philly_jobs, pollux_jobs
 
     if kind == "gavel":
         throughputs = _throughputs(source.throughputs)
@@ -124,18 +177,18 @@ def _throughputs(file: Path | None) -> Mapping[str, Any]:
 
 def _hosts(source: Source) -> list[HostSpec]:
     """Return the hosts of a trace or of generated jobs."""
-    from dltools.sim.traces.alibaba import alibaba_hosts
+    from dltools.sim.traces import alibaba_hosts
     from dltools.sim.workload import HostSpec
 
-    if source.host_list is None:
+    if isinstance(source.nodes, int):
         if not 0 < source.cpus < 1e6:
             raise ConfigError("--cpus must be more than 0 and less than 1000000")
         if not 1 <= source.nodes <= 100_000:
             raise ConfigError("--nodes must be between 1 and 100000")
         return [HostSpec(f"node-{k + 1}", source.cpus) for k in range(source.nodes)]
-    found = alibaba_hosts(inputs.read_text(source.host_list, DataError), str(source.host_list))
+    found = alibaba_hosts(inputs.read_text(source.nodes, DataError), str(source.nodes))
     if not found:
-        raise DataError(f"{source.host_list}: no hosts")
+        raise DataError(f"{source.nodes}: no hosts")
     return found
 
 

@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dltools.contents import ARROW_FILE_MARK, ARROW_MARK
-from dltools.observations.conforming import conform
-from dltools.observations.formats.base import Format, Reader, decoding
-from dltools.observations.formats.prefixed_stream import PrefixedStream
+from dltools.observations.formats.base import Format, PrefixedStream, Reader, decoding
 from dltools.observations.schema import arrow_schema
+from dltools.observations.table import conform
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +23,6 @@ class ArrowWriter:
     """Writes each sample as a batch of an Arrow stream, at once."""
 
     def __init__(self, out: BinaryIO) -> None:
-        """Nothing is written before the first sample."""
         self._out = out
         self._writer: Any = None
 

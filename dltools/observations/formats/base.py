@@ -1,18 +1,43 @@
-"""What a format of observations is: its name, how it is recognised, its writer and its readers."""
+"""What a format of observations must offer: name, first bytes, writer and readers.
+
+Each module beside this one makes a `Format`; the registry lists them.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from dltools.errors import DataError
-from dltools.observations.conforming import first_line
-from dltools.observations.formats.prefixed_stream import PrefixedStream
+from dltools.errors import DataError, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way to write observations as bytes.
+
+    `name`: what --format calls it. `title`: what messages call it. `suffixes`: how names of its
+    files end. `is_binary`: it is not for terminals. `holds_one_sample`: a sample takes the place of
+    the one before. `writer`: returns a writer onto a stream, which writes nothing before the first
+    sample. `readers`: none where it cannot be read back.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    writer: Callable[[BinaryIO], Writer]
+    readers: tuple[Reader, ...] = ()
+    is_binary: bool = False
+    holds_one_sample: bool = False
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
 
 
 class Writer(Protocol):
@@ -39,34 +64,39 @@ class Reader:
     is_stream: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A way to write observations as bytes.
+class PrefixedStream(io.RawIOBase):
+    """A stream of which the first bytes, `head`, have been read; they are read again first."""
 
-    `name`: what --format calls it. `title`: what messages call it. `suffixes`: how names of its
-    files end. `is_binary`: it is not for terminals. `holds_one_sample`: a sample takes the place of
-    the one before. `writer`: returns a writer onto a stream, which writes nothing before the first
-    sample. `readers`: none where it cannot be read back.
-    """
+    def __init__(self, head: bytes, rest: BinaryIO | io.RawIOBase) -> None:
+        self._head = head
+        self._rest = rest
 
-    name: str
-    title: str
-    suffixes: tuple[str, ...]
-    writer: Callable[[BinaryIO], Writer]
-    readers: tuple[Reader, ...] = ()
-    is_binary: bool = False
-    holds_one_sample: bool = False
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
 
-    def __str__(self) -> str:
-        """Return the name."""
-        return self.name
+    def read(self, size: int = -1) -> bytes:
+        """Return that many bytes, fewer only at the end; all for -1."""
+        if size < 0:
+            head, self._head = self._head, b""
+            return head + self._rest.read()
+        head, self._head = self._head[:size], self._head[size:]
+        return head if len(head) == size else head + read_exactly(self._rest, size - len(head))
+
+
+def read_exactly(stream: BinaryIO | io.RawIOBase, size: int) -> bytes:
+    """Return that many bytes of a stream that may give fewer at a time; fewer only at its end."""
+    parts: list[bytes] = []
+    while size > 0 and (part := stream.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
 
 
 class EncodingWriter:
     """Writes each sample at once, as the bytes that an encoder returns for it."""
 
     def __init__(self, out: BinaryIO, encode: Callable[[pa.Table], bytes]) -> None:
-        """Nothing is written before the first sample."""
         self._out = out
         self._encode = encode
 

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, BinaryIO
 from dltools.contents import CSV_MARKS
 from dltools.errors import DataError
 from dltools.inputs import read_whole
-from dltools.observations.conforming import conform
-from dltools.observations.formats.base import EncodingWriter, Format, Reader, decoding
-from dltools.observations.formats.prefixed_stream import PrefixedStream
+from dltools.observations.formats.base import (
+    EncodingWriter,
+    Format,
+    PrefixedStream,
+    Reader,
+    decoding,
+)
 from dltools.observations.schema import COLUMNS, NAMES, Type, arrow_schema
+from dltools.observations.table import conform
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +27,6 @@ class CsvWriter(EncodingWriter):
     """Writes the header before the first sample, then each sample at once."""
 
     def __init__(self, out: BinaryIO) -> None:
-        """Nothing is written before the first sample."""
         super().__init__(out, self._lines)
         self._has_header = False
 

@@ -9,16 +9,27 @@ from itertools import chain, groupby, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from dltools.contents import begins_record, refusal
-from dltools.errors import DataError
+from dltools.errors import DataError, first_line
 from dltools.inputs import read_lines
-from dltools.notation.json_numbers import from_json_number, to_json_number
+from dltools.notation.json_values import from_json_number, to_json_number
 from dltools.notation.times import MICRO, format_time, from_micros, parse_time
-from dltools.observations.column_lists import buffer_values, integers, optional_integers, texts
-from dltools.observations.conforming import check_version, conform, first_line
-from dltools.observations.formats.base import EncodingWriter, Format, Reader, decoding
-from dltools.observations.formats.prefixed_stream import PrefixedStream
+from dltools.observations.formats.base import (
+    EncodingWriter,
+    Format,
+    PrefixedStream,
+    Reader,
+    decoding,
+)
 from dltools.observations.schema import COLUMNS, REQUIRED, VERSION_KEY, Type, arrow_schema
-from dltools.observations.table import Row
+from dltools.observations.table import (
+    Row,
+    buffer_values,
+    check_version,
+    conform,
+    integers,
+    optional_integers,
+    texts,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

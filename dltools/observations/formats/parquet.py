@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterator
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from dltools.contents import PARQUET_MARK
-from dltools.observations.conforming import conform
-from dltools.observations.formats.base import Format, Reader, decoding
-from dltools.observations.formats.prefixed_stream import PrefixedStream
+from dltools.observations.formats.base import Format, PrefixedStream, Reader, decoding
 from dltools.observations.schema import COLUMNS, NAMES, Type, arrow_schema
+from dltools.observations.table import conform
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,11 +24,11 @@ MOST_ROWS = 122_880
 class ParquetFile:
     """A Parquet file that is being written: zstd, floats split by byte, checksums.
 
-    It is complete when the block ends; the underlying file stays open.
+    It begins with the next bytes written to `file`, and is complete when the block ends; `file`
+    stays open.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
-        """The file begins with the next bytes written to `file`."""
         import pyarrow.parquet as pq
 
         self._writer: Any = pq.ParquetWriter(
@@ -58,7 +57,6 @@ class ParquetWriter:
     """Gathers samples and writes them as large row groups."""
 
     def __init__(self, out: BinaryIO) -> None:
-        """Nothing is written before the first sample."""
         self._out = out
         self._waiting: list[pa.Table] = []
         self._file: ParquetFile | None = None

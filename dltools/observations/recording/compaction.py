@@ -18,10 +18,9 @@ from dltools.errors import DataError, InputOutputError
 from dltools.files import locked
 from dltools.notation.times import to_micros
 from dltools.observations.formats.parquet import MOST_ROWS, ParquetFile
-from dltools.observations.formats.reading import read_table
-from dltools.observations.recording.directory import RecordingDirectory, new_stem
-from dltools.observations.recording.journal import recover_journals
-from dltools.observations.recording.merge import Merge
+from dltools.observations.formats.registry import read_table
+from dltools.observations.recording.directory import Merge, RecordingDirectory, new_stem
+from dltools.observations.recording.recorder import recover_journals
 from dltools.observations.schema import arrow_schema
 from dltools.observations.table import concat
 

@@ -1,13 +1,15 @@
 """A directory of recordings: Parquet files under `date=YYYY-MM-DD/host=NAME/`, added for good.
 
 DuckDB, Polars, pandas and Arrow read such a tree as it is. Files are made in `.staging/`, synced,
-then renamed to where they belong, so that a file in the tree is always whole. The journals of
-recorders, which hold what is no Parquet file yet, are in `.staging/` too.
+then renamed to where they belong, so that a file in the tree is always whole. `.staging/` also
+holds the journals of recorders (samples as an Arrow stream, whole but for the last one), which are
+no Parquet files yet, and the notes of compactions (`Merge`).
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import uuid
 from collections.abc import Iterable, Iterator
@@ -20,11 +22,9 @@ from urllib.parse import quote
 
 from dltools.errors import DataError, InputOutputError, OutputError, RetryError
 from dltools.files import staged_file, sync_folder
-from dltools.observations.formats.parquet import ParquetFile
-from dltools.observations.formats.reading import read_table
-from dltools.observations.recording.journal_file import journal_rows
-from dltools.observations.recording.merge import Merge
-from dltools.observations.table import concat
+from dltools.observations.formats.parquet import FEWEST_ROWS, ParquetFile
+from dltools.observations.formats.registry import read_table
+from dltools.observations.table import concat, conform
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,3 +189,59 @@ def _parts(table: pa.Table) -> Iterator[_Part]:
             rows = table.filter(pc.and_(pc.equal(days, day), pc.equal(hosts, host)))
             if rows.num_rows:
                 yield _Part(day, host, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """What a compaction does in one folder: the `new` file gets the rows of the `old` ones."""
+
+    new: Path
+    old: tuple[Path, ...]
+
+    def to_note(self, root: Path) -> str:
+        """Return a note of it, with paths relative to the recording's directory."""
+        names = [str(file.relative_to(root)) for file in (self.new, *self.old)]
+        return json.dumps({"new": names[0], "old": names[1:]})
+
+    @classmethod
+    def of_note(cls, note: Path, root: Path) -> Merge | None:
+        """Return what a note says; None where it is gone, or torn: then nothing had been done."""
+        try:
+            said = json.loads(note.read_text())
+            return cls(root / said["new"], tuple(root / old for old in said["old"]))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
+
+def journal_rows(path: Path) -> pa.Table:
+    """Return the whole samples of a journal, sorted by time.
+
+    The sample that is being written is left out, and so is all that follows damaged bytes. A
+    journal that is gone has no rows.
+    """
+    return concat(_journal_samples(path))
+
+
+def journal_groups(path: Path) -> Iterator[pa.Table]:
+    """Yield a journal's whole samples some 50,000 rows at a time, each table sorted by time."""
+    waiting: list[pa.Table] = []
+    for sample in _journal_samples(path):
+        waiting.append(sample)
+        if sum(table.num_rows for table in waiting) >= FEWEST_ROWS:
+            yield concat(waiting)
+            waiting = []
+    if waiting:
+        yield concat(waiting)
+
+
+def _journal_samples(path: Path) -> Iterator[pa.Table]:
+    """Yield the whole samples of a journal, up to its end, whole or torn."""
+    import pyarrow as pa
+
+    ends = (pa.ArrowException, StopIteration, EOFError, OSError, DataError)
+    with suppress(*ends), path.open("rb") as file:
+        reader = pa.ipc.open_stream(file)
+        while True:
+            batch = reader.read_next_batch()
+            batch.validate(full=True)
+            yield conform(pa.Table.from_batches([batch]), str(path))

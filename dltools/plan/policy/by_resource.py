@@ -12,14 +12,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dltools.plan.policy.base import Cluster, Decision, HostState, IntervalChange, Policy, State
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.interface import (
+    Cluster,
+    Decision,
+    HostState,
+    IntervalChange,
+    Policy,
+    State,
+)
+from dltools.plan.signals.container_history import ContainerHistory
 
 _NO_GAIN = "none predicted: all jobs are on GPUs"
 
 
 def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> Decision:
-    """Decide a round of a policy; where it goes by efforts, of each part of the host's jobs."""
+    """Decide a round of a policy. If the policy goes by efforts, decide for each part of the host's
+    jobs alone."""
     host = cluster.host
     if not policy.requirements(parameters).efforts or not any(job.uses_gpu for job in host.jobs):
         return policy.decide(cluster, parameters, state)
@@ -31,7 +39,7 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
     has_settled = all(part.interval_change is IntervalChange.DOUBLE for part in parts)
     return Decision(
         {job.id: allocations[job.id] for job in host.jobs if job.id in allocations},
-        _together(host.name, parts),
+        _joined_state(host.name, parts),
         IntervalChange.DOUBLE if has_settled else IntervalChange.KEEP,
         tuple(action for part in parts for action in part.actions),
         _NO_GAIN if all(job.uses_gpu for job in host.jobs) else parts[0].gain,
@@ -39,7 +47,7 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
 
 
 def sharing_gpus(jobs: Iterable[ContainerHistory]) -> list[list[ContainerHistory]]:
-    """Return those of some containers that hold GPUs, those together that share one, directly or
+    """Return the containers that hold GPUs, in groups: those together that share a GPU, directly or
     through others."""
     groups: list[tuple[set[str], list[ContainerHistory]]] = []
     for job in jobs:
@@ -57,8 +65,8 @@ def sharing_gpus(jobs: Iterable[ContainerHistory]) -> list[list[ContainerHistory
 
 
 def _parts(host: HostState) -> list[HostState]:
-    """Return the host with its jobs on CPUs first, if there are any, then with the jobs of each set
-    of GPUs; these are its size there."""
+    """Return parts of the host: one with the jobs on CPUs, if there are any, then one for the jobs
+    of each set of GPUs, where the number of these is its size."""
     on_cpus = [job for job in host.jobs if not job.uses_gpu]
     on_gpus = [job for job in host.jobs if job.uses_gpu]
     groups = [*sharing_gpus(on_gpus), *([job] for job in on_gpus if not job.gpus)]
@@ -77,8 +85,8 @@ def _part(host: HostState, size: float, jobs: Sequence[ContainerHistory]) -> Hos
     return replace(host, cpus=size, jobs=order, previous=previous)
 
 
-def _together(host: str, parts: Sequence[Decision]) -> State:
-    """Return what a policy remembers after all parts: of the host, what it remembers of each."""
+def _joined_state(host: str, parts: Sequence[Decision]) -> State:
+    """Return what a policy remembers after all parts: for the host, what it remembers of each."""
     found = {key: value for part in parts for key, value in part.state.items()}
     kept = [part.state[host] for part in parts if host in part.state]
     if kept and all(isinstance(one, dict) for one in kept):

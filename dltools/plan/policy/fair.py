@@ -1,11 +1,11 @@
-"""Equal shares for all jobs of a host."""
+"""Equal shares for all jobs of a host. It stands alone, as each policy does."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
+from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
 
 
 @dataclass(frozen=True, slots=True)

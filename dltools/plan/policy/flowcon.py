@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.base import (
+from dltools.plan.policy.interface import (
     Allocation,
     Cluster,
     Decision,
@@ -29,9 +29,9 @@ from dltools.plan.policy.base import (
     State,
     Tone,
 )
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.growth import Growth, early_growth, growth, signal_of
 from dltools.plan.policy.parameters import parameter
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.growth import Growth, early_growth, growth, signal_of
 
 NEW, WATCHING, COMPLETING = "NL", "WL", "CL"
 CLASSES = (

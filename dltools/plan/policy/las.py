@@ -11,7 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Allocation, Cluster, Decision, JobClass, Requirements, State
+from dltools.plan.policy.interface import (
+    Allocation,
+    Cluster,
+    Decision,
+    JobClass,
+    Requirements,
+    State,
+)
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import queue_shares
 

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Collection
 
 from dltools.errors import ConfigError
-from dltools.plan.policy.base import Policy
 from dltools.plan.policy.dqoes import DQOES
 from dltools.plan.policy.fair import FAIR
 from dltools.plan.policy.flowcon import FLOWCON
+from dltools.plan.policy.interface import Policy
 from dltools.plan.policy.las import LAS
 from dltools.plan.policy.noop import NOOP
 from dltools.plan.policy.slaq import SLAQ

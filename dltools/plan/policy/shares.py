@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.signals.container_history import ContainerHistory
 
 _EPSILON = 1e-9
 

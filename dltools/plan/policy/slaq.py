@@ -3,7 +3,7 @@
 Zhang, Stafman, Or, Freedman: SLAQ: Quality-Driven Scheduling for Distributed Machine Learning,
 SoCC 2017: the host is cut into small parts, and each goes to the job whose loss, normalised by the
 largest change it has shown, falls most for it in the next interval. The curves are ours
-(dltools.plan.policy.curve_fit). Ours too: a job of unknown curve counts for an equal share, and has
+(dltools.plan.signals.curves). Ours too: a job of unknown curve counts for an equal share, and has
 no limit; jobs that gain nothing any more share equally what the others leave.
 """
 
@@ -13,12 +13,12 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Allocation, Cluster, Decision, Requirements, State
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.evaluation_metric import metric_of, why_flat
+from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.prediction import Evidence, evidence, refit
 from dltools.plan.policy.shares import cap, with_leftover
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.evaluation_metric import metric_of, why_flat
+from dltools.plan.signals.prediction import Evidence, evidence, refit
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Slaq:
         refit(host.jobs)
         n = max(1, len(host.jobs))
         budget = host.cpus * cluster.interval_s
-        told = {job.id: evidence(job, metric_of(job)) for job in host.jobs}
-        quality = {job.id: _quality(job, told[job.id], budget) for job in host.jobs}
+        shown = {job.id: evidence(job, metric_of(job)) for job in host.jobs}
+        quality = {job.id: _quality(job, shown[job.id], budget) for job in host.jobs}
         known = [job for job in host.jobs if quality[job.id] is not None]
         shares = {job.id: 1 / n for job in host.jobs}
         if known:
@@ -63,14 +63,14 @@ class Slaq:
         for job in host.jobs:
             share, ahead = shares[job.id], quality[job.id]
             if ahead is None:
-                why = told[job.id].note or why_flat(told[job.id].metric)
+                why = shown[job.id].note or why_flat(shown[job.id].metric)
                 allocations[job.id] = Allocation(share, "-", why, unlimited=True)
                 continue
             gain = ahead(share * budget)
             effort = f"{share * budget:.3g} {job.effort_unit}"
-            note = f"{told[job.id].metric} gains {gain:.2%} of its way in {effort}"
-            if told[job.id].has_diverged:
-                note = told[job.id].note
+            note = f"{shown[job.id].metric} gains {gain:.2%} of its way in {effort}"
+            if shown[job.id].has_diverged:
+                note = shown[job.id].note
             attained = f"{job.effort:.3g} {job.effort_unit} attained"
             rank = int(ahead(budget) < _NOTHING)
             allocations[job.id] = Allocation(share, "-", note, attained, note, rank=rank)
@@ -87,11 +87,11 @@ Quality = Callable[[float], float]
 """From an effort to the part of its whole way so far that a job's metric gains by them."""
 
 
-def _quality(job: ContainerHistory, told: Evidence, budget: float) -> Quality | None:
+def _quality(job: ContainerHistory, shown: Evidence, budget: float) -> Quality | None:
     """Return what a job gains by an effort, None where that is unknown; `budget` is what the
     whole host gives until the next round."""
-    found = told.curve
-    if told.has_diverged:
+    found = shown.curve
+    if shown.has_diverged:
         return lambda _: 0.0
     if found is None:
         return None
@@ -101,7 +101,7 @@ def _quality(job: ContainerHistory, told: Evidence, budget: float) -> Quality | 
     def gained(seconds: float) -> float:
         return max(0.0, sign * (found.soon(job.effort + seconds) - now) / way) if way else 0.0
 
-    return None if told.fluctuates and gained(budget) < _NOTHING else gained
+    return None if shown.fluctuates and gained(budget) < _NOTHING else gained
 
 
 def _greedy(

@@ -13,19 +13,22 @@ most load that holds one next to a progressing one, to the host with the least l
 the heaviest load and is predicted to save more time than the pause costs. A host that falls idle
 takes a job from the busiest. No limits are set; with `within` each host also shares its CPUs as
 another policy does, which is ours.
+Where the two want different things of a job, placement goes first, and the reason says so.
 
-What loads a host is remembered from its last round, so that a round costs little where there are
-many hosts.
+`specon_migration` chooses the migration. What loads a host is remembered from its last round, so
+that a round costs little where there are many hosts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.base import (
+from dltools.plan.policy.by_resource import decide
+from dltools.plan.policy.flowcon import FLOWCON
+from dltools.plan.policy.interface import (
     ActionKind,
     Allocation,
     Cluster,
@@ -33,25 +36,27 @@ from dltools.plan.policy.base import (
     HostState,
     JobAction,
     JobClass,
+    Policy,
     Requirements,
     State,
     Tone,
 )
-from dltools.plan.policy.container_history import JITTER, ContainerHistory
-from dltools.plan.policy.growth import Growth, growth, signal_of
-from dltools.plan.policy.migration import (
+from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.slaq import SLAQ
+from dltools.plan.policy.specon_migration import (
     CONVERGED,
     PROGRESSING,
     WATCHING,
     Choice,
     Chooser,
     KnownJob,
+    OrderedMoves,
     OwnJobs,
     load_of,
 )
-from dltools.plan.policy.ordered_moves import OrderedMoves
-from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.within import share_within
+from dltools.plan.policy.srtf import SRTF
+from dltools.plan.signals.container_history import JITTER, ContainerHistory
+from dltools.plan.signals.growth import Growth, growth, signal_of
 
 CLASSES = (
     JobClass(PROGRESSING, "progressing", "it grows at alpha times its best or more", Tone.GROWING),
@@ -212,9 +217,7 @@ def _own_jobs(saved: Any, host: HostState) -> OwnJobs:
     same unit as then."""
     runs = saved.get(host.name) or {}
     known = {
-        job.run_id: (job, KnownJob.load(runs[job.run_id]))
-        for job in host.jobs
-        if job.run_id in runs
+        job.run_id: (job, KnownJob(**runs[job.run_id])) for job in host.jobs if job.run_id in runs
     }
     return {run_id: one for run_id, (job, one) in known.items() if one.on_gpu == job.uses_gpu}
 
@@ -230,4 +233,53 @@ def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
     return (
         f"{word}: growth efficiency {found.efficiency:.3g} of {found.metric}{found.per} "
         f"{relation} alpha {alpha:g} of its best {best:.3g}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HostShares:
+    """What a host gives its jobs, by job id: allocations, notes for the reasons, and what the
+    policy within the host has to remember."""
+
+    allocations: Mapping[str, Allocation] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    memory: State = field(default_factory=dict)
+
+
+_POLICIES: Mapping[str, Policy] = {"flowcon": FLOWCON, "srtf": SRTF, "slaq": SLAQ}
+
+
+def share_within(cluster: Cluster, name: str, leaving: Collection[str], saved: State) -> HostShares:
+    """Return what the policy of a name ("none": no policy) gives the jobs of the host sampled last.
+
+    `leaving`: ids of jobs that are to migrate. Such a job gets no limit, so that it writes its
+    checkpoint soon and takes no limit with it, and the others share the host without it.
+    """
+    policy, host = _POLICIES.get(name), cluster.host
+    if policy is None:
+        return HostShares()
+    classes = (saved.get("classes") or {}).get(host.name, {})
+    staying = replace(
+        host,
+        jobs=tuple(job for job in host.jobs if job.id not in leaving),
+        previous={
+            key: replace(one, job_class=classes[key])
+            for key, one in host.previous.items()
+            if key in classes
+        },
+    )
+    alone = replace(cluster, hosts={host.name: staying})
+    decision = decide(policy, alone, policy.parameters(), saved.get("memory") or {})
+    gone = Allocation(1 / max(1, len(host.jobs)), "-", "", unlimited=True)
+    notes = {key: f"within: {one.reason}" for key, one in decision.allocations.items()}
+    notes |= dict.fromkeys(
+        leaving,
+        "it is to leave: no limit, so that it writes its checkpoint "
+        "soon; the others share the host",
+    )
+    kept = {key: one.job_class for key, one in decision.allocations.items()}
+    return HostShares(
+        {**decision.allocations, **dict.fromkeys(leaving, gone)},
+        notes,
+        {"classes": {**(saved.get("classes") or {}), host.name: kept}, "memory": decision.state},
     )

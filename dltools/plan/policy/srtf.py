@@ -11,11 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dltools.plan.policy.base import Allocation, Cluster, Decision, JobClass, Requirements, State
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.interface import (
+    Allocation,
+    Cluster,
+    Decision,
+    JobClass,
+    Requirements,
+    State,
+)
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.prediction import Remaining, refit, remaining
 from dltools.plan.policy.shares import cap, queue_shares
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.prediction import Remaining, refit, remaining
 
 NEW, KNOWN, GUESSED, ENDLESS = "new", "known", "guessed", "endless"
 CLASSES = (

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dltools.notation.times import format_time, from_micros
-from dltools.plan.policy.base import (
+from dltools.plan.policy.interface import (
     ActionKind,
     Allocation,
     Cluster,
@@ -30,12 +30,12 @@ from dltools.plan.policy.base import (
     State,
     Tone,
 )
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.evaluation_metric import candidates, has_values
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.prediction import Remaining, refit, to_target
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, with_leftover
-from dltools.plan.policy.target_met import TargetMet
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.evaluation_metric import candidates, has_values
+from dltools.plan.signals.prediction import Remaining, refit, to_target
+from dltools.plan.signals.targets import TargetMet
 
 FIRST, SECOND, THIRD = "P1", "P2", "P3"
 CLASSES = (

@@ -6,5 +6,5 @@ waiting, under equal hard quotas as much as in free competition; strongly unequa
 lose almost nothing (measured, see dltools-policies(7)). All functions here are pure.
 
 No job starves: an unlimited job has the default weight, equals take turns, and a job that has had
-less than half an equal share for too long gets a turn before all others (`plan.queue`).
+less than half an equal share for too long gets a turn before all others (`queue`).
 """

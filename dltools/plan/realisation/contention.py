@@ -13,6 +13,8 @@ threads and CPUs holds until something is measured. Then:
 In between the mode stays. A step to less isolation waits `PATIENCE_S`, twice as long each time, and
 one to `rotate` waits it once; the step from `weight` to `priority` is taken at once. Where nothing
 says how jobs compete, `weight` is tried for `TRIAL_S` after the same patience. All of it ours.
+
+`pace_tracking` brings the paces up to date, and asks.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.mode import Mode, ModeChoice, busy_threads
+from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.signals.busy_threads import busy_threads
+from dltools.plan.signals.container_history import ContainerHistory
 
 KEEPS, LOSES = 0.9, 0.75
 PATIENCE_S = 60.0
@@ -31,6 +34,9 @@ LOOK_S, TRIAL_LOOK_S = 10.0, 2.0
 
 OTHERS = 0.25
 """Share of the CPUs from which the use of others explains why the first job is slow (ours)."""
+
+SHARING_PATIENCE_S = 120.0
+"""For how long (s) sharing must lose before turns begin (ours)."""
 
 _ISOLATION = (Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE)
 
@@ -85,7 +91,7 @@ class Contention:
         """
         at = self if self.since is not None else replace(self, since=now)
         shared = _kept(jobs, "shared")
-        ahead = _kept([job for job in jobs if job.is_held_back is not False], "ahead")
+        ahead = _kept([job for job in jobs if job.cpu.is_held_back is not False], "ahead")
         may_rotate = not _keeps(shared) and at._may_rotate(now, others)
         if ahead is not None and ahead.part < LOSES and may_rotate:
             why = f"{ahead.says(lost=True)} although others wait: pause these"
@@ -136,7 +142,7 @@ class Contention:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _RatesKept:
     """The part of their best rate that so many jobs, of so many threads, keep in the mean."""
 
     part: float
@@ -153,7 +159,7 @@ class _Kept:
         )
 
 
-def _kept(jobs: Iterable[ContainerHistory], name: str) -> _Kept | None:
+def _kept(jobs: Iterable[ContainerHistory], name: str) -> _RatesKept | None:
     """Return what jobs keep of their best rates; None where no job shows it."""
     found = [
         (job, job.pace, rate)
@@ -165,10 +171,10 @@ def _kept(jobs: Iterable[ContainerHistory], name: str) -> _Kept | None:
     part = sum(min(1.0, rate / pace.best) for _, pace, rate in found) / len(found)
     threads = sorted({busy_threads(job) for job, _, _ in found})
     span = f"{threads[0]}" if len(threads) == 1 else f"{threads[0]} to {threads[-1]}"
-    return _Kept(part, len(found), span)
+    return _RatesKept(part, len(found), span)
 
 
-def _keeps(kept: _Kept | None) -> bool:
+def _keeps(kept: _RatesKept | None) -> bool:
     return kept is not None and kept.part >= KEEPS
 
 
@@ -181,3 +187,29 @@ def _would_show(jobs: Sequence[ContainerHistory], cpus: float) -> bool:
         and 2 * due <= TRIAL_S * min(share, busy_threads(job))
         for job in jobs
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSharing:
+    """What was measured of the jobs that share some GPUs.
+
+    `runs`: which they are. `total`: the parts of their best rates alone that they keep, added up;
+    None where one of them is unknown. `since`: since when that has been under 1 (microseconds).
+    `takes_turns`: it was for long enough.
+    """
+
+    runs: tuple[str, ...]
+    total: float | None = None
+    since: int | None = None
+    takes_turns: bool = False
+
+    def after(self, total: float | None, now: int) -> MeasuredSharing:
+        """Return it after a look at a time (microseconds). Turns go on: what sharing would cost is
+        not seen meanwhile."""
+        if self.takes_turns:
+            return self
+        since = None
+        if total is not None and total < 1:
+            since = now if self.since is None else self.since
+        is_long = since is not None and now - since >= round(SHARING_PATIENCE_S * MICRO)
+        return replace(self, total=total, since=since, takes_turns=is_long)

@@ -4,21 +4,22 @@ A job that has used a GPU in the last minutes is in no line for CPUs, and is nev
 for CPUs' sake. Where CPUs are contested it gets a weight with which it has what it wants at once;
 it wants little, as the work is done on the GPU. Those that together want more than half of the
 CPUs stay nearer to the others: they compute on CPUs too. Those that share a GPU may take turns
-there, see `dltools.plan.gpu_sharing`. All of it is ours.
+there, see `dltools.plan.pace_tracking`. All of it is ours.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dltools.notation.gpu_names import short_gpu
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.policy.base import HostState
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.gpu_turns import turn_settings
-from dltools.plan.realisation.mode import Mode, ModeChoice, is_serving, needed_cpus
-from dltools.plan.realisation.settings import Settings
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.resources import short_gpu
+from dltools.plan.policy.interface import Allocation, HostState
+from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice
+from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
+from dltools.plan.signals.busy_threads import is_serving, needed_cpus
+from dltools.plan.signals.container_history import ContainerHistory
 
 FIRST_WEIGHT = 64 * DEFAULT_CPU_WEIGHT
 """Weight of those that want little: on a CPU with four threads of the default weight they have 94 %
@@ -29,6 +30,14 @@ NEAR_WEIGHT = 4 * DEFAULT_CPU_WEIGHT
 
 _LITTLE = 0.5
 """Share of the CPUs up to which feeders want little together."""
+
+
+_UNBOUND: Mapping[Mode, tuple[Settings, str]] = {
+    Mode.ROTATE: ({}, "never paused for CPUs"),
+    Mode.QUOTA: ({"cpus": None}, "no cap"),
+    Mode.CORES: ({"cpuset": None}, "all CPUs"),
+}
+"""What frees a feeder from the order of a mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +78,36 @@ def _turn_note(turn: Settings) -> str:
 
 
 def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Settings, str]:
-    if choice.mode is Mode.ROTATE:
-        return {}, "feeds a GPU: never paused for CPUs"
-    if choice.mode is Mode.QUOTA:
-        return {"cpus": None}, "feeds a GPU: no cap"
-    if choice.mode is Mode.CORES:
-        return {"cpuset": None}, "feeds a GPU: all CPUs"
+    """Return what feeders get, whatever else the mode orders: it holds none of them back, and where
+    CPUs are contested they go before the others."""
+    kept, note = _UNBOUND.get(choice.mode, ({}, "in no line for CPUs"))
     if choice.is_even or choice.is_mild or host.is_contested is False:
-        return {"cpu_weight": DEFAULT_CPU_WEIGHT}, "feeds a GPU: in no line for CPUs"
+        return {**kept, "cpu_weight": DEFAULT_CPU_WEIGHT}, f"feeds a GPU: {note}"
     weight = FIRST_WEIGHT if needs <= _LITTLE * host.cpus else NEAR_WEIGHT
-    return {"cpu_weight": weight}, "feeds a GPU: before jobs on CPUs"
+    note = f"{note}, before jobs on CPUs" if choice.mode in _UNBOUND else "before jobs on CPUs"
+    return {**kept, "cpu_weight": weight}, f"feeds a GPU: {note}"
+
+
+def turn_settings(
+    sharing: GpuSharing, given: Mapping[str, Allocation], quantum_s: float
+) -> dict[str, Settings]:
+    """Return the turns of jobs, by id: each alone, in the order of the policy, for a time in
+    proportion to its share of the queue's; the mean is `quantum_s`."""
+    return {
+        id_: {"group": number, "turn_s": round(part * quantum_s, 3), "queue": queue}
+        for queue, ids in sharing.turns.items()
+        for number, (id_, part) in enumerate(_parts({id_: given[id_] for id_ in ids}))
+    }
+
+
+def _parts(given: Mapping[str, Allocation]) -> list[tuple[str, float]]:
+    """Return the ids of a queue's jobs in order, each with its turn as a part of the mean one. Of
+    whom too little is known has the mean of the others."""
+    known = [one.share for one in given.values() if one.share is not None and not one.unlimited]
+    mean = math.fsum(known) / len(known) if known else 1.0
+    shares = {
+        id_: mean if one.share is None or one.unlimited else one.share for id_, one in given.items()
+    }
+    total = math.fsum(shares.values())
+    order = sorted(shares, key=lambda id_: (given[id_].rank, -shares[id_]))
+    return [(id_, max(SHORTEST_TURN, len(order) * shares[id_] / total)) for id_ in order]

@@ -1,18 +1,19 @@
-"""How shares are enforced, and which way suits a host."""
+"""How shares are enforced, and which mode suits a host, by its threads and its CPUs.
+
+`rounds` asks `choose_mode`; `contention` changes the mode where measured paces show it to be wrong.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from dltools.labels import Role
-from dltools.plan.policy.base import HostState
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.interface import HostState
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.realisation.gpu_turns import GpuSharing
 from dltools.plan.realisation.queue import MAX_SLOWDOWN
+from dltools.plan.signals.busy_threads import busy_threads, has_one_thread, is_serving, needed_cpus
+from dltools.plan.signals.container_history import ContainerHistory
 
 
 class Mode(StrEnum):
@@ -24,16 +25,6 @@ class Mode(StrEnum):
     ROTATE = "rotate"
     CORES = "cores"
 
-
-_NEAR = 0.25
-"""A demand up to this much above a whole number is that number of threads (ours): a job of one
-thread wants 1.05 CPUs, one of two that wait for each other 1.8."""
-
-_LEAST_NEED = 0.1
-"""The least that a job is taken to need, in CPUs."""
-
-_LEAST_QUOTA = 0.001
-"""The least quota that an owner can ask for: 1 ms in a period of 1 s."""
 
 QUANTUM_S = 8.0
 """Mean turn of `rotate` in seconds: changing over takes 0.16 s (measured), 2 % of it."""
@@ -83,6 +74,15 @@ class RealisationOptions:
     mode: Mode | None = None
     quantum_s: float = QUANTUM_S
     queue: QueueParameters = QueueParameters()
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSharing:
+    """What becomes of jobs that share GPUs. `turns`: by the name of a GPU queue, the ids of the
+    jobs that take turns in it; `notes`: by job id, why jobs share or take turns."""
+
+    turns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def choose_mode(
         )
     if nothing:
         return choice(Mode.WEIGHT, nothing, is_even=True)
-    if everyone and all(_has_one_thread(job) and not is_serving(job) for job in everyone):
+    if everyone and all(has_one_thread(job) and not is_serving(job) for job in everyone):
         why = f"jobs of one busy thread each on {host.cpus:g} CPUs: an order wins nothing"
         return choice(Mode.WEIGHT, why, is_even=True)
     threads = [busy_threads(job) for job in everyone]
@@ -164,34 +164,3 @@ def _nothing_to_win(host: HostState, everyone: Sequence[ContainerHistory]) -> st
     if takes_turns and sum(needed_cpus(job) for job in everyone) > host.cpus:
         return ""
     return f"CPUs {100 * host.busy_share:.0f} % busy: nothing to win"
-
-
-def needed_cpus(job: ContainerHistory) -> float:
-    """Return the CPUs that a job can use: the least of its busy threads, and of the quota and the
-    list that its owner asked for."""
-    need = float(busy_threads(job))
-    if job.demand is not None and job.demand < 1 - _NEAR:
-        need = max(_LEAST_NEED, round(job.demand, 1))
-    return max(_LEAST_QUOTA, min(need, job.owner.most_cpus))
-
-
-def _has_one_thread(job: ContainerHistory) -> bool:
-    return job.threads is not None and busy_threads(job) == 1
-
-
-def is_serving(job: ContainerHistory) -> bool:
-    """Tell whether a job answers requests, and so never waits."""
-    return job.role is Role.SERVER
-
-
-def busy_threads(job: ContainerHistory) -> int:
-    """Return how many threads a job keeps busy: as many as were seen to want a CPU.
-
-    Where nothing tells that: all it has, 1 where that is unknown or where its pace shows that the
-    others sleep.
-    """
-    if job.demand is not None:
-        return max(1, math.ceil(job.demand - _NEAR))
-    if job.pace is not None and job.pace.has_one_busy_thread:
-        return 1
-    return max(1, job.threads or 1)

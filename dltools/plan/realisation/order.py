@@ -1,13 +1,23 @@
-"""The order of jobs that cannot all run at once, and the groups that can."""
+"""The modes in which jobs run in order: `priority` and `rotate`.
+
+`priority` sets weights so far apart that the first jobs run almost alone. `rotate` lets groups of
+jobs run in turn while the others are paused. Both put jobs into the order of their standing, and
+into groups that fit the CPUs.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Case
-from dltools.plan.realisation.mode import is_serving, needed_cpus
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
+from dltools.plan.realisation.queue import Bound
+from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
+from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
+from dltools.plan.signals.busy_threads import is_serving, needed_cpus
+from dltools.plan.signals.container_history import ContainerHistory
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
@@ -20,34 +30,34 @@ _KNOWN_BY_S = 40.0
 as a new job may be a short one."""
 
 
-def standing(case: Case, job: ContainerHistory) -> Standing:
+def standing(host: SharedHost, job: ContainerHistory) -> Standing:
     """Return a job's standing.
 
     First come jobs that explore, in the order in which they started. The others stand by rank;
     then jobs that get all that their threads can use, so that a narrow job is not behind a wide
     one; then by share.
     """
-    if job.id in case.exploring:
+    if job.id in host.exploring:
         return -1, False, float(job.started or job.arrived)
-    share = round(case.share(job), 9)
-    is_full = share * case.cpus >= min(needed_cpus(job), case.cpus) * (1 - 1e-6)
-    return case.allocations[job.id].rank, not is_full, 0.0 if is_full else -share
+    share = round(host.share(job), 9)
+    is_full = share * host.cpus >= min(needed_cpus(job), host.cpus) * (1 - 1e-6)
+    return host.allocations[job.id].rank, not is_full, 0.0 if is_full else -share
 
 
-def standings(case: Case) -> dict[str, Standing]:
+def standings(host: SharedHost) -> dict[str, Standing]:
     """Return the standing of each job that does not serve; an unlimited job equals the first, or
-    waits for its turn if nothing is known of it for long (see `unknown`)."""
-    found = {job.id: standing(case, job) for job in case.jobs if not is_serving(job)}
-    unlimited = {job.id for job in case.jobs if case.is_unlimited(job)} - case.exploring
-    others = found.keys() - unlimited - case.exploring
+    waits for its turn if nothing is known of it for long (see `runs_in_no_order`)."""
+    found = {job.id: standing(host, job) for job in host.jobs if not is_serving(job)}
+    unlimited = {job.id for job in host.jobs if host.is_unlimited(job)} - host.exploring
+    others = found.keys() - unlimited - host.exploring
     best = min((found[key] for key in others), default=None)
     head = (0, False, 0.0) if best is None or best[0] > 0 else best
-    last = unknown(case, case.jobs)
-    places = {job.id: _UNKNOWN if job.run_id in last else head for job in case.jobs}
+    last = runs_in_no_order(host, host.jobs)
+    places = {job.id: _UNKNOWN if job.run_id in last else head for job in host.jobs}
     return {key: places[key] if key in unlimited else one for key, one in found.items()}
 
 
-def unknown(case: Case, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
+def runs_in_no_order(host: SharedHost, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
     """Return the runs of those jobs that nothing orders: each gets an equal part, in its turn.
 
     They are silent although they have explored, or have had `_KNOWN_BY_S`.
@@ -55,16 +65,16 @@ def unknown(case: Case, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
     return frozenset(
         job.run_id
         for job in jobs
-        if case.is_unlimited(job)
-        and job.id not in case.exploring
+        if host.is_unlimited(job)
+        and job.id not in host.exploring
         and (job.reports < 2 or job.attained >= _KNOWN_BY_S)
     )
 
 
-def in_order(case: Case, found: Mapping[str, Standing]) -> list[ContainerHistory]:
+def in_order(host: SharedHost, found: Mapping[str, Standing]) -> list[ContainerHistory]:
     """Return the jobs that have a standing, in order; equals by arrival."""
     return sorted(
-        (job for job in case.jobs if job.id in found),
+        (job for job in host.jobs if job.id in found),
         key=lambda job: (found[job.id], job.arrived, job.name, job.id),
     )
 
@@ -91,3 +101,182 @@ def groups_that_fit(
         groups[at].append(job)
         rooms[at] -= min(need, cpus)
     return groups
+
+
+LEVELS = (1024.0, 10.0, 2.0)
+"""Weights of `priority`: of the first, the next and all others in the queue. The first is the
+default of every container, so that a new job can report its first progress, and no job goes before
+containers and services that are not ours; where these compete, see `_levels`. The kernel's files
+hold them as 1024, 10 and 2 in version 1 of cgroups, and as 100, 1 and 1 in version 2, which has no
+smaller weight."""
+
+_OTHERS = 0.05
+"""Share of the CPUs from which on programs that are no jobs compete for them (ours)."""
+
+_MOST = 64.0
+"""The most by which the first are raised (ours)."""
+
+MILD_LEVELS = (1024.0, 512.0, 256.0)
+"""The same where what is set may stay for good: beside one job of the first, one of the last still
+gets a fifth of the CPU time (ours)."""
+
+
+def priorities(host: SharedHost) -> Realisation:
+    """Return weights far apart.
+
+    First come the jobs that get all that their threads can use, then the others in order of their
+    shares, so that as many as there are CPUs for run almost alone. Jobs of a higher rank stand
+    behind. Work-conserving.
+    """
+    if host.choice.is_even:
+        even: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in host.jobs}
+        return host.realisation("no job waits", settings=even)
+    found = standings(host)
+    jobs = in_order(host, found)
+    bound = Bound(
+        len(groups_that_fit(jobs, host.cpus)),
+        host.choice.queue.max_slowdown,
+        runs_in_no_order(host, jobs),
+    )
+    urgent = host.queue.urgent((job.run_id for job in jobs), bound, host.now)
+    groups = groups_that_fit(_in_turn(host, jobs, found, urgent), host.cpus)
+    levels = MILD_LEVELS if host.choice.is_mild else _levels(host, groups)
+    settings: dict[str, Settings] = {job.id: {"cpu_weight": levels[0]} for job in host.jobs}
+    notes: dict[str, str] = {}
+    for number, group in enumerate(groups):
+        for job in group:
+            settings[job.id] = {"cpu_weight": levels[min(number, len(levels) - 1)]}
+            notes[job.id] = (
+                f"{number + 1}. of {len(groups)} in the queue" if len(groups) > 1 else ""
+            )
+    first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
+    notes |= {job.id: TURN_NOTE for job in first if job.run_id in urgent}
+    note = f"work-conserving; the first of {len(groups)} groups in the queue runs almost alone"
+    if host.choice.is_mild:
+        note = f"work-conserving; {len(groups)} groups in the queue; {MILD_NOTE}"
+    elif waiting:
+        note += f", equals in turn; no job waits much longer than {bound.patience_s:.3g} s"
+    contested = {found[job.id] for job in waiting}
+    queue = host.queue.moved(
+        first=[job.run_id for job in first],
+        waiting=[job.run_id for job in waiting],
+        urgent=[job.run_id for job in first if job.run_id in urgent],
+        equals=[job.run_id for job in first if found[job.id] in contested],
+        bound=bound,
+        now=host.now,
+    )
+    return host.realisation(note, settings=settings, notes=notes, queue=queue)
+
+
+def _levels(host: SharedHost, groups: list[list[ContainerHistory]]) -> tuple[float, ...]:
+    """Return the weights of the first, the next and all others in the queue.
+
+    Where others compete for the CPUs, the first have the weights of those who wait too: what the
+    jobs have together is theirs, and is no gift to others.
+    """
+    if not groups or host.others is None or host.others < _OTHERS:
+        return LEVELS
+    raised = min(_MOST, sum(map(len, groups)) / len(groups[0]))
+    return float(round(LEVELS[0] * raised)), *LEVELS[1:]
+
+
+def _in_turn(
+    host: SharedHost, jobs: list[ContainerHistory], found: dict[str, Standing], urgent: list[str]
+) -> list[ContainerHistory]:
+    """Return the jobs in order: urgent ones first, then by standing; equals take turns."""
+    place = {run_id: number for number, run_id in enumerate(urgent)}
+    return sorted(
+        jobs,
+        key=lambda job: (
+            place.get(job.run_id, len(place)),
+            found[job.id],
+            host.queue.turn(job.run_id, host.now),
+            0.0 if job.run_id in host.queue.positions else job.attained,
+        ),
+    )
+
+
+_DOUBTFUL = "never paused before it reports, or its owner says what it is"
+
+_SMALL = 0.25
+"""A job that needs at most this part of the CPUs has its turn beside a full group: alone it would
+leave most of them idle (ours)."""
+
+
+_TURN_WEIGHT: Settings = {"cpu_weight": DEFAULT_CPU_WEIGHT}
+"""What a job has in its turn: it may have waited by weights before."""
+
+
+def rotation(host: SharedHost) -> Realisation:
+    """Return turns in proportion to shares, of groups whose threads fit the CPUs.
+
+    As many trainings as there are CPUs for run at a time. Serving containers are never paused, nor
+    are silent ones that may be no trainings: these queue by weights beside the turns of the others.
+    New jobs come first, with a turn that is long enough for them to report.
+    """
+    trainings = in_order(host, standings(host))
+    notes = {job.id: "serves: never paused" for job in host.jobs if is_serving(job)}
+    spread = {job.id for job in host.jobs if host.has_members_elsewhere(job)}
+    notes |= dict.fromkeys(spread, "has members elsewhere: never paused")
+    trainings = [job for job in trainings if job.id not in spread]
+    doubtful = [job for job in trainings if not job.may_be_paused]
+    if host.choice.is_even:
+        even = {job.id: _TURN_WEIGHT for job in host.jobs}
+        return host.realisation("no job waits", settings=even, notes=notes)
+    trainings = [job for job in trainings if job.may_be_paused]
+    groups = groups_that_fit(trainings, host.cpus, beside=_SMALL * host.cpus)
+    beside = _queue_beside(host, doubtful, len(groups))
+    settings = {**dict.fromkeys((job.id for job in trainings), _TURN_WEIGHT), **beside.settings}
+    queue = beside.queue
+    doubts = {key: (_DOUBTFUL, beside.notes.get(key)) for key in beside.settings}
+    notes |= {key: "; ".join(filter(None, both)) for key, both in doubts.items()}
+    if len(groups) < 2:
+        note = "no job is paused: the trainings fit the CPUs together"
+        return host.realisation(note, settings=settings, notes=notes, queue=queue)
+    sums = [_part(host, group) for group in groups]
+    quantum_s = host.choice.quantum_s
+    for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
+        turn_s = quantum_s * len(groups) * share / math.fsum(sums)
+        turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, _exploring_s(host, group)), 3)
+        for job in group:
+            settings[job.id] = {**_TURN_WEIGHT, "group": number, "turn_s": turn_s}
+            notes[job.id] = f"{turn_s:g} s of every cycle"
+    note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
+    return host.realisation(note, takes_turns=True, settings=settings, notes=notes, queue=queue)
+
+
+def _queue_beside(
+    host: SharedHost, doubtful: Sequence[ContainerHistory], groups: int
+) -> Realisation:
+    """Return the queue of jobs that are not paused, by weights: all at once they would keep each
+    other from ever reporting.
+
+    One that explores has the weight that a container begins with. Of the others the first has as
+    much beside the group whose turn it is as equal parts would give them all (ours).
+    """
+    found = priorities(replace(host, jobs=list(doubtful)))
+    part = min(1.0, len(doubtful) / max(1, groups))
+
+    def weight(key: str, planned: float) -> float:
+        return planned if key in host.exploring else whole_weight(planned * part)
+
+    settings: dict[str, Settings] = {
+        key: {"cpu_weight": weight(key, one["cpu_weight"])} for key, one in found.settings.items()
+    }
+    return replace(found, settings=settings)
+
+
+def _part(host: SharedHost, group: list[ContainerHistory]) -> float:
+    """Return a group's part of the time: that which gives its members CPU time nearest to their
+    shares (least squares), at most the sum of these, as they run side by side."""
+    needs = [min(needed_cpus(job), host.cpus) for job in group]
+    shares = [host.share(job) for job in group]
+    near = math.fsum(need * share for need, share in zip(needs, shares, strict=True))
+    return min(math.fsum(shares), host.cpus * near / math.fsum(need * need for need in needs))
+
+
+def _exploring_s(host: SharedHost, group: list[ContainerHistory]) -> float:
+    """Return the shortest turn (s) of a group: one thread may be all that a new job has while it
+    starts up."""
+    explores = any(job.id in host.exploring for job in group)
+    return host.choice.queue.explore if explores else 0.0

@@ -1,20 +1,99 @@
-"""What owners asked for bounds what is set: quotas and CPU lists; weights are multiplied by it."""
+"""What owners asked for bounds what is set; how samples tell what they asked for.
+
+`recorded_host` learns it from samples and `rounds` notes what plans have set; `realise` keeps
+within it. Quotas and CPU lists are bounds, weights are multiplied by the owner's.
+
+Whose limits are in force is not always known. dl-probe knows it where it can read dl-apply's
+journal; elsewhere it takes the limits in force for the owner's. So what a plan has set is
+remembered, and is no wish of the owner when it is seen in force. All of it ours.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dltools.notation.cpu_lists import format_cpus, parse_cpus
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.policy.owner import Owner
-from dltools.plan.realisation.base import Realisation
-from dltools.plan.realisation.settings import LEAST_WEIGHT, MOST_WEIGHT, Settings
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
+from dltools.notation.resources import format_cpus, parse_cpus
+from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.container_history import Owner
+
+_REMEMBERED = 6
+"""Values of a setting that are remembered: a plan may be applied when the next ones are made."""
+
+_NAMES = ("cpus", "cpu_weight", "cpuset")
+"""The settings that owners ask for."""
 
 
-def respecting(found: Realisation, owners: Mapping[str, Owner], cpus: float) -> Realisation:
+def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> Settings:
+    """Return limits as a recording says them, the defaults for what is no limit."""
+    is_quota = cpus is not None and 0 < cpus < math.inf
+    is_weight = weight is not None and 0 < weight < math.inf
+    return {
+        "cpus": cpus if is_quota else None,
+        "cpu_weight": weight if is_weight else DEFAULT_CPU_WEIGHT,
+        "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None,
+    }
+
+
+def owner_after_sample(owner: Owner, said: Settings, present: Settings) -> Owner:
+    """Return what is known of an owner after a sample.
+
+    `said`: what dl-probe takes for the owner's; `present`: what is in force. A limit in force that
+    plans have set lately tells nothing of the owner.
+    """
+    wish: Settings = {
+        "cpus": owner.cpus,
+        "cpu_weight": owner.ratio * DEFAULT_CPU_WEIGHT,
+        "cpuset": owner.cpuset,
+    }
+    if said == wish and owner.is_known:
+        return owner
+    for name in _NAMES:
+        ours = ({name: value} for value in owner.planned.get(name, ()))
+        is_in_force = said[name] is not None and not _differs({name: said[name]}, present)
+        if not is_in_force or all(_differs(one, present) for one in ours):
+            wish[name] = said[name]
+    ratio = wish["cpu_weight"] / DEFAULT_CPU_WEIGHT
+    return replace(owner, cpus=wish["cpus"], ratio=ratio, cpuset=wish["cpuset"], is_known=True)
+
+
+def _differs(wanted: Settings, present: Settings) -> bool:
+    return differs(wanted, present, math.inf)
+
+
+def owner_when_first_seen(owner: Owner, present: Settings, cpus: float) -> Owner:
+    """Return what to go by where nothing tells whose the limits are that a container has when it
+    is first seen: its quota and its list are not widened."""
+    quota, cpuset = present["cpus"], present["cpuset"]
+    is_listed = cpuset is not None and len(parse_cpus(cpuset)) < cpus
+    is_bounded = quota is not None and quota < cpus
+    return replace(
+        owner,
+        cpus=quota if is_bounded else None,
+        cpuset=cpuset if is_listed else None,
+        is_known=True,
+    )
+
+
+def owner_after_plan(owner: Owner, setting: Settings) -> Owner:
+    """Return what is known of an owner after a plan has set this."""
+    planned = dict(owner.planned)
+    for name in _NAMES:
+        values = planned.get(name, ())
+        if name in setting and setting[name] not in values[-1:]:
+            others = tuple(value for value in values if value != setting[name])
+            planned[name] = (*others, setting[name])[-_REMEMBERED:]
+    return owner if planned == owner.planned else replace(owner, planned=planned)
+
+
+def within_owners(found: Realisation, owners: Mapping[str, Owner], cpus: float) -> Realisation:
     """Return a realisation within what the owners of a host's containers asked for, by id."""
-    settings = {key: within(wanted, owners[key], cpus) for key, wanted in found.settings.items()}
+    settings = {
+        key: within_owner(wanted, owners[key], cpus) for key, wanted in found.settings.items()
+    }
     notes = {
         key: "; ".join(filter(None, (found.notes.get(key), _note(one, owners[key]))))
         for key, one in settings.items()
@@ -22,7 +101,7 @@ def respecting(found: Realisation, owners: Mapping[str, Owner], cpus: float) -> 
     return replace(found, settings=settings, notes={**found.notes, **notes})
 
 
-def within(wanted: Settings, owner: Owner, cpus: float) -> Settings:
+def within_owner(wanted: Settings, owner: Owner, cpus: float) -> Settings:
     """Return settings within what an owner asked for, on a host of so many CPUs (0: unknown).
 
     No quota becomes the owner's, and all CPUs become the owner's list. A weight is multiplied by
@@ -33,8 +112,7 @@ def within(wanted: Settings, owner: Owner, cpus: float) -> Settings:
         planned = found["cpus"]
         found["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)
     if "cpu_weight" in found:
-        weight = found["cpu_weight"] * owner.ratio
-        found["cpu_weight"] = float(round(min(MOST_WEIGHT, max(LEAST_WEIGHT, weight))))
+        found["cpu_weight"] = whole_weight(found["cpu_weight"] * owner.ratio)
     if "cpuset" in found and owner.cpuset is not None:
         listed = set(parse_cpus(owner.cpuset)) & set(parse_cpus(found["cpuset"] or owner.cpuset))
         found["cpuset"] = format_cpus(sorted(listed)) if listed else owner.cpuset

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.container_history import JITTER
+from dltools.plan.signals.container_history import JITTER
 
 TURN_S = 5.0
 """Seconds that a job keeps the first level before another of equal standing gets it."""
@@ -98,15 +98,17 @@ class Queue:
         These are the jobs in the middle of an urgent turn, then those that have waited too long,
         the longest wait first.
         """
-        # fmt: off
         found = [(run_id, self.positions[run_id]) for run_id in run_ids if run_id in self.positions]
-        in_turn = [run_id for run_id, position in found
-                   if position.first and position.urgent
-                   and now < _after(position, bound.turn_of(run_id))]
-        waiting = [(position.since, run_id) for run_id, position in found
-                   if not position.first
-                   and now >= _after(position, bound.patience_of(run_id))]
-        # fmt: on
+        in_turn = [
+            run_id
+            for run_id, position in found
+            if position.first and position.urgent and now < _after(position, bound.turn_of(run_id))
+        ]
+        waiting = [
+            (position.since, run_id)
+            for run_id, position in found
+            if not position.first and now >= _after(position, bound.patience_of(run_id))
+        ]
         return sorted(in_turn) + [run_id for _, run_id in sorted(waiting)]
 
     def turn(self, run_id: str, now: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The one call that turns a host's allocations into settings."""
+"""Turns a host's allocations into settings, in the mode that was chosen, for `rounds`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
-from dltools.plan.policy.base import Allocation, HostState
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.realisation.base import Case, Realisation
-from dltools.plan.realisation.cores import cores
-from dltools.plan.realisation.feeders import feeders
-from dltools.plan.realisation.mode import Mode, ModeChoice, is_serving
-from dltools.plan.realisation.owner_bounds import respecting
-from dltools.plan.realisation.priority import priorities
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.plan.policy.interface import Allocation, HostState
+from dltools.plan.realisation.feeders import NEAR_WEIGHT, feeders
+from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.order import priorities, rotation
+from dltools.plan.realisation.owner_bounds import within_owners
 from dltools.plan.realisation.queue import Queue
-from dltools.plan.realisation.rotation import rotation
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.realisation.shares import quotas, weights
+from dltools.plan.realisation.shared_host import Realisation, SharedHost
+from dltools.plan.realisation.side_by_side import cores, quotas, weights
+from dltools.plan.signals.busy_threads import is_serving
+from dltools.plan.signals.container_history import ContainerHistory
 
-_REALISERS: Mapping[Mode, Callable[[Case], Realisation]] = {
+_REALISERS: Mapping[Mode, Callable[[SharedHost], Realisation]] = {
     Mode.QUOTA: quotas,
     Mode.WEIGHT: weights,
     Mode.PRIORITY: priorities,
@@ -38,17 +37,11 @@ _DEFAULTS: Mapping[Mode, Settings] = {
     Mode.QUOTA: {"cpus": None},
     Mode.WEIGHT: {"cpu_weight": DEFAULT_CPU_WEIGHT},
     Mode.PRIORITY: {"cpu_weight": DEFAULT_CPU_WEIGHT},
-    Mode.ROTATE: {},
+    Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT},
     Mode.CORES: {"cpuset": None},
 }
-"""What a new container has, of that which a mode sets."""
-
-_WHEN_LEAVING: Mapping[Mode, Settings] = {
-    **_DEFAULTS,
-    Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT},
-}
-"""The same for a container that turns out to be no job: beside turns it may have had a weight."""
-
+"""What a new container has, of that which a mode sets. Beside turns too jobs have weights: silent
+ones, feeders, and all that waited by weights before."""
 
 _LEAST_CPUS = 1.0
 """CPUs that are left for an order of jobs, however many those take that feed GPUs."""
@@ -77,80 +70,119 @@ def realise(
     jobs all the same, where jobs run in order. `leaving`: containers that have had settings as
     jobs, and are none any more.
     """
-    found = _shared(choice, host, cpuset, without_progress, queue or Queue(), now, silent, leaving)
+    competing = list(silent) if host.cpus > 0 and choice.mode in _ORDERED else []
+    shares = _given_shares(host)
+    reset = _reset(choice.mode, without_progress, competing, has_shares=bool(shares))
+    reset |= {job.id: _DEFAULTS[choice.mode] for job in leaving}
+    found = _in_mode(choice, host, cpuset, shares, competing, queue or Queue(), now)
+    notes = dict.fromkeys(reset, "what containers begin with") | dict(found.notes)
+    found = replace(found, settings={**reset, **found.settings}, notes=notes)
     if not choice.queue.respects_owners:
         return found
     everyone = (*host.jobs, *without_progress, *silent, *leaving)
     owners = {job.id: job.owner for job in everyone}
-    return respecting(found, owners, host.cpus)
+    return within_owners(found, owners, host.cpus)
 
 
-def _shared(
+def _reset(
+    mode: Mode,
+    without_progress: Sequence[ContainerHistory],
+    competing: Sequence[ContainerHistory],
+    *,
+    has_shares: bool,
+) -> dict[str, Settings]:
+    """Return the defaults for containers that have reported nothing, do not compete, and have a
+    setting from an earlier run."""
+    defaults = _DEFAULTS[mode]
+    if not defaults:
+        return {}
+    ids = {job.id for job in competing}
+    return {
+        job.id: defaults
+        for job in without_progress
+        if job.id not in ids and (job.managed or (has_shares and _was_waiting(job, defaults)))
+    }
+
+
+def _given_shares(host: HostState) -> dict[str, Allocation]:
+    """Return the allocations of a host's jobs that have a share, none on a host of unknown size."""
+    if host.cpus <= 0:
+        return {}
+    given = ((job.id, host.previous.get(job.id)) for job in host.jobs)
+    return {key: one for key, one in given if one is not None and one.share is not None}
+
+
+def _in_mode(
     choice: ModeChoice,
     host: HostState,
     cpuset: str | None,
-    without_progress: Sequence[ContainerHistory],
+    shares: Mapping[str, Allocation],
+    competing: Sequence[ContainerHistory],
     queue: Queue,
     now: int,
-    silent: Sequence[ContainerHistory],
-    leaving: Sequence[ContainerHistory],
 ) -> Realisation:
-    """Return the settings as if no owner had asked for anything."""
-    given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
-    shares = {key: allocation for key, allocation in given.items() if allocation.share is not None}
-    has_shares = host.cpus > 0 and bool(shares)
-    competing = list(silent) if host.cpus > 0 and choice.mode in _ORDERED else []
-    competing_ids = {job.id for job in competing}
+    """Return the settings of the jobs that have a share, and of those that compete without one, as
+    if no owner had asked for anything."""
+    if not shares and not competing:
+        return Realisation(choice.mode, choice.why)
+    everyone = [*(job for job in host.jobs if job.id in shares), *competing]
+    feeding = feeders(choice, host, everyone, now)
+    bystanders = _bystanders(choice.mode, [job for job in everyone if job.id not in feeding.notes])
     defaults = _DEFAULTS[choice.mode]
-    reset = {
-        job.id: defaults
-        for job in without_progress
-        if defaults
-        and job.id not in competing_ids
-        and (job.managed or (has_shares and _was_waiting(job, defaults)))
-    }
-    reset |= {job.id: _WHEN_LEAVING[choice.mode] for job in leaving}
-    notes = dict.fromkeys(reset, "what containers begin with")
-    if not has_shares and not competing:
-        return Realisation(choice.mode, choice.why, settings=reset, notes=notes)
-    everyone = [job for job in host.jobs if job.id in shares] + competing
-    first = feeders(choice, host, everyone, now)
-    apart = _apart(choice.mode, [job for job in everyone if job.id not in first.notes])
-    reset |= {**first.settings, **(dict.fromkeys(apart, defaults) if defaults else {})}
-    notes |= {**first.notes, **apart}
-    jobs = [job for job in everyone if job.id not in first.notes and job.id not in apart]
+    settings = {**feeding.settings, **(dict.fromkeys(bystanders, defaults) if defaults else {})}
+    notes = {**feeding.notes, **bystanders}
+    jobs = [job for job in everyone if job.id not in notes]
     if not jobs:
-        return Realisation(choice.mode, choice.why, first.note, bool(first.note), reset, notes)
+        return Realisation(
+            choice.mode, choice.why, feeding.note, bool(feeding.note), settings, notes
+        )
+    silent_ids = {job.id for job in competing}
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
-    explore = choice.queue.explore if choice.mode in _ORDERED else 0.0
-    exploring = frozenset(job.id for job in jobs if job.explores(explore))
-    shares = {key: allocation for key, allocation in shares.items() if key not in first.notes}
-    case = Case(
+    shares = {key: one for key, one in shares.items() if key not in feeding.notes}
+    is_ordered = choice.mode in _ORDERED
+    shared = SharedHost(
         choice,
         jobs,
-        {**shares, **dict.fromkeys(competing_ids, unknown)},
-        max(_LEAST_CPUS, host.cpus - first.cpus) if choice.mode in _ORDERED else host.cpus,
+        {**shares, **dict.fromkeys(silent_ids, unknown)},
+        max(_LEAST_CPUS, host.cpus - feeding.cpus) if is_ordered else host.cpus,
         cpuset,
         queue,
         now,
-        exploring,
+        frozenset(job.id for job in jobs if is_ordered and job.explores(choice.queue.explore)),
         host.jobs_elsewhere,
         host.others,
     )
-    found = _REALISERS[choice.mode](case)
+    found = _REALISERS[choice.mode](shared)
     notes |= found.notes
     for job in jobs:
-        if job.id in exploring or job.id in competing_ids:
-            why = _EXPLORES if job.id in exploring else _SILENT
+        if job.id in shared.exploring or job.id in silent_ids:
+            why = _EXPLORES if job.id in shared.exploring else _SILENT
             notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
-    note = "; ".join(filter(None, (found.note, first.note)))
-    takes_turns = found.takes_turns or bool(first.note)
+    raised = _no_longer_first(choice.mode, jobs)
+    own = {key: {**one, **raised.get(key, {})} for key, one in found.settings.items()}
     return replace(
-        found, note=note, takes_turns=takes_turns, settings={**reset, **found.settings}, notes=notes
+        found,
+        note="; ".join(filter(None, (found.note, feeding.note))),
+        takes_turns=found.takes_turns or bool(feeding.note),
+        settings={**settings, **own},
+        notes=notes,
     )
 
 
-def _apart(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:
+def _no_longer_first(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, Settings]:
+    """Return the weights of jobs that have fed a GPU and feed none any more, in modes that set no
+    weights else."""
+    if mode in (*_WEIGHTED, Mode.ROTATE):
+        return {}
+    raised = NEAR_WEIGHT / 2
+    return {
+        job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT}
+        for job in jobs
+        if job.managed and (job.weight or 0.0) > raised * max(1.0, job.owner.ratio)
+    }
+
+
+def _bystanders(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:
     """Return the jobs that take no part in a mode and keep what containers begin with, and why."""
     idle = {job.id: _IDLE for job in jobs if job.is_idle} if mode in _ORDERED else {}
     if mode not in _WEIGHTED:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from dltools.observations.schema import DEFAULT_CPU_WEIGHT
+from dltools.notation.cpu_weights import is_step_of_v2
 
 SETTINGS = ("cpus", "cpu_weight", "cpuset", "memory")
 """Names of settings: cores (None: no quota), relative weight in Docker's shares (1024 is the
@@ -17,14 +18,11 @@ Settings = dict[str, Any]
 SHORTEST_TURN = 0.1
 """Shortest turn, as a part of the mean one."""
 
-LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
-"""Bounds of Docker's CPU shares."""
-
-_V2_STEP = DEFAULT_CPU_WEIGHT / 100
-"""One step of the weights of cgroup version 2, whose default is 100 steps."""
+LEAST_CPUS = 0.01
+"""Smallest quota in cores: the kernel's least quota of 1 ms in a period of 100 ms."""
 
 
-def differs(wanted: Settings, present: Settings, cpus: float) -> bool:
+def differs(wanted: Mapping[str, Any], present: Mapping[str, Any], cpus: float) -> bool:
     """Tell whether settings differ by more than the engine's precision and read-back rounding.
 
     No quota and a quota of the host's `cpus` or more have the same effect; an unknown present
@@ -38,18 +36,8 @@ def differs(wanted: Settings, present: Settings, cpus: float) -> bool:
             value, have = (cpus if v is None else min(v, cpus) for v in (value, have))
         if isinstance(value, int | float) and isinstance(have, int | float):
             is_near = abs(value - have) <= max(0.002, 0.01 * value)
-            if not is_near and not (name == "cpu_weight" and _is_one_step(value, have)):
+            if not is_near and not (name == "cpu_weight" and is_step_of_v2(value, have)):
                 return True
         elif value != have:
             return True
     return False
-
-
-def _is_one_step(wanted: float, present: float) -> bool:
-    """Tell whether a weight in force is the nearest that cgroup version 2 has to the one wanted.
-
-    A weight in force that is not whole can only be of version 2.
-    """
-    if float(present).is_integer():
-        return False
-    return max(1, round(wanted / _V2_STEP)) == round(present / _V2_STEP)

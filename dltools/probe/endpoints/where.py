@@ -1,11 +1,11 @@
-"""Where a container may serve Prometheus metrics."""
+"""Where a container may serve Prometheus metrics; asked when it starts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from dltools.engine.interface import Network
 from dltools.labels import ENDPOINT
 from dltools.probe.progress.source import Target
 
@@ -28,41 +28,23 @@ def endpoint_urls(target: Target) -> list[str]:
     if not target.engine.is_local:
         return []
     container = target.container
-    return list(candidates(container.raw, container.labels.get(ENDPOINT)))
+    return list(candidates(container.network, container.labels.get(ENDPOINT)))
 
 
-def candidates(raw: Mapping[str, Any], label: str | None) -> Iterator[str]:
-    """Yield the URLs where an inspected container may serve metrics, the likeliest first; none if
-    the label makes no sense."""
+def candidates(network: Network, label: str | None) -> Iterator[str]:
+    """Yield the URLs where a container may serve metrics, the likeliest first; none if the label
+    makes no sense."""
     if label and "//" in label:
         if _is_http(label.strip()):
             yield label.strip()
         return
-    addresses, published = _addresses(raw), _published(raw)
-    for port, paths in (_asked(label.strip()) if label else _exposed(raw)).items():
+    exposed = {port: PATHS[port] for port in PATHS if port in network.exposed}
+    for port, paths in (_asked(label.strip()) if label else exposed).items():
         for path in paths:
-            for address in addresses:
+            for address in network.addresses:
                 yield f"http://{address}:{port}{path}"
-            if port in published:
-                yield f"http://{published[port]}{path}"
-
-
-def _addresses(raw: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of a container."""
-    if (raw.get("HostConfig") or {}).get("NetworkMode") == "host":
-        return ["127.0.0.1"]
-    networks = ((raw.get("NetworkSettings") or {}).get("Networks") or {}).values()
-    return [str(net["IPAddress"]) for net in networks if net and net.get("IPAddress")]
-
-
-def _published(raw: Mapping[str, Any]) -> dict[int, str]:
-    """Return the addresses of a container's published ports on this host."""
-    ports = (raw.get("NetworkSettings") or {}).get("Ports") or {}
-    return {
-        int(port.removesuffix("/tcp")): _host_end(bound[0])
-        for port, bound in ports.items()
-        if port.endswith("/tcp") and bound and bound[0].get("HostPort")
-    }
+            if port in network.published:
+                yield f"http://{network.published[port]}{path}"
 
 
 def _asked(label: str) -> dict[int, tuple[str, ...]]:
@@ -71,22 +53,6 @@ def _asked(label: str) -> dict[int, tuple[str, ...]]:
     if number.isascii() and number.isdigit() and 0 < int(number[:6]) < 1 << 16:
         return {int(number): (f"{slash}{path}" or "/metrics",)}
     return {}
-
-
-def _exposed(raw: Mapping[str, Any]) -> dict[int, tuple[str, ...]]:
-    """Return the known ports that a container exposes, and the paths there."""
-    exposed = (raw.get("Config") or {}).get("ExposedPorts") or {}
-    ports = {int(port.partition("/")[0]) for port in exposed if port.endswith("/tcp")}
-    return {port: PATHS[port] for port in PATHS if port in ports}
-
-
-def _host_end(bound: Mapping[str, str]) -> str:
-    """Return the address of a published port: 127.0.0.1 only if it is bound to all addresses, since
-    another container's may be bound there."""
-    host = bound.get("HostIp") or "0.0.0.0"
-    if host in ("0.0.0.0", "::"):
-        host = "127.0.0.1"
-    return f"[{host}]:{bound['HostPort']}" if ":" in host else f"{host}:{bound['HostPort']}"
 
 
 def _is_http(url: str) -> bool:

@@ -1,12 +1,53 @@
-"""Response times over the time between two scrapes of a server."""
+"""Response times over the time between two scrapes of a server; called by `scraper`.
+
+A scrape is Prometheus text, read as numbers: cumulative series by labels, and the buckets of
+histograms. The names of the series are those of well-known serving programs, or look like those of
+a histogram of response times.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from dltools.probe.endpoints.servers import SERVERS, Server
-from dltools.probe.endpoints.text import Scrape, bucket_changes, change, quantile
 from dltools.probe.progress.base import Point
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One program's series: `total` is the time spent on requests, in `unit` seconds, `count` the
+    number of requests; with `histogram` both are a histogram's sum and count. "" for none."""
+
+    name: str
+    total: str
+    count: str
+    unit: float = 1.0
+    histogram: str = ""
+    queue: str = ""
+    tokens: str = ""
+
+
+SERVERS = (
+    Server("triton", "nv_inference_request_duration_us", "nv_inference_request_success", 1e-6,
+           queue="nv_inference_pending_request_count"),
+    Server("torchserve", "ts_inference_latency_microseconds", "ts_inference_requests_total", 1e-6),
+    Server("vllm", "vllm:e2e_request_latency_seconds_sum", "vllm:e2e_request_latency_seconds_count",
+           histogram="vllm:e2e_request_latency_seconds", queue="vllm:num_requests_waiting",
+           tokens="vllm:generation_tokens_total"),
+    Server("tgi", "tgi_request_duration_sum", "tgi_request_duration_count",
+           histogram="tgi_request_duration", queue="tgi_queue_size",
+           tokens="tgi_request_generated_tokens_sum"),
+    Server("tensorflow-serving", ":tensorflow:serving:request_latency_sum",
+           ":tensorflow:serving:request_latency_count", 1e-6,
+           histogram=":tensorflow:serving:request_latency"),
+    Server("bentoml", "bentoml_service_request_duration_seconds_sum",
+           "bentoml_service_request_duration_seconds_count",
+           histogram="bentoml_service_request_duration_seconds"),
+    Server("llama.cpp", "llamacpp:tokens_predicted_seconds_total", "",
+           queue="llamacpp:requests_deferred", tokens="llamacpp:tokens_predicted_total"),
+)  # fmt: skip
 
 _SOURCE = "prometheus"
 _LONGEST_NAME = 200
@@ -16,6 +57,7 @@ _GENERIC = re.compile(
     r"(?=.*(?:request|inference|predict|response|latency))(?=.*(?:latency|duration|time|seconds))"
     r"(?P<base>.*?(?P<unit>_seconds|_ms|_milliseconds|_us|_microseconds))_sum$"
 )
+
 _UNITS = {"_ms": 1e-3, "_milliseconds": 1e-3, "_us": 1e-6, "_microseconds": 1e-6}
 _NOT_REQUESTS = ("go_", "python_", "process_", "prometheus_", "promhttp_", "net_", "gc_")
 
@@ -26,8 +68,8 @@ def window(before: Scrape, after: Scrape, seconds: float) -> list[Point]:
     if server is None:
         return []
     points = []
-    count = change(before, after, server.count)
-    total = change(before, after, server.total)
+    count = rise(before, after, server.count)
+    total = rise(before, after, server.total)
     has_fallen = total is None and server.total in after.series
     if count is not None and not has_fallen:
         points.append(_point("request_rate", count / seconds, server.count))
@@ -35,7 +77,7 @@ def window(before: Scrape, after: Scrape, seconds: float) -> list[Point]:
             mean = total * server.unit / count
             points.append(_point("latency_seconds", mean, server.total))
             points += _quantiles(before, after, server)
-    tokens = change(before, after, server.tokens)
+    tokens = rise(before, after, server.tokens)
     if tokens is not None and not has_fallen:
         points.append(_point("token_rate", tokens / seconds, server.tokens))
     if server.queue in after.values:
@@ -44,7 +86,7 @@ def window(before: Scrape, after: Scrape, seconds: float) -> list[Point]:
 
 
 def _quantiles(before: Scrape, after: Scrape, server: Server) -> list[Point]:
-    rises = bucket_changes(before, after, server.histogram)
+    rises = bucket_rises(before, after, server.histogram)
     found = {metric: quantile(share, rises) for metric, share in _QUANTILES.items()}
     return [
         _point(metric, value * server.unit, f"{server.histogram}_bucket")
@@ -72,3 +114,109 @@ def _server(scrape: Scrape) -> Server | None:
         if best is None or scrape.values[count] > best[0]:
             best = (scrape.values[count], found)
     return best[1] if best else None
+
+
+_Labels = frozenset[tuple[str, str]]
+
+_SCRAPES = "/metrics"
+"""Exporters that count requests by path also count the scrapes."""
+
+
+@dataclass(slots=True)
+class Scrape:
+    """One scrape. `series` maps a sample's name to its values by labels, `values` to their sum;
+    `buckets` a histogram's name to its cumulative counts by labels (less `le`), by upper bound."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    series: dict[str, dict[_Labels, float]] = field(default_factory=dict)
+    buckets: dict[str, dict[_Labels, dict[float, float]]] = field(default_factory=dict)
+
+
+def parse_metrics(text: str) -> Scrape:
+    """Return the series of a text; lines that are no metrics are left out."""
+    scrape = Scrape()
+    for name, labels, value in _samples(text):
+        if not math.isfinite(value) or _SCRAPES in labels.values():
+            continue  # NaN is an empty summary's quantile
+        bound = labels.get("le")
+        if name.endswith("_bucket") and bound is not None:
+            try:
+                upper = float(bound)
+            except ValueError:
+                continue
+            if math.isnan(upper):
+                continue
+            of_name = scrape.buckets.setdefault(name.removesuffix("_bucket"), {})
+            key = frozenset((label, text) for label, text in labels.items() if label != "le")
+            of_name.setdefault(key, {})[upper] = value
+        elif "quantile" not in labels:
+            scrape.values[name] = scrape.values.get(name, 0.0) + value
+            scrape.series.setdefault(name, {})[frozenset(labels.items())] = value
+    return scrape
+
+
+def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    plain = "\n".join(line for line in text.splitlines() if not line.startswith("#")) + "\n"
+    try:  # without the TYPE lines, which would change names
+        found = [s for family in text_string_to_metric_families(plain) for s in family.samples]
+    except Exception:
+        found = []
+        for line in plain.splitlines():
+            try:
+                families = list(text_string_to_metric_families(line + "\n"))
+            except Exception:
+                continue
+            found += [s for family in families for s in family.samples]
+    for sample in found:
+        try:
+            yield sample.name, sample.labels, float(sample.value)
+        except OverflowError:  # a whole number of hundreds of digits
+            continue
+
+
+def rise(before: Scrape, after: Scrape, name: str) -> float | None:
+    """Return by how much a name's series rose, summed over labels. A new series counts from 0, a
+    series that has gone does not count. None if the name is missing or a series fell."""
+    series = after.series.get(name)
+    if series is None:
+        return None
+    old = before.series.get(name, {})
+    rises = [value - old.get(labels, 0.0) for labels, value in series.items()]
+    return None if min(rises) < 0 else sum(rises)
+
+
+def bucket_rises(before: Scrape, after: Scrape, name: str) -> dict[float, float]:
+    """Return by how much a histogram's cumulative counts rose, by upper bound."""
+    old, found = before.buckets.get(name, {}), dict[float, float]()
+    for labels, counts in after.buckets.get(name, {}).items():
+        of_labels = old.get(labels, {})
+        for bound, count in counts.items():
+            found[bound] = found.get(bound, 0.0) + count - of_labels.get(bound, 0.0)
+    return found
+
+
+def quantile(share: float, rises: dict[float, float]) -> float | None:
+    """Return the quantile of what a histogram counted, from its cumulative counts by upper bound.
+
+    It is computed as histogram_quantile of Prometheus does: linear within a bucket, the last finite
+    bound beyond it. None if nothing was counted, or without a bucket to infinity.
+    """
+    bounds = sorted(rises)
+    counts = [rises[bound] for bound in bounds]
+    if not counts or counts[-1] <= 0 or bounds[-1] != math.inf:
+        return None
+    rank = share * counts[-1]
+    for number, (bound, count) in enumerate(zip(bounds, counts, strict=True)):
+        if count < rank:
+            continue
+        below, lower = (counts[number - 1], bounds[number - 1]) if number else (0.0, 0.0)
+        if math.isinf(bound):
+            return lower if number else None
+        if not number and bound <= 0:
+            return bound
+        return (
+            lower + (bound - lower) * (rank - below) / (count - below) if count > below else bound
+        )
+    return None

@@ -1,18 +1,71 @@
-"""Which reader a file takes, by its well-known name."""
+"""Readers of files of metrics, chosen by a file's well-known name; called by `file_source`.
+
+Text files are CSV, JSON lines, trainer_state.json and MLflow's; the CSV files are those of Keras'
+CSVLogger, Lightning (metrics.csv), Ultralytics (results.csv) and DVCLive (TSV). A last line without
+an end waits for its end.
+"""
 
 from __future__ import annotations
 
+import csv
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import PurePosixPath
+from typing import Any, NamedTuple, Protocol
 
+from dltools.inputs import LineSplitter
 from dltools.observations.metric_names import is_metric, normal_name
 from dltools.probe.files.event_file import EventFile
-from dltools.probe.files.tables import Csv, JsonLines, MLflow, Reader, Timed, TrainerState
-from dltools.probe.progress.base import Point
+from dltools.probe.progress.base import Point, report
+from dltools.probe.progress.families.jsonlines import Log as JsonLog
+
+
+class Timed(NamedTuple):
+    """A point and its time, in seconds since the epoch; None if the file does not say it."""
+
+    seconds: float | None
+    point: Point
+
+
+class Reader(Protocol):
+    """Reads one file; a `whole` reader gets all of it each time it has changed."""
+
+    whole: bool
+
+    def feed(self, data: bytes) -> list[Timed]:
+        """Return the points of new data, or of the whole file for a `whole` reader."""
+
+
+_STEPS = ("step", "global_step", "iteration", "iter", "batch")
+_TIMES = ("wall_time", "timestamp", "unix_time")
+
+_LONGEST = 1 << 20
+"""Bytes of a line of a text file."""
 
 _CSV_NAMES = frozenset((
     "results.csv", "metrics.csv", "training.csv", "history.csv", "training_log.csv",
     "progress.csv", "train.tsv", "log.csv",
 ))  # fmt: skip
+
+
+def reader_of(path: str) -> Reader | None:
+    """Return the reader for a file by its well-known name, None for any other file."""
+    name = PurePosixPath(path).name
+    if "tfevents" in name:
+        return TensorBoard()
+    if name == "trainer_state.json":
+        return TrainerState()
+    if "/metrics/" in path and "mlruns/" in path:
+        return MLflow(path.partition("/metrics/")[2])
+    if name.endswith((".jsonl", ".log.json")):
+        return JsonLines()
+    return Csv() if name in _CSV_NAMES else None
+
+
+def reader_of_named(path: str) -> Reader:
+    """Return the reader for a file that a label names: by its name, else by its ending."""
+    return reader_of(path) or (JsonLines() if path.endswith((".json", ".log")) else Csv())
 
 
 class TensorBoard:
@@ -33,20 +86,130 @@ class TensorBoard:
         ]  # fmt: skip
 
 
-def reader_of(path: str) -> Reader | None:
-    """Return the reader for a file by its well-known name, None for any other file."""
-    name = PurePosixPath(path).name
-    if "tfevents" in name:
-        return TensorBoard()
-    if name == "trainer_state.json":
-        return TrainerState()
-    if "/metrics/" in path and "mlruns/" in path:
-        return MLflow(path.partition("/metrics/")[2])
-    if name.endswith((".jsonl", ".log.json")):
-        return JsonLines()
-    return Csv() if name in _CSV_NAMES else None
+class _TextFile(ABC):
+    """A text file that is read line by line as it grows; a line beyond `_LONGEST` is dropped."""
+
+    whole = False
+
+    def __init__(self) -> None:
+        self._splitter = LineSplitter()
+
+    def feed(self, data: bytes) -> list[Timed]:
+        """Return the points of the lines that are now whole."""
+        lines = self._splitter.feed(data)
+        if self._splitter.begun_bytes > _LONGEST:
+            self._splitter.end()
+        texts = (text for line in lines for text in line.decode("utf-8", "replace").splitlines())
+        return [timed for text in texts for timed in self._points(text)]
+
+    @abstractmethod
+    def _points(self, line: str) -> list[Timed]:
+        """Return the points of a line."""
 
 
-def reader_of_named(path: str) -> Reader:
-    """Return the reader for a file that a label names: by its name, else by its ending."""
-    return reader_of(path) or (JsonLines() if path.endswith((".json", ".log")) else Csv())
+class Csv(_TextFile):
+    """A CSV file with a header."""
+
+    def __init__(self) -> None:
+        """Before the header."""
+        super().__init__()
+        self._names: list[str] = []
+        self._delimiter = ","
+
+    def _points(self, line: str) -> list[Timed]:
+        line = line.replace("\ufeff", "")
+        if not line.strip():
+            return []
+        if not self._names:
+            self._delimiter = max(",\t;", key=line.count)
+            self._names = [name.strip() for name in self._cut(line)]
+            return []
+        values = dict(zip(self._names, (cell.strip() for cell in self._cut(line)), strict=False))
+        return points_of(values, "csv")
+
+    def _cut(self, line: str) -> list[str]:
+        try:
+            return next(csv.reader([line], delimiter=self._delimiter), [])
+        except csv.Error:
+            return []
+
+
+class JsonLines(_TextFile):
+    """A file of JSON objects, one a line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._log = JsonLog()
+
+    def _points(self, line: str) -> list[Timed]:
+        points = self._log.points(line)
+        time = _time_in(line) if points else None
+        return [Timed(time, point._replace(source="jsonl")) for point in points]
+
+
+class TrainerState:
+    """Hugging Face's trainer_state.json, which is written as a whole each time."""
+
+    whole = True
+
+    def feed(self, data: bytes) -> list[Timed]:
+        """Return the points of the whole file."""
+        try:
+            history = json.loads(data)["log_history"]
+            entries = [entry for entry in history if isinstance(entry, dict)]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return []
+        found: list[Timed] = []
+        for entry in entries:
+            if "train_runtime" not in entry:  # the run's means
+                found += points_of({str(k): v for k, v in entry.items()}, "trainer_state")
+        return found
+
+
+class MLflow(_TextFile):
+    """An MLflow metric file: `1708382496112 0.432 0`, a time in ms, a value and a step a line."""
+
+    def __init__(self, metric: str) -> None:
+        """`metric` is the file's path below `metrics/`."""
+        super().__init__()
+        self._metric = metric
+
+    def _points(self, line: str) -> list[Timed]:
+        fields = line.split()
+        try:
+            time, value = int(fields[0]) / 1000, float(fields[1])
+            step = int(fields[2]) if len(fields) > 2 else None
+        except (ValueError, IndexError, OverflowError):
+            return []
+        step = step if step is not None and abs(step) < 2**63 else None
+        return [Timed(time, p) for p in report("mlflow", [(self._metric, value)], step=step)]
+
+
+def points_of(values: Mapping[str, Any], source: str) -> list[Timed]:
+    """Return the points of a record, which maps names to numbers or to the text of numbers."""
+    numbers: dict[str, float] = {}
+    for name, value in values.items():
+        if isinstance(value, bool) or value is None or value == "":
+            continue
+        try:
+            numbers[name] = float(value)
+        except (ValueError, TypeError, OverflowError):
+            continue
+    step = next((numbers[name] for name in _STEPS if name in numbers), None)
+    time = next((numbers[name] for name in _TIMES if name in numbers), None)
+    found = report(
+        source,
+        [(name, value) for name, value in numbers.items() if name not in _STEPS],
+        step=int(step) if step is not None and abs(step) < 2**63 else None,
+        epoch=numbers.get("epoch"),
+    )
+    return [Timed(time, point) for point in found]
+
+
+def _time_in(line: str) -> float | None:
+    try:
+        record = json.loads(line[line.index("{") :])
+    except (ValueError, RecursionError):
+        return None
+    found = next((record[name] for name in (*_TIMES, "ts", "time") if name in record), None)
+    return float(found) if isinstance(found, (int, float)) and 1e9 < found < 4e9 else None

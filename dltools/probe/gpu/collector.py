@@ -1,14 +1,51 @@
-"""Samples of a host's GPUs: a row for each GPU, and one for each container on it."""
+"""Samples of a host's GPUs: a row for each GPU, and one for each container on it.
+
+`counters` asks `Gpus` at each sample. NVML names processes; their cgroups name the containers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from dltools.engine.kernel_files import ROOT, read_text
+from dltools.notation.times import MICRO
 from dltools.observations.table import Row
-from dltools.probe.gpu.devices import Device, open_devices
-from dltools.probe.gpu.nvml import LostError, Nvml, driver_present, known
-from dltools.probe.gpu.owners import owners
-from dltools.probe.gpu.processes import Owners, Use, uses_by_container
+from dltools.probe.gpu.nvml import (
+    Device,
+    LostError,
+    Nvml,
+    driver_present,
+    known_bytes,
+    open_devices,
+)
+
+_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+def container_of(cgroup_text: str) -> str | None:
+    """Return the container id in the text of a /proc/PID/cgroup, None if there is none.
+
+    It is the first word of 64 digits in a path: docker/ID, docker-ID.scope, kubepods/.../ID. This
+    engine knows only the outer one of two nested containers.
+    """
+    for line in cgroup_text.splitlines():
+        if match := _ID.search(line.rpartition(":")[2]):
+            return match[0]
+    return None
+
+
+def owners(pids: Iterable[int], root: Path = ROOT) -> Mapping[int, str]:
+    """Return the container ids of the processes that are in a container."""
+    found = {pid: container_of(read_text(f"{root}/proc/{pid}/cgroup")) for pid in set(pids)}
+    return {pid: id_ for pid, id_ in found.items() if id_ is not None}
+
+
+OwnersOf = Callable[[Iterable[int]], Mapping[int, str]]
+"""Returns the ids of the containers that processes are in."""
 
 _RETRY_S = 60.0
 
@@ -16,7 +53,7 @@ _RETRY_S = 60.0
 class Gpus:
     """The GPUs of this host. `sample` never raises: `gap` says why something is missing."""
 
-    def __init__(self, owners_of: Owners = owners) -> None:
+    def __init__(self, owners_of: OwnersOf = owners) -> None:
         """Without a driver there are no GPUs, and NVML is not loaded."""
         self._owners_of = owners_of
         self._nvml: Nvml | None = None
@@ -92,9 +129,9 @@ def _whole_row(nvml: Nvml, device: Device) -> Row:
     return {
         "kind": "gpu",
         "gpu_uuid": device.uuid,
-        "gpu_memory_limit_bytes": None if memory is None else known(memory.total),
+        "gpu_memory_limit_bytes": None if memory is None else known_bytes(memory.total),
         "gpu_utilization_ratio": None if rates is None or rates.gpu > 100 else rates.gpu / 100,
-        "gpu_memory_used_bytes": None if memory is None else known(memory.used),
+        "gpu_memory_used_bytes": None if memory is None else known_bytes(memory.used),
         "gpu_power_watts": None if power is None else power / 1000,
         "gpu_energy_joules": None if energy is None else energy / 1000,
         "gap": f"utilisation: {reason}" if rates is None else None,
@@ -120,3 +157,69 @@ def _container_row(whole: Row, id_: str, use: Use, alone: float | None) -> Row:
         "gpu_memory_used_bytes": use.memory,
         "gap": "; ".join(gaps) or None,
     }
+
+
+@dataclass(slots=True)
+class Use:
+    """What the processes of one container use of one GPU: bytes, and the share of multiprocessors
+    that they kept busy; None for unknown."""
+
+    memory: int | None = 0
+    ratio: float | None = 0.0
+
+    def add(self, memory: int | None, ratio: float | None) -> None:
+        """Add a process."""
+        self.memory = None if self.memory is None or memory is None else self.memory + memory
+        self.ratio = None if self.ratio is None or ratio is None else min(1.0, self.ratio + ratio)
+
+
+def uses_by_container(nvml: Nvml, device: Device, owners_of: OwnersOf) -> dict[str, Use]:
+    """Return what containers use; a process that has ended is not counted."""
+    sizes: dict[int, int | None] = {}
+    for kind in ("Compute", "Graphics"):
+        for process in nvml.call(f"DeviceGet{kind}RunningProcesses", device.handle) or ():
+            sizes[process.pid] = known_bytes(process.usedGpuMemory)
+    ratios = _ratios(nvml, device)
+    uses: dict[str, Use] = {}
+    for pid, id_ in owners_of(sizes).items():
+        use = uses.setdefault(id_, Use())
+        use.add(sizes[pid], None if ratios is None else ratios.get(pid, 0.0))
+    return uses
+
+
+_LONGEST_US = 120 * MICRO
+"""A utilisation sample further ahead of the newest known one than this is impossible."""
+
+
+def _ratios(nvml: Nvml, device: Device) -> dict[int, float] | None:
+    """Return each process's mean share of multiprocessors since the last call; None for unknown."""
+    if device.parent is not None:
+        return None
+    is_first = device.seen == 0
+    samples = nvml.call("DeviceGetProcessUtilization", device.handle, device.seen)
+    if samples is None:  # NotFound: nothing ran in between
+        is_idle = "ot found" in nvml.gaps.get("DeviceGetProcessUtilization", "").lower()
+        return {} if is_idle and not is_first else None
+    good = [sample for sample in samples if _is_credible(sample, device.seen)]
+    if not good:
+        return None if samples or is_first else {}
+    newest = max(sample.timeStamp for sample in good)
+    oldest = newest - MICRO if is_first else device.seen  # the first call gives old ones
+    device.seen = newest
+    shares: dict[int, list[float]] = {}
+    for sample in good:
+        if sample.timeStamp >= oldest:
+            shares.setdefault(sample.pid, []).append(sample.smUtil / 100)
+    return {pid: sum(values) / len(values) for pid, values in shares.items()}
+
+
+def _is_credible(sample: Any, seen: int) -> bool:
+    """Tell whether a utilisation sample may be true and is new.
+
+    NVML keeps some seconds of samples, also of processes that have ended. After a process ends some
+    samples are impossible: shares over 100 %, process 0, times in the future.
+    """
+    is_near = seen == 0 or sample.timeStamp - seen <= _LONGEST_US
+    return bool(
+        sample.pid > 0 and 0 <= sample.smUtil <= 100 and sample.timeStamp > seen and is_near
+    )

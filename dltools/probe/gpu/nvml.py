@@ -1,11 +1,13 @@
-"""A wrapper around every call to NVML: it returns a value, or keeps the reason why there is none.
+"""NVML, and the GPUs of this host that it knows; called by `collector`.
 
-NVML fails in many ways that are no fault of ours: a board does not know a call, a GPU falls off the
-bus, a process ends between two calls, a driver is updated while we run.
+Each call returns a value, or keeps the reason why there is none. NVML fails in many ways that are
+no fault of ours: a board does not know a call, a GPU falls off the bus, a process ends between two
+calls, a driver is updated while we run.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,6 +35,10 @@ class LostError(Exception):
 def driver_present() -> bool:
     """Tell whether this machine has NVIDIA's driver; without it NVML is not loaded."""
     return any(path.exists() for path in DRIVER)
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())[:80] or type(error).__name__
 
 
 class Nvml:
@@ -79,15 +85,69 @@ class Nvml:
             return
 
 
-def known(size: Any) -> int | None:
+def known_bytes(size: Any) -> int | None:
     """Return a size in bytes, None if NVML does not know it."""
     return int(size) if isinstance(size, int) and 0 <= size < NOT_AVAILABLE else None
 
 
-def text(value: Any) -> str:
+def decoded(value: Any) -> str:
     """Return a name; older bindings give bytes."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _words(error: Exception) -> str:
-    return " ".join(str(error).split())[:80] or type(error).__name__
+@dataclass(slots=True)
+class Device:
+    """A GPU, or a MIG instance (`parent` then is its GPU's handle)."""
+
+    handle: Any
+    uuid: str
+    parent: Any = None
+    seen: int = 0  # NVML's time stamp of the newest utilisation sample, microseconds
+
+    @property
+    def board(self) -> Any:
+        """The handle of the whole GPU."""
+        return self.parent or self.handle
+
+
+@dataclass(slots=True)
+class Devices:
+    """How many GPUs there are, those that could be opened, and how many could not."""
+
+    count: int
+    opened: list[Device] = field(default_factory=list)
+    unopened_count: int = 0
+
+
+def open_devices(nvml: Nvml) -> Devices:
+    """Open all GPUs. Raises `LostError` where NVML is gone; a lost GPU does not hide the others."""
+    found = Devices(nvml.call("DeviceGetCount") or 0)
+    for index in range(found.count):
+        try:
+            opened = _open(nvml, index)
+        except LostError:
+            opened = None
+        if opened is None:
+            found.unopened_count += 1
+        else:
+            found.opened += opened
+    return found
+
+
+def _open(nvml: Nvml, index: int) -> list[Device] | None:
+    """Return a GPU, or its MIG instances where it is cut into such; None if it cannot be opened."""
+    handle = nvml.call("DeviceGetHandleByIndex", index)
+    if handle is None:
+        return None
+    mode = nvml.call("DeviceGetMigMode", handle)
+    if mode is not None and mode[0] == 1:
+        slots = nvml.call("DeviceGetMaxMigDeviceCount", handle) or 0
+        parts = (
+            nvml.call("DeviceGetMigDeviceHandleByIndex", handle, slot) for slot in range(slots)
+        )
+        instances = [part for part in parts if part is not None]  # None: an empty slot
+        return [
+            Device(part, decoded(nvml.call("DeviceGetUUID", part)), parent=handle)
+            for part in instances
+        ]
+    return [Device(handle, decoded(nvml.call("DeviceGetUUID", handle)))]

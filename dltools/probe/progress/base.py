@@ -27,7 +27,7 @@ class Point(NamedTuple):
     elapsed_s: float | None = None
 
 
-class Claim(NamedTuple):
+class Reading(NamedTuple):
     """The points of one line, and who found them.
 
     `is_sure` says that the line stands for itself: a family's, or one with a counter and a metric
@@ -42,7 +42,7 @@ class Claim(NamedTuple):
     has_fraction: bool = False
 
 
-NOTHING = Claim([])
+NOTHING = Reading([])
 
 
 class Extractor(Protocol):

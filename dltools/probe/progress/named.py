@@ -1,33 +1,53 @@
-"""Names and values in any text: `Loss: 0.52 Time: 12.1`, `val_acc=0.9`, `grpo_loss is 0.013`.
+"""The generic reader: names and values in any text, where no family reads a line.
 
-The generic reader: it tokenizes a line, lets the words of the names decide which are metrics, and
-finds the step, the epoch and the phase wherever they stand in the line. It reads what no family
-does.
+It reads `Loss: 0.52 Time: 12.1`, `val_acc=0.9`, `grpo_loss is 0.013`: it cuts a line into `tokens`,
+lets the words of the names decide which are metrics (`meaning`), and finds the step, the epoch and
+the phase wherever they stand. `match` asks it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from dltools.observations.metric_names import normal_name
-from dltools.probe.progress.base import NOTHING, Claim, Point, Regex, number
-from dltools.probe.progress.candidates import Candidate, candidates
-from dltools.probe.progress.counters import Count, count, place
-from dltools.probe.progress.name_words import COUNTERS, HINTS, Sort, sort
-from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
+from dltools.probe.progress.base import NOTHING, Point, Reading, Regex, number
+from dltools.probe.progress.meaning import (
+    PHASES,
+    Candidate,
+    Count,
+    PhaseWord,
+    candidates,
+    count,
+    phase_before,
+    phase_words,
+    place,
+)
 from dltools.probe.progress.shapes import (
-    Site,
+    Layout,
+    Located,
+    Meaning,
+    Shape,
+    Shapes,
     Span,
     are_short,
-    numbered_shape,
+    has_doubtful_comma,
     runs_in_names,
     runs_of,
-    shape,
     sites,
     spans,
+    with_names,
 )
-from dltools.probe.progress.tokens import Token, boxed, losses_of_phases, named_behind, tokens
+from dltools.probe.progress.tokens import (
+    COUNTERS,
+    HINTS,
+    NameKind,
+    Token,
+    boxed,
+    losses_of_phases,
+    name_kind,
+    named_behind,
+    tokens,
+)
 
 _CODE = Regex(
     r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
@@ -38,42 +58,7 @@ _CODE = Regex(
 
 _LONGEST_HEADING = 100
 
-MOST_SHAPES, MOST_KINDS = 512, 4_096
-"""Shapes and kinds of lines that are remembered."""
-
-
-class Understood(NamedTuple):
-    """What a shape of lines means: its metrics, normal and as printed, with their numbers, and its
-    counters. A heading has counters only.
-
-    `has_fraction` says that a number of a metric has a fraction, `is_plain` that the line begins
-    with a metric and a delimiter as programs print it, not as code assigns it.
-    """
-
-    metrics: tuple[tuple[str, str], ...]
-    has_totals: bool
-    numbers: tuple[Site | None, ...]
-    scale: int
-    has_fraction: bool
-    is_plain: bool
-
-    def texts(self, runs: list[str]) -> list[str | None]:
-        """Return the step, the epoch, the metrics and their totals as printed, from the digits of a
-        line."""
-        return [None if site is None else site.text(runs) for site in self.numbers]
-
-
-class _Laid(NamedTuple):
-    """What lines of a kind mean, and where their numbers stand."""
-
-    known: Understood
-    spans: tuple[Span | None, ...]
-
-
-_Key = bytes | tuple[bytes | str, ...]
-"""A kind of lines, and the digits in names of these."""
-
-_NOTHING = Understood((), False, (), 1, has_fraction=False, is_plain=False)
+_NOTHING = Meaning((), False, (), 1, has_fraction=False, is_plain=False)
 _NO_COUNT = Count(None, None)
 
 
@@ -83,28 +68,29 @@ class Named:
     name = "named"
     partial = False
 
-    def __init__(self) -> None:
+    def __init__(self, shapes: Shapes | None = None) -> None:
+        """Keep what is understood in the shapes of the log's lines."""
+        self._shapes = Shapes() if shapes is None else shapes
         self._above = _NO_COUNT
         self._epoch: float | None = None
-        self._shapes: dict[str, Understood] = {}
-        self._numbered: set[str] = set()
-        self._laid: dict[_Key, _Laid] = {}
-        self._names: dict[bytes, list[Span]] = {}  # where digits are in names, in lines of a kind
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
         return self.read(line).points
 
-    def read(self, line: str, kind: bytes | None = None) -> Claim:
-        """Return the points of a line, and whether they stand for themselves; `kind` is the line
-        with zeros for its digits, None if it is not known."""
-        if kind is not None and (laid := self._laid_of(kind, line)) is not None:
-            texts = [None if span is None else line[span[0] : span[1]] for span in laid.spans]
-            return self._reading(laid.known, texts) if laid.known.metrics else NOTHING
+    def read(self, line: str, layout: Layout | None = None) -> Reading:
+        """Return the points of a line, and whether they stand for themselves; `layout` is the
+        line's, if it is known."""
+        if layout is None:
+            layout = self._shapes.of(line)
+        if (located := layout.located_for(line)) is not None:
+            meaning, places = located
+            texts = [None if place is None else line[place[0] : place[1]] for place in places]
+            return self._reading(meaning, texts) if meaning.metrics else NOTHING
         lower = line.lower()
         for hint in HINTS:
             if hint in lower:
-                return self._metrics(line, lower, kind)
+                return self._metrics(line, lower, layout)
         if len(line) < _LONGEST_HEADING:
             for word in COUNTERS:
                 if word in lower:
@@ -115,59 +101,46 @@ class Named:
                     break
         return NOTHING
 
-    def _laid_of(self, kind: bytes, line: str) -> _Laid | None:
-        """Return what is known of a kind, for the digits that are in names of a line."""
-        found = self._laid.get(kind)
-        if found is None and (names := self._names.get(kind)) is not None:
-            return self._laid.get((kind, *[line[start:end] for start, end in names]))
-        return found
-
-    def _metrics(self, line: str, lower: str, kind: bytes | None) -> Claim:
-        key = shape(line)
-        is_numbered = key in self._numbered
-        if is_numbered:
-            key = numbered_shape(line)
-        known = self._shapes.get(key) if key else None
-        if known is _NOTHING:
-            if kind is not None:
-                self._lay(kind, known, line, is_numbered=is_numbered)
-            return NOTHING
+    def _metrics(self, line: str, lower: str, layout: Layout) -> Reading:
+        """Read a line of a layout that is new: by what is known of its shape, if that is known."""
+        shape = layout.shape
+        has_shape = layout.is_kept and not has_doubtful_comma(line)
+        is_numbered = has_shape and shape.has_numbers
+        meaning = None
+        if has_shape:
+            meaning = shape.meanings.get(with_names(line) if is_numbered else "")
         runs = runs_of(line)
-        if known is None or not are_short(runs):
-            known = _understand(line, lower)
-            if key and (are_short(runs) or known is _NOTHING):
-                is_numbered = self._remember(key, known, line)
-        if kind is not None:
-            self._lay(kind, known, line, is_numbered=is_numbered)
-        return self._reading(known, known.texts(runs)) if known.metrics else NOTHING
+        if meaning is None or (meaning is not _NOTHING and not are_short(runs)):
+            meaning = _understand(line, lower)
+            if has_shape and (are_short(runs) or meaning is _NOTHING):
+                is_numbered = self._remember(shape, meaning, line)
+        if layout.is_kept:
+            self._locate(layout, meaning, line, is_numbered=is_numbered)
+        return self._reading(meaning, meaning.texts(runs)) if meaning.metrics else NOTHING
 
-    def _lay(self, kind: bytes, known: Understood, line: str, *, is_numbered: bool) -> None:
-        """Remember where the numbers stand in lines of a kind."""
-        if len(self._laid) >= MOST_KINDS:
-            self._laid.clear()
-            self._names.clear()
-        if (found := spans(line, known.numbers)) is None:
+    def _remember(self, shape: Shape, meaning: Meaning, line: str) -> bool:
+        """Remember what lines of a shape mean; tell whether the digits in their names count."""
+        self._shapes.make_room()
+        has_numbers = any(map(str.isdigit, "".join(metric for metric, _ in meaning.metrics)))
+        key = with_names(line) if has_numbers or shape.has_numbers else ""
+        shape.has_numbers = shape.has_numbers or has_numbers
+        shape.meanings[key] = meaning
+        return has_numbers
+
+    def _locate(self, layout: Layout, meaning: Meaning, line: str, *, is_numbered: bool) -> None:
+        """Remember where the numbers stand in lines of a layout."""
+        if (places := spans(line, meaning.numbers)) is None:
             return
-        key: _Key = kind
-        if is_numbered:
-            names = self._names[kind] = runs_in_names(line)
-            key = (kind, *[line[start:end] for start, end in names])
-        self._laid[key] = _Laid(known, tuple(found))
+        found = Located(meaning, tuple(places))
+        if not is_numbered:
+            layout.located = found
+            return
+        self._shapes.make_room()
+        layout.names = runs_in_names(line)
+        layout.by_names[tuple([line[start:end] for start, end in layout.names])] = found
 
-    def _remember(self, key: str, known: Understood, line: str) -> bool:
-        """Remember what a shape means; tell whether digits in its names do."""
-        if len(self._shapes) >= MOST_SHAPES:
-            self._shapes.clear()
-            self._numbered.clear()
-        is_numbered = any(map(str.isdigit, "".join(metric for metric, _ in known.metrics)))
-        if is_numbered:
-            self._numbered.add(key)
-            key = numbered_shape(line)
-        self._shapes[key] = known
-        return is_numbered
-
-    def _reading(self, known: Understood, texts: Sequence[str | None]) -> Claim:
-        at = _count(texts[0], known.scale, texts[1])
+    def _reading(self, meaning: Meaning, texts: Sequence[str | None]) -> Reading:
+        at = _count(texts[0], meaning.scale, texts[1])
         if at.step is None or at.epoch is None:
             at = _below(self._above, at)
         step, epoch = at
@@ -177,16 +150,16 @@ class Named:
             Point(metric, float(text or "nan"), step, epoch, "named", printed)
             if text is None or "," not in text
             else Point(metric, number(text), step, epoch, "named", printed)
-            for (metric, printed), text in zip(known.metrics, texts[2:], strict=False)
+            for (metric, printed), text in zip(meaning.metrics, texts[2:], strict=False)
         ]
-        if known.has_totals:
+        if meaning.has_totals:
             points = _shares(points, texts[2 + len(points) :])
         if step is None and epoch is None:
             if self._epoch is not None:
                 points = [self._placed(point) for point in points]
-            is_sure = known.is_plain and points[0].value != 0
-            return Claim(points, is_sure, 0, known.has_fraction)
-        return Claim(points, known.has_fraction, 0, known.has_fraction)
+            is_sure = meaning.is_plain and points[0].value != 0
+            return Reading(points, is_sure, 0, meaning.has_fraction)
+        return Reading(points, meaning.has_fraction, 0, meaning.has_fraction)
 
     def _placed(self, point: Point) -> Point:
         """Return a point of an evaluation with the epoch of the training before it."""
@@ -207,7 +180,7 @@ def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
     return found
 
 
-def _understand(line: str, lower: str) -> Understood:
+def _understand(line: str, lower: str) -> Meaning:
     """Return what lines of the shape of a line mean."""
     found = tokens(line)
     chosen = [one for one in candidates(line, found) if not one.why_not]
@@ -222,7 +195,7 @@ def _understand(line: str, lower: str) -> Understood:
     totals = [_total_span(line, token) for token in kept]
     values = [token.value for token in kept]
     has_totals = any(totals)
-    return Understood(
+    return Meaning(
         tuple((metric, one.name.replace(" ", "_")) for metric, one in named),
         has_totals,
         tuple(sites(line, [where.step, where.epoch, *values, *(totals if has_totals else ())])),
@@ -246,15 +219,15 @@ def _is_plain(line: str, first: Candidate) -> bool:
         first.start == 0
         and token.delimiter in (":", "=")
         and token.delimiter + " " != line[token.start + len(token.name) + 1 :][:2]
-        and sort(first.name) is Sort.METRIC
+        and name_kind(first.name) is NameKind.METRIC
         and "." in token.text
     )
 
 
-def _heading(line: str) -> Understood:
+def _heading(line: str) -> Meaning:
     """Return the counters for the lines below a line, which may be a heading: one counter alone."""
     found = tokens(line)
-    if len(found) != 1 or sort(found[0].name) not in (Sort.EPOCH, Sort.STEP):
+    if len(found) != 1 or name_kind(found[0].name) not in (NameKind.EPOCH, NameKind.STEP):
         return _NOTHING
     before = line[: found[0].start].split()
     if sum(any(map(str.isalpha, word)) for word in before) > 2:

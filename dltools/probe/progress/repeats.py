@@ -1,13 +1,11 @@
-"""Points that a log shows twice: bars drawn again, programs that print each point twice."""
+"""Points that a log shows twice: bars drawn again, programs that print each point twice.
+
+The fifth step of the pipeline drops them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import compress, count, islice
-from operator import eq, or_
-
 from dltools.probe.progress.base import Point
-from dltools.probe.progress.drawn import Drawings
 
 _Seen = tuple[int | None, float | None, float | None]
 """A point's step, epoch and value."""
@@ -50,43 +48,6 @@ class Repeats:
                 found.append(point)
         return found
 
-    def new_drawings(self, drawings: Drawings) -> Drawings:
-        """Return the drawings, each over the one before, that say something new."""
-        return drawings.with_values(
-            [
-                self._new_values(metric, values, drawings.steps, drawings.epoch)
-                for (metric, _), values in zip(drawings.metrics, drawings.values, strict=True)
-            ]
-        )
-
-    def _new_values(
-        self, metric: str, values: Sequence[float | None], steps: Sequence[int], epoch: float | None
-    ) -> Sequence[float | None]:
-        """Return the values of a metric in drawings, None for those that say nothing new.
-
-        A drawing whose step and value are not those of the one before is new, if that was. So only
-        the first drawing is asked, those like the one before, and those after one that is not new.
-        """
-        old: list[int] = []
-        at, is_known = 0, False
-        for like_before in (*_pairs(steps, values), len(values)):
-            while at < like_before and not is_known:
-                is_known = self._is_new(metric, (steps[at], epoch, values[at]), is_redrawn=True)
-                if not is_known:
-                    old.append(at)
-                at += 1
-            if at < like_before:
-                at = like_before
-                self._last[metric] = (steps[at - 1], epoch, values[at - 1])
-                self._stale.pop(metric, None)
-            is_known = False
-        if not old:
-            return values
-        found = list(values)
-        for at in old:
-            found[at] = None
-        return found
-
     def _is_new(self, metric: str, now: _Seen, *, is_redrawn: bool) -> bool:
         """Tell whether a point was not there before, and remember it."""
         step, epoch, value = now
@@ -106,10 +67,3 @@ class Repeats:
             self._stale.pop(metric, None)
         self._last[metric] = now
         return True
-
-
-def _pairs(steps: Sequence[int], values: Sequence[float | None]) -> Iterator[int]:
-    """Yield the indices of the drawings with the step or the value of the one before."""
-    same_steps = map(eq, steps, islice(steps, 1, None))
-    same_values = map(eq, values, islice(values, 1, None))
-    return compress(count(1), map(or_, same_steps, same_values))

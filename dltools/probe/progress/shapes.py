@@ -1,25 +1,41 @@
-"""The shape of a line: the line without its digits. Lines of one shape are understood once.
+"""What lines have in common that differ in their digits alone, found out once.
 
-A log prints the same few lines again and again with other numbers. What the names in such a line
-mean, and where its counters stand, does not depend on the digits.
+A log prints the same few lines again and again with other numbers. Which families may read such a
+line, what stands before it, what the names in it mean, and where its numbers stand does not depend
+on the digits. `pipeline` asks for a line's `Layout`; `match` reads in it which families to ask, and
+`named` keeps in it what it has understood.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from dltools.probe.progress.base import Family, Point
+from dltools.probe.progress.prefix import Prefix, prefix_of
+from dltools.probe.progress.rank import rank_inside
+from dltools.probe.progress.tokens import may_be_named
+
+MOST = 4_096
+"""Layouts that are remembered, and meanings beside them."""
+
+_LONGEST = 600
+"""Characters of a line whose layout is remembered."""
+
+_LONGEST_NUMBER = 15
+"""Digits in a row beyond which a number may be none for a column: such a line is read alone."""
+
+_WHOLE = ("mlperf", "mm", "nvidia", "jsonlines")
+"""Families whose lines may hold JSON: a cut object cannot be read."""
+
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_RUNS_OF_ZEROS = re.compile(b"0+")
 _DIGITS = re.compile(r"\d+")
 _NO_NAMES = re.compile(r"(?<![\w@/])(?<!@\d\.)\d+")
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})++(?![\d,])|:\d\d,\d{1,9}(?![\d,])")
 _DECIMAL = re.compile(r"\d,\d")
-_LONGEST = 600
-"""Characters of a line whose shape is remembered."""
-
-_LONGEST_NUMBER = 15
-"""Digits in a row beyond which a number may be none for a column: such a line is read alone."""
 
 Span = tuple[int, int]
 """Where a number begins and ends in a line."""
@@ -43,19 +59,162 @@ class Site(NamedTuple):
         return "".join(parts)
 
 
-def shape(line: str) -> str | None:
-    """Return the shape of a line, None for one that is to be read alone: a comma between digits may
-    be one of thousands or a decimal one."""
-    if len(line) > _LONGEST:
-        return None
-    found = _DIGITS.sub("0", line)
-    if "0,0" not in found:
+class Meaning(NamedTuple):
+    """What the generic reader understands of a line: its metrics, normal and as printed, with their
+    numbers, and its counters. A heading has counters only.
+
+    `has_fraction` says that a number of a metric has a fraction, `is_plain` that the line begins
+    with a metric and a delimiter as programs print it, not as code assigns it.
+    """
+
+    metrics: tuple[tuple[str, str], ...]
+    has_totals: bool
+    numbers: tuple[Site | None, ...]
+    scale: int
+    has_fraction: bool
+    is_plain: bool
+
+    def texts(self, runs: list[str]) -> list[str | None]:
+        """Return the step, the epoch, the metrics and their totals as printed, from the digits of a
+        line."""
+        return [None if site is None else site.text(runs) for site in self.numbers]
+
+
+class Located(NamedTuple):
+    """A meaning, and where its numbers stand in the lines of a layout."""
+
+    meaning: Meaning
+    spans: tuple[Span | None, ...]
+
+
+class Question(NamedTuple):
+    """What is asked for a line: a family's method, and whether it needs the whole line."""
+
+    points_of: Callable[[str], list[Point]]
+    needs_all: bool
+    name: str
+    partial: bool
+    needs: tuple[str, ...]
+
+
+class Shape:
+    """Lines that differ in their numbers alone, be these longer or shorter.
+
+    `meanings` are those of the lines by the digits in their names, if some metric `has_numbers` in
+    its name, as `q1_loss` has; else there is one, under "".
+    """
+
+    __slots__ = ("has_numbers", "may_be_named", "meanings", "questions")
+
+    def __init__(self, questions: tuple[Question, ...], *, may_be_named: bool) -> None:
+        """Ask these questions; `may_be_named` says that the generic reader may find something."""
+        self.questions = questions
+        self.may_be_named = may_be_named
+        self.meanings: dict[str, Meaning] = {}
+        self.has_numbers = False
+
+
+class Layout:
+    """Lines of one shape whose numbers stand at the same places.
+
+    `prefix` is what stands before the program's own line, None for nothing. A layout that is not
+    `is_kept` is that of one long line. `located` is what the generic reader has understood; where
+    digits in names matter, `names` says where these are, and `by_names` has it for each.
+    """
+
+    __slots__ = ("by_names", "is_kept", "located", "may_have_rank", "names", "prefix", "shape")
+
+    def __init__(
+        self, shape: Shape, prefix: Prefix | None, *, may_have_rank: bool, is_kept: bool
+    ) -> None:
+        """Nothing is understood yet."""
+        self.shape, self.prefix = shape, prefix
+        self.may_have_rank, self.is_kept = may_have_rank, is_kept
+        self.located: Located | None = None
+        self.names: list[Span] | None = None
+        self.by_names: dict[tuple[str, ...], Located] = {}
+
+    def located_for(self, line: str) -> Located | None:
+        """Return what is understood of a line, None if nothing is known yet."""
+        if self.located is None and self.names is not None:
+            return self.by_names.get(tuple([line[start:end] for start, end in self.names]))
+        return self.located
+
+
+class Shapes(dict[bytes, Layout]):
+    """The layouts of one log, by the line with zeros for its digits, for some families of
+    formats."""
+
+    def __init__(self, families: Sequence[Family] = ()) -> None:
+        super().__init__()
+        self._shapes: dict[bytes, Shape] = {}
+        self._meanings = 0
+        self.ask(families)
+
+    def ask(self, families: Sequence[Family]) -> None:
+        """Ask these families from now on."""
+        self._questions = tuple(
+            Question(one.points, one.name in _WHOLE, one.name, one.partial, one.needs)
+            for one in families
+        )
+        for key, shape in self._shapes.items():
+            shape.questions = self._asked(_lower(key))
+
+    def of(self, line: str) -> Layout:
+        """Return the layout of a line."""
+        if len(line) > _LONGEST:
+            shape = Shape(self._questions, may_be_named=True)
+            return Layout(shape, prefix_of(line), may_have_rank=True, is_kept=False)
+        return self[line.encode("utf-8", "surrogatepass").translate(_ZEROS)]
+
+    def __missing__(self, key: bytes) -> Layout:
+        """Return a layout that is new, and remember it."""
+        if len(self) >= MOST:
+            self._forget()
+        without_lengths = _RUNS_OF_ZEROS.sub(b"0", key)
+        shape = self._shapes.get(without_lengths)
+        if shape is None:
+            lower = _lower(without_lengths)
+            shape = Shape(self._asked(lower), may_be_named=may_be_named(lower))
+            self._shapes[without_lengths] = shape
+        line = key.decode("utf-8", "surrogatepass")
+        found = self[key] = Layout(
+            shape, prefix_of(line), may_have_rank=bool(rank_inside(line)), is_kept=True
+        )
         return found
-    return None if _DECIMAL.search(_THOUSANDS.sub("", line)) else f"{found}\n,"
+
+    def make_room(self) -> None:
+        """Take note that a meaning is kept: names with digits in them may be without end."""
+        self._meanings += 1
+        if self._meanings > MOST:
+            self._forget()
+
+    def _forget(self) -> None:
+        self.clear()
+        self._shapes.clear()
+        self._meanings = 0
+
+    def _asked(self, lower: str) -> tuple[Question, ...]:
+        """Return what is asked for lines of a shape, given in small letters."""
+        return tuple(
+            one
+            for one in self._questions
+            if not one.needs or any(need in lower for need in one.needs)
+        )
 
 
-def numbered_shape(line: str) -> str:
-    """Return the shape of a line whose names have digits, such as `q1_loss`, with these."""
+def _lower(key: bytes) -> str:
+    return key.decode("utf-8", "surrogatepass").lower()
+
+
+def has_doubtful_comma(line: str) -> bool:
+    """Tell whether a comma between digits may be one of thousands or a decimal one: such a line is
+    read alone."""
+    return bool(_DECIMAL.search(line) and _DECIMAL.search(_THOUSANDS.sub("", line)))
+
+
+def with_names(line: str) -> str:
+    """Return a line with one zero for each number, but for digits in names, such as `q1_loss`."""
     return _NO_NAMES.sub("0", line)
 
 

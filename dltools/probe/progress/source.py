@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from dltools.engine.containers import Container, Engine
+from dltools.engine.interface import Container, Engine
 from dltools.probe.progress.base import Extractor, Point
 
 

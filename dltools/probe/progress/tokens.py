@@ -1,15 +1,20 @@
-"""Names and values in a line: `loss: 0.5`, `loss=tensor(0.5, ...)`, `epoch [3/10]`, `step:31K`.
+"""Names and numbers in a line, and what the words of a name say; called by `meaning` and `named`.
 
 One expression finds every name beside a number, with all that programs put between: a colon, an
-equals sign, an arrow, `is`, a blank. What a name means is for others to say. The time is linear in
-the line's length.
+equals sign, an arrow, `is`, a blank: `loss: 0.5`, `loss=tensor(0.5, ...)`, `epoch [3/10]`,
+`step:31K`. The time is linear in the line's length. The words of a name tell whether it is a
+metric, a counter or a setting; families ask for that as well.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
+from enum import IntEnum
 from typing import NamedTuple
 
+from dltools.observations.metric_names import is_metric, normal_name
 from dltools.probe.progress.base import Regex
 
 
@@ -36,6 +41,7 @@ _NUMBER = (
     r"[-+]?(?>(?:\d{1,3}(?:,\d{3})++(?![\d])|\d++)(?:\.\d*+)?(?:[eE][-+]?\d++)?"
     r"|\.\d++(?:[eE][-+]?\d++)?|nan|inf(?:inity)?)"
 )
+
 _TOKEN = Regex(
     r"(?<![\w./@\\-])([A-Za-z_][\w./@+-]*+"  # the name, and a unit or a phase in parentheses
     r"(?: ?[(\[][A-Za-z%@][\w%@ ./-]{0,19}[)\]])?)"
@@ -111,3 +117,159 @@ def losses_of_phases(found: list[Token]) -> list[Token]:
         if token.name.lower() in _PHASES and "." in token.text and not token.is_percent
     ]
     return losses if len(losses) > 1 else []
+
+
+class NameKind(IntEnum):
+    """What a name is.
+
+    A `BESIDE` metric counts beside a `METRIC` in the same line; a `WEAK` metric is a usual word as
+    well, which needs a delimiter and a fraction.
+    """
+
+    OTHER = 0
+    EPOCH = 1
+    STEP = 2
+    BESIDE = 3
+    WEAK = 4
+    METRIC = 5
+
+
+_METRICS = frozenset({
+    "accuracy", "perplexity", "mse", "mae", "rmse", "mape", "rmsle", "f1", "auc", "auroc", "auprc",
+    "roc", "bleu", "sacrebleu", "rouge", "rougel", "rouge1", "rouge2", "meteor", "chrf", "comet",
+    "cider", "reward", "rewards", "rew", "iou", "miou", "giou", "map", "map50", "map75", "ap50",
+    "ap75", "wer", "cer", "per", "bpb", "bpc", "bpd", "bpt", "nll", "elbo", "psnr", "ssim", "fid",
+    "kid", "lpips", "mrr", "ndcg", "mcc", "pearson", "spearman", "dice", "r2", "logloss",
+    "mlogloss", "hellaswag", "mmlu", "gsm8k", "humaneval", "arc", "piqa", "winogrande",
+    "top1", "top5", "objective", "em", "eer", "der", "sdr",
+    "snr", "sisnr", "epe", "mpjpe", "chamfer", "silog", "absrel", "likelihood", "crps",
+    "smape", "mase", "spl", "softspl",
+})  # fmt: skip
+
+_WEAK = frozenset({
+    "error", "errors", "score", "scores", "return", "returns", "recall", "precision", "objective",
+    "map", "per", "em", "arc", "ap", "ar", "dice", "roc", "comet", "top1", "der", "kid",
+    "sensitivity", "specificity", "fitness", "cost", "correlation", "fid", "meteor", "success",
+})  # fmt: skip
+
+_BESIDE = frozenset({
+    "kl", "entropy", "norm", "advantage", "advantages", "logp", "logps", "clipfrac", "divergence",
+    "margin", "margins",
+})  # fmt: skip
+
+_PAIRS = frozenset({
+    ("success", "rate"), ("win", "rate"), ("exact", "match"), ("bits", "byte"), ("pass", "rate"),
+    ("cross", "entropy"), ("log", "likelihood"), ("solve", "rate"), ("error", "rate"),
+    ("grad", "norm"), ("success", "ratio"), ("hit", "rate"), ("completion", "rate"),
+    ("trial", "value"), ("avg", "r"), ("mean", "r"), ("ep", "r"), ("episode", "r"),
+})  # fmt: skip
+
+_SETTINGS = frozenset({
+    "weight", "weights", "weighted", "coef", "coeff", "coeffs", "coefs", "coefficient", "scale",
+    "scaler", "scaling", "lambda", "alpha", "beta", "gamma", "threshold", "thresh", "thr", "target",
+    "clip", "clipping", "eps", "epsilon", "factor", "interval", "freq", "frequency", "every",
+    "patience", "warmup", "smoothing", "temperature", "penalty", "bound", "limit", "type", "fn",
+    "func", "mode", "name", "index", "idx", "id", "ids", "num", "n", "count", "size",
+    "dim", "len", "length", "port", "decay", "tolerance", "tol", "init", "dtype", "bits", "start",
+    "frac",
+    "schedule", "window", "history", "path", "use", "enable", "print", "save", "reduction",
+    "multiplier", "best", "lower", "higher", "code", "codes", "baseline", "expected", "goal",
+    "increment", "ignore", "denom", "offset", "seed", "chunk", "chunks",
+    "parallel",
+})  # fmt: skip
+
+_STEPS = {name: rank for rank, names in enumerate((
+    ("global_step", "global_steps", "globalstep"),
+    ("step", "current_step", "current_steps", "train_step", "training_step", "optimizer_step",
+     "opt_step", "steps", "stp", "curr_step", "gradient_step", "local_step"),
+    ("iter", "iteration", "itr", "it", "train_iter", "iters", "iteration_number", "n_iter",
+     "current_iteration", "train_iteration", "training_iteration", "current_iter", "round", "rnd"),
+    ("update", "updates", "num_updates", "policy_update", "n_updates"),
+    ("total_timesteps", "timesteps", "timestep", "num_timesteps", "env_steps", "env_step",
+     "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame"),
+    ("batch", "minibatch", "mini_batch", "batch_idx", "batch_index", "batch_id", "batches",
+     "train_batch"),
+    ("episode", "episodes", "ep", "eps", "game", "generation", "gen",
+     "trial"),
+), 1) for name in names}  # fmt: skip
+
+_EPOCHS = frozenset({"epoch", "train_epoch", "current_epoch", "cur_epoch", "epoch_num", "epoch_idx",
+                     "epoch_number", "curr_epoch", "training_epoch", "val_epoch", "eval_epoch",
+                     "test_epoch"})  # fmt: skip
+
+_AT = re.compile(
+    r"(?:^|_)(?:p|pass|hit|hits|ap|map|top|accuracy|recall|precision|ndcg|hr|mrr|r)_?\d+(?:_|$)"
+)
+
+_LOSS = re.compile(r"loss(?:es)?\d*|loss[a-z]|[a-z0-9]{1,20}loss(?:es)?")
+
+_GENERATIVE = re.compile(
+    r"l_(?:g_|d_)?[a-z]\w{1,20}|(?:d|g)_(?:real|fake|gan|l1|a|b)|(?:cycle|idt)_[ab]"
+)
+"""Losses of BasicSR, of pix2pix and CycleGAN."""
+
+_FILE = re.compile(r"\.(?:py|cc|cpp|cu|c|h|js|ts|rs|go|sh|ipynb|json|ya?ml|txt|log)$")
+
+
+@functools.lru_cache(maxsize=4096)
+def name_kind(name: str) -> NameKind:
+    """Return what a printed name is."""
+    normal = normal_name(name)
+    if _FILE.search(name):
+        return NameKind.OTHER
+    if normal in _EPOCHS:
+        return NameKind.EPOCH
+    if normal in _STEPS:
+        return NameKind.STEP
+    if not is_metric(normal):
+        return NameKind.OTHER
+    words = normal.split("_")
+    if _SETTINGS.intersection(words) or words[-1] == "mask" or len(normal) > 80:
+        return NameKind.OTHER
+    if any(_LOSS.fullmatch(word) for word in words):
+        return NameKind.METRIC if ("max" not in words and "min" not in words) else NameKind.BESIDE
+    if "max" in words and "norm" in words:
+        return NameKind.OTHER
+    if _GENERATIVE.fullmatch(normal):
+        return NameKind.METRIC
+    found = NameKind.OTHER
+    if _METRICS.intersection(words):
+        found = NameKind.WEAK if _WEAK.intersection(words) and len(words) == 1 else NameKind.METRIC
+    elif any(pair in _PAIRS for pair in itertools.pairwise(words)):
+        found = NameKind.BESIDE if "norm" in words else NameKind.METRIC
+    elif _AT.search(normal) and words[-1].isdigit():
+        found = NameKind.METRIC
+    elif _WEAK.intersection(words):
+        found = NameKind.WEAK
+    elif _BESIDE.intersection(words):
+        found = NameKind.BESIDE
+    if found > NameKind.BESIDE and ("max" in words or "min" in words or "std" in words):
+        return NameKind.BESIDE
+    return found
+
+
+def step_rank(name: str) -> int:
+    """Return how much a counter's name says, 1 most: a global step more than a batch."""
+    return _STEPS.get(normal_name(name), 99)
+
+
+HINTS = (
+    "loss", "acc", "err", "ppl", "perp", "rew", "map", "mse", "mae", "f1", "auc", "bleu", "iou",
+    "wer", "cer", "return", "score", "bp", "nll", "elbo", "rate", "rouge", "psnr", "ssim", "fid",
+    "lpips", "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer",
+    "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "hellaswag", "mmlu",
+    "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
+    "l_", "d_", "g_", "entropy", "success", "trial ", " val",
+)  # fmt: skip
+"""A line without any of these, in small letters, has no metric: looking for them is quick."""
+
+COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round")
+"""A line without any of these, in small letters, is no heading."""
+
+_WITH_ZEROS = frozenset(re.sub("[1-9]", "0", word) for word in (*HINTS, *COUNTERS))
+
+
+def may_be_named(lower: str) -> bool:
+    """Tell whether a line may have a metric or be a heading, from its small letters and with zeros
+    for its digits. The marks of MLPerf are for their family alone."""
+    return ":::ml" not in lower and any(word in lower for word in _WITH_ZEROS)

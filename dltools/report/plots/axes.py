@@ -1,13 +1,48 @@
-"""What panels share: colours and dashes, axes of time, names of rows, legends."""
+"""What panels share: colours and dashes, axes of time, names of rows, legends, series made ready.
+
+A panel answers one question. The modules beside this one make panels; `figure` puts them together.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from dltools.observations.container_records import Series, SeriesPoint
+from dltools.report.timelines import Run
 from dltools.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel: its kind and title, its height in inches, and what draws it."""
+
+    kind: str
+    title: str
+    height: float
+    draw: Callable[[Axes], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeFrame:
+    """A run, and the seconds that its time axis shows: the same for all runs of a plot.
+
+    `names_run`: titles name the run, because the plot shows several.
+    """
+
+    run: Run
+    span_s: float
+    names_run: bool
+
+    def title(self, text: str) -> str:
+        """Return a panel's title."""
+        return f"{text}: {self.run.label}" if self.names_run else text
+
 
 _MOST_NAMES = 40
 _LONGEST_NAME = 24
@@ -71,3 +106,29 @@ def clock(ax: Axes, end: float) -> None:
     ax.set_xticks([tick * unit for tick in ticks if tick * unit <= end * 1.02])
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
     ax.set_xlabel(name)
+
+
+_MOST_POINTS = 1000
+
+
+def thinned(series: Series, most: int = _MOST_POINTS) -> Series:
+    """Return a series of at most so many points: means of neighbours, at the last one's time."""
+    size = -(-len(series) // most)
+    if size <= 1:
+        return series
+    parts = (series[at : at + size] for at in range(0, len(series), size))
+    return [SeriesPoint(part[-1][0], sum(value for _, value in part) / len(part)) for part in parts]
+
+
+def changes(series: Series) -> Series:
+    """Return the points of a series of steps at which its value changes, and its last point."""
+    last = len(series) - 1
+    found = [
+        point for at, point in enumerate(series) if at in (0, last) or point[1] != series[at - 1][1]
+    ]
+    return thinned(found)
+
+
+def area(series: Series) -> float:
+    """Return the sum of a series of rates over time."""
+    return sum(value * (time - before) for (before, _), (time, value) in pairwise(series))

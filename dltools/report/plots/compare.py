@@ -1,4 +1,4 @@
-"""The panel of ratios: what each run comes to, compared with the baseline."""
+"""Panels in which all runs stand together: ratios, completion times, satisfied models."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dltools.report.comparison import by_policy
-from dltools.report.plots.axes import legend, safe
-from dltools.report.plots.panel import Panel
-from dltools.report.run import Run
+from dltools.report.plots.axes import Panel, clock, legend, line_style, safe
+from dltools.report.ranking import by_policy
+from dltools.report.timelines import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,8 +66,9 @@ class _Ratios:
         ax.bar_label(bars, texts, padding=3, fontsize=8)
 
 
-def panel(runs: Sequence[Run], baseline: str) -> Panel | None:
-    """Return the panel, None where fewer than two runs have a ratio in common."""
+def ratios_panel(runs: Sequence[Run], baseline: str) -> Panel | None:
+    """Return the panel of ratios: what each run comes to, compared with the baseline. None where
+    fewer than two runs have a ratio in common."""
     if len(runs) < 2:
         return None
     rows = by_policy({run.label: run.repeats for run in runs}, baseline, "run")
@@ -80,3 +80,82 @@ def panel(runs: Sequence[Run], baseline: str) -> Panel | None:
     height = 0.9 + len(measures) * max(0.5, 0.2 * len(rows))
     draw = _Ratios(rows, measures, baseline).draw
     return Panel("compare", f"Compared with {baseline}", height, draw)
+
+
+_FEWEST = 3
+"""Completion times that make a distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Completions:
+    """The completion times (s) of a run's trainings in order, and how many trainings it has."""
+
+    label: str
+    times: list[float]
+    jobs: int
+
+    def draw(self, ax: Axes, last: float, number: int) -> None:
+        if not self.times:
+            return
+        shares = [place / self.jobs for place in range(len(self.times) + 1)]
+        ax.step(
+            [self.times[0], *self.times, last],
+            [*shares, shares[-1]],
+            where="post",
+            linewidth=1.6,
+            label=safe(self.label),
+            **line_style(number),
+        )
+
+
+def completions_panel(runs: Sequence[Run]) -> Panel | None:
+    """Return the panel of completion times: the fraction of the jobs that were done within a time.
+    None where no run has enough trainings that are done."""
+    found = [_completions(run) for run in runs]
+    if not any(len(one.times) >= _FEWEST for one in found):
+        return None
+
+    def draw(ax: Axes) -> None:
+        last = max(one.times[-1] for one in found if one.times)
+        for number, one in enumerate(found):
+            one.draw(ax, last, number)
+        ax.set_ylabel("fraction of the jobs")
+        ax.set_ylim(0, 1.02)
+        clock(ax, last)
+        ax.set_xlabel(f"completion time, {ax.get_xlabel()}")
+        legend(ax, handlelength=3)
+
+    return Panel("cdf", "Jobs done within a time", 2.8, draw)
+
+
+def _completions(run: Run) -> _Completions:
+    trainings = [job for jobs in run.repeats for job in jobs if job.served == 0]
+    times = sorted(job.completion for job in trainings if job.completion is not None)
+    return _Completions(run.label, times, len(trainings))
+
+
+def satisfied_panel(runs: Sequence[Run]) -> Panel | None:
+    """Return the panel of how many serving jobs kept their response-time targets, None where no
+    job has one."""
+    shown = [run for run in runs if run.satisfied]
+    if not shown:
+        return None
+    serving = max(sum(job.served > 0 for job in run.jobs) for run in shown)
+
+    def draw(ax: Axes) -> None:
+        for number, run in enumerate(shown):
+            ax.step(
+                [time for time, _ in run.satisfied],
+                [count for _, count in run.satisfied],
+                where="post",
+                linewidth=1.6,
+                label=safe(run.label),
+                **line_style(number),
+            )
+        ax.axhline(serving, color="#777777", linewidth=0.8, linestyle=":")
+        ax.set_ylabel(f"satisfied of {serving}")
+        ax.set_ylim(0, serving * 1.05)
+        clock(ax, max(run.satisfied[-1][0] for run in shown))
+        legend(ax, handlelength=3)
+
+    return Panel("satisfied", "Models that keep their response-time targets", 2.6, draw)

@@ -1,20 +1,58 @@
-"""Panels as one picture, and the picture as a file."""
+"""The kinds of panels that there are, panels as one picture, and the picture as a file.
+
+dl-report asks for `panels` and their `picture`. matplotlib is imported by the picture alone.
+"""
 
 from __future__ import annotations
 
 import io
+import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.errors import UnavailableError
-from dltools.report.plots.axes import safe
-from dltools.report.plots.missing import command_to_add
-from dltools.report.plots.panel import Panel
+from dltools.report.plots.axes import Panel, TimeFrame, safe
+from dltools.report.plots.compare import completions_panel, ratios_panel, satisfied_panel
+from dltools.report.plots.gantt import gantt_panel
+from dltools.report.plots.over_time import limits_panel, progress_panel
+from dltools.report.timelines import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+KINDS = ("compare", "gantt", "limits", "progress", "cdf", "satisfied")
+"""The kinds of panels, in order."""
+
+_OVER_TIME: dict[str, Callable[[TimeFrame], Panel | None]] = {
+    "gantt": gantt_panel,
+    "limits": limits_panel,
+    "progress": progress_panel,
+}
+OVER_TIME = tuple(_OVER_TIME)
+"""Those of them whose axis is a run's time: one panel per run."""
+
+
+def panels(runs: Sequence[Run], kinds: Sequence[str], baseline: str) -> list[Panel]:
+    """Return the panels of these kinds for which the runs have data.
+
+    `baseline` is the label of the run that the others are compared with.
+    """
+    span = max((run.end for run in runs), default=0.0)
+    frames = [TimeFrame(run, span, len(runs) > 1) for run in runs]
+    found: list[Panel | None] = []
+    for kind in kinds:
+        if kind == "compare":
+            found.append(ratios_panel(runs, baseline))
+        elif kind == "cdf":
+            found.append(completions_panel(runs))
+        elif kind == "satisfied":
+            found.append(satisfied_panel(runs))
+        else:
+            found += [_OVER_TIME[kind](frame) for frame in frames]
+    return [panel for panel in found if panel is not None]
+
 
 _WIDTH = 9.0  # inches
 _DPI = 100
@@ -58,3 +96,22 @@ def rendered(figure: Figure, format_: str, scale: float = 1.0) -> bytes:
     metadata: Mapping[str, Any] = {"Date": None} if format_ == "svg" else {"Software": None}
     figure.savefig(out, format=format_, dpi=_DPI * scale, metadata=metadata)
     return out.getvalue()
+
+
+_GLOBAL_PIPX = "/opt/pipx"
+
+
+def command_to_add(package: str, prefix: Path) -> str:
+    """Return the command that adds a package to the environment in `prefix` (sys.prefix): one of
+    pipx, of uv, or any other.
+
+    Of uv's it is not `uv tool install --with`: that would look up the name dltools in an index,
+    where another project may have it.
+    """
+    if (prefix / "pipx_metadata.json").exists():
+        option = " --global" if prefix.is_relative_to(_GLOBAL_PIPX) else ""
+        return f"pipx inject{option} {shlex.quote(prefix.name)} {package}"
+    place = shlex.quote(str(prefix))
+    if (prefix / "uv-receipt.toml").exists():
+        return f"uv pip install --python {place} {package}"
+    return f"{place}/bin/python3 -m pip install {package}"

@@ -12,10 +12,10 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
-from dltools.engine.addresses import host_address
-from dltools.engine.connect import connect
-from dltools.engine.containers import Engine, engine_time
-from dltools.observations.formats.reading import read_table
+from dltools.engine.docker.addresses import host_address
+from dltools.engine.docker.answers import engine_time
+from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.observations.formats.registry import read_table
 from dltools.sim.workload import Job, Workload
 from live_cluster.arms import Arm
 from live_cluster.pipe import Pipe
@@ -80,7 +80,7 @@ class Cluster:
     def __init__(self, urls: Sequence[str]) -> None:
         """Ask each node for its name. Raises `ClusterError`."""
         self.urls = urls
-        swarm = Engine(connect(host_address(urls[0]))).swarm
+        swarm = DockerEngine(connect(host_address(urls[0]))).services
         if swarm is None:
             raise ClusterError(f"{urls[0]} manages no Swarm")
         self.swarm = swarm

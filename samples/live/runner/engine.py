@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from dltools.engine.containers import engine_time
+from dltools.engine.docker.answers import engine_time
 
 LABEL = "dltools-live"
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from dltools.sim.curve import LearningCurve
-from dltools.sim.workload import Job
+from dltools.sim.workload import Job, LearningCurve
 from runner.measured import LiveJob, LiveRun
 from runner.runs import is_endless
 

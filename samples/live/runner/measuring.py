@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dltools.errors import DataError
 from dltools.sim.workload import Job
-from dltools.sim.workload_file.reading import read_workload
+from dltools.sim.workload_file import read_workload
 from runner import fit, measured, simulated
 from runner.arms import NOOP, Arm, arms_for
 from runner.measured import LiveJob, LiveRun, Measured

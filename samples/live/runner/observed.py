@@ -7,9 +7,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools.observations.container_reader import read_containers
-from dltools.observations.formats.reading import read_table
-from dltools.report.jobs import ObservedJob, observed_jobs
+from dltools.observations.container_records import read_containers
+from dltools.observations.formats.registry import read_table
+from dltools.report.observed_run import ObservedJob, observed_jobs
 from runner.measured import Series
 
 

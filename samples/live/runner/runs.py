@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dltools.sim.labels import labels_of
-from dltools.sim.workload import Job
+from dltools.sim.workload import Job, labels_of
 from runner import engine
 from runner.arms import Arm
 from runner.measured import LiveJob, LiveRun

@@ -13,9 +13,9 @@ from helpers.fake_hosts import JOB, CrashError, CrashingFiles, Fault, World
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from dltools.apply.migrate.migration import Step
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
-from dltools.apply.migrate.record import Step
 from dltools.plan.records import Op, Result, Status
 
 
@@ -102,9 +102,9 @@ def test_without_faults_it_moves(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"shared": False}, "not moved, it goes on on a: b has another checkpoint than a: they do "
+        ({"shared": False}, "not moved, it stays on a: b has another checkpoint than a: they do "
                             "not share the volume"),
-        ({"bad_host": "b"}, "not moved, it goes on on a: it does not run on b: exited with status "
+        ({"bad_host": "b"}, "not moved, it stays on a: it does not run on b: exited with status "
                             "1"),
     ],
 )  # fmt: skip
@@ -122,7 +122,7 @@ def test_a_name_that_is_taken_on_the_target_leaves_the_job_alone(tmp_path: Path)
     world = World(tmp_path)
     other = world.hosts["b"].add(JOB, {}, "no", "exited")
     result = ordered(world)
-    assert result.error == "not moved, it goes on on a: b cannot create it: the name job is in use"
+    assert result.error == "not moved, it stays on a: b cannot create it: the name job is in use"
     assert list(world.hosts["b"].containers) == [other.id]
     assert world.running() == ["a"]
 

@@ -14,10 +14,10 @@ from helpers.fake_swarm import SwarmWorld
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from dltools.apply.migrate.migration import PLACED
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
-from dltools.engine.services import PLACED
-from dltools.engine.transport import RefusedError
+from dltools.engine.interface import RefusedError
 from dltools.errors import UnavailableError
 from dltools.plan.records import Op, Result, Status
 
@@ -113,7 +113,7 @@ def test_a_move_that_cannot_succeed_is_rolled_back_at_once(
 ) -> None:
     world = SwarmWorld(tmp_path, **changes)  # type: ignore[arg-type]
     result = ordered(world)
-    assert (result.status, result.error) == ("failed", f"not moved, it goes on on a: {why}")
+    assert (result.status, result.error) == ("failed", f"not moved, it stays on a: {why}")
     check(world)
     assert CrashingFiles(world).all() == []
 

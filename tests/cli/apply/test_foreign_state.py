@@ -85,19 +85,3 @@ def test_turns_that_another_user_has_noted_are_not_believed(
     assert fake_engine.state == "paused"
     done = tool("dl-probe", "--state-dir", home, env=env)
     assert b"paused" not in done.stderr
-
-
-@needs_root
-def test_root_does_not_take_over_the_state_in_another_user_s_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dltools.engine import state_directory
-
-    monkeypatch.setattr(state_directory, "SYSTEM", tmp_path / "system")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    theirs = tmp_path / ".local" / "state" / "dltools"
-    theirs.mkdir(parents=True)
-    assert state_directory.earlier() == theirs
-    give_away(theirs)
-    assert state_directory.earlier() is None

@@ -17,7 +17,7 @@ from helpers.other_users import needs_root
 from helpers.tools import Tools, complaint, records
 
 from dltools.cli.exits import Exit
-from dltools.plan.writing import dump_plan
+from dltools.plan.records import dump_plan
 
 pytestmark = needs_root
 Apply = Callable[..., subprocess.CompletedProcess[bytes]]

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import typer
 
-from dltools.cli.apply.request import Request, Task, choose_task, hook_command
-from dltools.cli.engines import Engines
+from dltools.apply.refusals import Rules
+from dltools.cli.apply.context import Request, Task, choose_task, hook_command
 from dltools.cli.formats import RecordFormat
+from dltools.cli.options import Engines
 
 
 def request(**changes: Any) -> Request:
@@ -18,7 +19,8 @@ def request(**changes: Any) -> Request:
         "is_offline": False, "restores": False, "hold_s": None, "lease_s": None,
         "patience_s": 60.0, "state_directory": None, "format": RecordFormat.AUTO,
         "is_verbose": False,
-        "forces": False, "deliver_directory": None, "deliver_hook": (), "hook_limit_s": 60.0,
+        "deliver_directory": None, "deliver_hook": (), "hook_limit_s": 60.0,
+        "rules": Rules(), "beside": None,
     }  # fmt: skip
     return Request(**given | changes)
 

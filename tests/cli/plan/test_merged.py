@@ -16,7 +16,7 @@ import pytest
 from helpers.observed_rows import container, node, point
 from helpers.tools import Tools, complaint, records
 
-from dltools.cli.merged_recordings import Clocks
+from dltools.cli.plan.sample_stream import Clocks
 from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.parquet import FORMAT as PARQUET

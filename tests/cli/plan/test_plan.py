@@ -74,12 +74,11 @@ def at_a_terminal(run: Callable[..., Any], *arguments: object, input: bytes) -> 
     return re.sub(r"\x1b\[[\d;]*m", "", shown.decode()).replace("\r\n", "\n")
 
 
-def test_a_terminal_shows_a_table_as_explain_does(decide: Callable[..., Any]) -> None:
+def test_a_terminal_shows_a_table(decide: Callable[..., Any]) -> None:
     data = recorded(PARQUET)
     shown = at_a_terminal(decide, input=data)
     assert shown.startswith("CONTAINER")
     assert '"kind"' not in shown
-    assert shown == at_a_terminal(decide, "--explain", input=data)
     assert shown == at_a_terminal(decide, "--format", "table", input=data)
 
 
@@ -95,11 +94,6 @@ def test_a_pipe_gets_the_plan_with_its_state_or_without(decide: Callable[..., An
     assert states(decide(input=data).stdout) == [True]
     assert states(decide("--no-state", input=data).stdout) == [False]
     assert decide("--format", "table", input=data).stdout.startswith(b"CONTAINER")
-
-
-def test_explain_is_a_table(decide: Callable[..., Any]) -> None:
-    done = decide("--explain", "--format", "jsonl", input=recorded(PARQUET))
-    assert done.returncode == 2
 
 
 @pytest.mark.parametrize("format_", [PARQUET, ARROW, JSONL])
@@ -157,7 +151,7 @@ def test_when_the_clock_is_set_back_all_begins_anew(
     file = tmp_path / "recording.arrows"
     file.write_bytes(data)
     done = decide("--no-state", file) if is_file else decide("--no-state", input=data)
-    assert complaint(done.stderr).endswith("the clock was set back: all that is known begins anew")
+    assert complaint(done.stderr).endswith("the clock was set back: dl-plan forgets what it knew")
     alone = records(decide("--no-state", input=recorded(ARROW, back)).stdout)
     found = records(done.stdout)
     kinds = ("plan", "action", "end")

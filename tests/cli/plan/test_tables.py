@@ -7,7 +7,7 @@ import pytest
 from dltools.cli.plan.tables import decisions_table
 from dltools.plan.decisions import JobDecision
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Allocation, JobClass, Tone, classes_of
+from dltools.plan.policy.interface import Allocation, JobClass, Tone, classes_of
 from dltools.plan.records import Op
 
 

@@ -10,7 +10,7 @@ from helpers.tools import Tools
 
 def read(tool: Tools, lines: list[str]) -> list[dict[str, Any]]:
     text = "".join(f"{line}\n" for line in lines)
-    done = tool("dl-probe", "--from-log", "-", "--format", "jsonl", input=text.encode())
+    done = tool("dl-probe", "-", "--format", "jsonl", input=text.encode())
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -8,11 +8,11 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from helpers.observed_rows import observed_hosts
 from rich.console import Console
 
-from dltools.cli.probe.live_view import live_view
-from dltools.cli.probe.observed import ObservedHosts
-from dltools.cli.probe.sparklines import sparkline
+from dltools.cli.probe.live import live_view, sparkline
+from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
 
@@ -171,7 +171,7 @@ def test_whatever_holds_a_container_is_its_limit(settings: dict[str, object], sh
     rows = to_table(sample(1, ["job"], **({"cpu_limit_cores": None} | settings))).to_pylist()
     out = Console(file=io.StringIO(), width=120)
     with out.capture() as capture:
-        out.print(containers_table(rows, {}))
+        out.print(containers_table(observed_hosts(rows)))
     assert f" {shown} " in capture.get().splitlines()[2]
 
 

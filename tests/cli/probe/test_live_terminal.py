@@ -103,7 +103,7 @@ def test_lines_on_standard_error_come_above_the_table(
     fake_engine: FakeEngine, stages: list[Stage]
 ) -> None:
     stages.append(
-        Stage([*command("dl-probe"), "-v", "-i", "0.1", "-n", "3"], DOCKER_HOST=fake_engine.url)
+        Stage([*command("dl-probe"), "-v", "-i", "0.1", "-c", "3"], DOCKER_HOST=fake_engine.url)
     )
     assert stages[-1].end() == 0
     shown = stages[-1].shown

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import typer
 
-from dltools.cli.engines import Engines
-from dltools.cli.observation_formats import ObservationFormat
+from dltools.cli.formats import ObservationFormat
+from dltools.cli.options import Engines
 from dltools.cli.probe.request import Request, Selection, parse_start
 
 
@@ -36,10 +36,10 @@ def test_an_interval_makes_a_stream() -> None:
         ({"count": 1}, "--count and --duration need --interval"),
         ({"duration_s": 1.0}, "--count and --duration need --interval"),
         ({"interval_s": 0.0}, "--interval must be more than 0"),
-        ({"interval_s": 1.0, "logs": ("x",)}, "--from-log and --interval exclude each other"),
-        ({"logs": ("x",), "engines": Engines(["tcp://h:1"])}, "--from-log asks no engine"),
+        ({"interval_s": 1.0, "logs": ("x",)}, "--interval is for containers"),
+        ({"logs": ("x",), "engines": Engines(["tcp://h:1"])}, "saved logs need no engine"),
         ({"deadline_s": 0.0}, "--deadline must be more than 0"),
-        ({"logs_start": datetime(2026, 1, 31, tzinfo=UTC)}, "--start needs --from-log"),
+        ({"logs_start": datetime(2026, 1, 31, tzinfo=UTC)}, "--start is for saved logs"),
         ({"lists_metrics": True, "interval_s": 1.0}, "--list-metrics excludes"),
         ({"lists_metrics": True, "output": "x"}, "--list-metrics excludes"),
     ],

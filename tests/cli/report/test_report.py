@@ -16,7 +16,7 @@ import pytest
 from helpers.tools import Tools, complaint
 
 from dltools.observations.formats.parquet import FORMAT as PARQUET
-from dltools.observations.formats.reading import read_table
+from dltools.observations.formats.registry import read_table
 
 WORKLOAD = b"""
 [[job]]
@@ -149,6 +149,7 @@ def test_plans_and_results_belong_to_the_recording_before_them(tool: Tools, made
 
 
 def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     page = tmp_path / "page.html"
     done = tool("dl-report", made / "noop.parquet", made / "flowcon.parquet", made / "plans.jsonl",
                 "--title", "A <night> & more", "-o", page)  # fmt: skip
@@ -168,6 +169,7 @@ def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> N
 
 
 def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
+    pytest.importorskip("matplotlib")
     files = (made / "flowcon.parquet", made / "plans.jsonl", made / "results.jsonl")
     done = tool("dl-report", *files, "--plot", "progress", "--format", "html")
     text = done.stdout.decode()
@@ -176,10 +178,10 @@ def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
 
 
 def test_a_diverged_loss_is_named() -> None:
-    from dltools.observations.formats.reading import read_table
-    from dltools.report.observed import observed_run
-    from dltools.report.plots.figure import picture
-    from dltools.report.plots.kinds import panels
+    pytest.importorskip("matplotlib")
+    from dltools.observations.formats.registry import read_table
+    from dltools.report.observed_run import observed_run
+    from dltools.report.plots.figure import panels, picture
 
     recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
     with recording.open("rb") as file:
@@ -190,6 +192,7 @@ def test_a_diverged_loss_is_named() -> None:
 
 
 def test_pictures_have_the_size_asked_for(tool: Tools, made: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     sizes = []
     for scale in ("1", "2"):
         file = tmp_path / f"{scale}.png"
@@ -237,7 +240,7 @@ def test_what_was_cut_off_is_reported_as_far_as_it_goes(
     tool: Tools, made: Path, tmp_path: Path
 ) -> None:
     from dltools.observations.formats.arrow import FORMAT as ARROW
-    from dltools.observations.formats.reading import read_table
+    from dltools.observations.formats.registry import read_table
 
     with (made / "noop.parquet").open("rb") as file:
         table = read_table(file, "noop")
@@ -259,17 +262,26 @@ def test_what_was_cut_off_is_reported_as_far_as_it_goes(
     assert rows(done.stdout)
 
 
-def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
-    log = tmp_path / "gru.log"
+def recorded_log(tool: Tools, folder: Path) -> Path:
+    """A recording of a saved log."""
+    log, recording = folder / "gru.log", folder / "log.parquet"
     log.write_text("".join(f"Epoch {n} loss: {1 / n}\n" for n in range(1, 9)))
-    recorded = tool("dl-probe", "--from-log", log, "-o", tmp_path / "log.parquet")
+    recorded = tool("dl-probe", log, "-o", recording)
     assert recorded.returncode == 0, recorded.stderr
-    done = tool("dl-report", tmp_path / "log.parquet")
+    return recording
+
+
+def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
+    done = tool("dl-report", recorded_log(tool, tmp_path))
     assert done.returncode == 0, done.stderr
     assert "only progress is known" in complaint(done.stderr)
     (job,) = rows(done.stdout)
     assert (job["name"], job["finish"], job["exit_code"]) == ("gru", None, None)
-    page = tool("dl-report", tmp_path / "log.parquet", "--format", "html")
+
+
+def test_a_page_of_a_saved_log_has_its_progress(tool: Tools, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    page = tool("dl-report", recorded_log(tool, tmp_path), "--format", "html")
     assert b"Progress" in page.stdout
 
 

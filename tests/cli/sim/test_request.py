@@ -9,14 +9,15 @@ import pytest
 import typer
 
 from dltools.cli.formats import RowFormat
-from dltools.cli.sim.request import Request, Source
+from dltools.cli.sim.run import Request
+from dltools.cli.sim.workloads import Source
 from dltools.errors import ConfigError
 
 
 def source(**changes: Any) -> Source:
     given: dict[str, Any] = {
         "file": "-", "recording": "", "trace": "", "throughputs": None, "generate": "",
-        "mean_gap_s": 30.0, "host_list": None, "cpus": 2.0, "nodes": 1, "seed": 0, "repeat": 1,
+        "mean_gap_s": 30.0, "cpus": 2.0, "nodes": 1, "seed": 0, "repeat": 1,
         "spin": None,
     }  # fmt: skip
     return Source(**given | changes)
@@ -45,7 +46,7 @@ def test_policies_are_compared_once_each_with_the_first() -> None:
     [
         {"recording": "x", "generate": "burst:2"},
         {"file": "x", "trace": "philly:y"},
-        {"host_list": Path("x")},
+        {"nodes": Path("x")},
         {"throughputs": Path("x"), "trace": "philly:y"},
         {"repeat": 2, "recording": "x"},
     ],

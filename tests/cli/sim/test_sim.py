@@ -11,7 +11,7 @@ import pytest
 from helpers.examples import repeated
 from helpers.tools import Tools, complaint
 
-from dltools.observations.formats.reading import read_table
+from dltools.observations.formats.registry import read_table
 
 WORKLOAD = b"""
 [[job]]
@@ -80,7 +80,7 @@ def test_what_is_written_reads_like_a_recording(tool: Tools, tmp_path: Path) -> 
     file = tmp_path / "seen.parquet"
     done = tool("dl-sim", "-p", "noop", "--jobs", "-o", file, "-i", "1s", input=WORKLOAD)
     assert done.returncode == 0, done.stderr
-    planned = tool("dl-plan", "--policy", "tradl", "--explain", file)
+    planned = tool("dl-plan", "--policy", "tradl", "--format", "table", file)
     assert planned.returncode == 0, planned.stderr
     again = tool("dl-sim", "--from", file, "-p", "noop", "--jobs")
     assert again.returncode == 0, again.stderr
@@ -131,6 +131,17 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
     assert str(found[0]["command"]).startswith(f"dl-plan --policy {found[0]['policy']} --realize")
 
 
+def test_hosts_are_so_many_or_those_of_a_node_list(tool: Tools, tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text(
+        "sn,cpu_milli,memory_mib,gpu,model\na,8000,0,0,\nb,1000,0,0,\n"
+    )
+    shown = {}
+    for nodes in ("2", str(tmp_path / "nodes.csv")):
+        arguments = ("--generate", "burst:8", "--nodes", nodes, "-p", "noop", "--jobs")
+        shown[nodes] = {row["node"] for row in rows(tool("dl-sim", *arguments).stdout)}
+    assert list(shown.values()) == [{"node-1", "node-2"}, {"a", "b"}]
+
+
 @pytest.mark.parametrize(
     ("arguments", "input_", "code", "fault"),
     [
@@ -140,7 +151,7 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
         (("--spin", "2"), WORKLOAD, 78, "--spin must be between 0 and 1"),
         ((), b"[[job]]\nrequest = 1", 65, "a serving job needs a duration"),
         ((), b"[[job]]\ncurve = { kind = 'odd' }", 65, "a curve's kind must be one of"),
-        ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has its memory"),
+        ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has the memory"),
         ((), b"[job]\n", 65, "write [[job]]"),
         ((), b"[[job", 65, "standard input: "),
         ((), b"\xff", 65, "not a workload file"),
@@ -160,6 +171,7 @@ def test_the_best_is_ranked_first_with_its_command(tool: Tools, criterion: str) 
         (("--generate", "odd:3"), b"", 78, "KIND:N"),
         (("--generate", "burst:0"), b"", 78, "KIND:N"),
         (("--generate", "burst:3", "--nodes", "0"), b"", 78, "--nodes must be between 1 and"),
+        (("--generate", "burst:3", "--nodes", "none"), b"", 65, "none: No such file"),
     ],
 )
 def test_faults_are_told_in_a_line(
@@ -173,7 +185,7 @@ def test_faults_are_told_in_a_line(
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (("--hosts", "x"), "--hosts needs --generate or --trace"),
+        (("--nodes", "x"), "--nodes x needs --generate or --trace"),
         (("--throughputs", "x"), "--throughputs needs --trace gavel"),
         (("--repeat", "2", "--from", "x"), "each repeat would be the same"),
         (("--from", "x", "--generate", "burst:2"), "exclude each other"),

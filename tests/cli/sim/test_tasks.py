@@ -6,7 +6,7 @@ import pytest
 
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.errors import ConfigError
-from dltools.sim.workload_file.reading import read_workload
+from dltools.sim.workload_file import read_workload
 
 WORKLOAD = read_workload("[[job]]\nname = 'a'\nwork = 4\n", "f")
 

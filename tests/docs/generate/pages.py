@@ -13,7 +13,7 @@ from docs.generate.parsers import Option, Tool
 
 from dltools.observations.schema import COLUMNS, Column
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Policy, classes_of
+from dltools.plan.policy.interface import Policy, classes_of
 from dltools.plan.policy.parameters import describe
 from dltools.plan.realisation.mode import QueueParameters
 from dltools.probe.progress import FAMILIES
@@ -45,7 +45,8 @@ def _of_tool(tool: Tool) -> dict[str, str]:
 
 def _options(tool: Tool) -> str:
     lines: list[str] = []
-    for group, members in groupby(tool.options, lambda option: option.group):
+    by_group = sorted(tool.options, key=lambda option: option.group)  # "" comes first
+    for group, members in groupby(by_group, lambda option: option.group):
         lines += [f".Ss {group}"] if group else []
         lines += [".Bl -tag -width Ds", *(_item(tool, option) for option in members), ".El"]
     return "\n".join(lines)

@@ -13,7 +13,7 @@ import typer
 
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode
-from dltools.report.plots.kinds import KINDS as PICTURES
+from dltools.report.plots.figure import KINDS as PICTURES
 from dltools.report.ranking import CRITERIA
 from dltools.sim.generate import ARRIVALS
 from dltools.sim.traces import KINDS as TRACES
@@ -84,7 +84,7 @@ _WORDS: dict[str, Callable[[], tuple[str, ...]]] = {
 }
 """What options take that are text to the parser."""
 
-_FILES = ("FILE", "FILE|DIR/", "RECORDING")
+_FILES = ("FILE", "FILE|DIR/", "N|FILE", "RECORDING")
 
 
 def tools() -> list[Tool]:
@@ -99,7 +99,7 @@ def _tool(name: str) -> Tool:
     shown.append(_option(command.get_help_option(context)))
     arguments = [p.metavar or p.name for p in command.params if p.param_type_name == "argument"]
     usage = " ".join(command.get_usage(context).split()).removeprefix("Usage: ")
-    exits = import_module(f"dltools.cli.{name}.exits").EXITS
+    exits = import_module(f"dltools.cli.{name}.command").EXITS
     return Tool(f"dl-{name}", command.help or "", usage, "".join(arguments), tuple(shown), exits)
 
 

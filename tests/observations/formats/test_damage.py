@@ -31,7 +31,7 @@ from dltools.observations.formats.base import Format
 from dltools.observations.formats.csv import FORMAT as CSV
 from dltools.observations.formats.jsonl import FORMAT as JSONL
 from dltools.observations.formats.parquet import FORMAT as PARQUET
-from dltools.observations.formats.reading import read, read_table
+from dltools.observations.formats.registry import read, read_table
 from dltools.observations.schema import NAMES, REQUIRED, Kind
 from dltools.observations.table import to_table
 

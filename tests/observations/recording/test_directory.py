@@ -12,8 +12,7 @@ from helpers.recordings import NOON, node, point, recording, tree
 
 from dltools.errors import InputOutputError, RetryError
 from dltools.observations.recording.directory import RecordingDirectory, new_stem
-from dltools.observations.recording.journal import Journal
-from dltools.observations.recording.recorder import Recorder
+from dltools.observations.recording.recorder import Journal, Recorder
 from dltools.observations.table import to_table
 
 

@@ -1,4 +1,4 @@
-"""Recorders: nothing is recorded twice, nothing is lost with a killed one."""
+"""Recorders and their journals: nothing is recorded twice, nothing is lost with a killed one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.examples import repeated
-from helpers.recordings import NOON, node, point, recording, times
+from helpers.recordings import NOON, node, point, recording, times, tree
 
-from dltools.observations.recording.directory import RecordingDirectory
-from dltools.observations.recording.journal import recover_journals
-from dltools.observations.recording.recorder import Recorder
+from dltools.errors import InputOutputError
+from dltools.observations.recording.directory import RecordingDirectory, journal_rows
+from dltools.observations.recording.recorder import Journal, Recorder, recover_journals
 from dltools.observations.table import to_table
 
 
@@ -86,3 +87,105 @@ def test_killed_often_nothing_that_was_written_is_lost(tmp_path: Path) -> None:
     assert len(lost) <= kills  # the numbers that were skipped
     for file in made.files():
         assert pq.read_metadata(file).num_rows > 0
+
+
+def test_a_journal_is_read_while_it_grows(tmp_path: Path) -> None:
+    made = recording(tmp_path)
+    journal = Journal(made, 3600)
+    for second in range(3):
+        journal.write(to_table([node(NOON + timedelta(seconds=second))]))
+        assert made.read().num_rows == second + 1
+        assert made.files() == []
+    journal.close()
+    assert made.read().num_rows == 3
+    assert len(made.files()) == 1
+    assert list(made.staging.iterdir()) == []
+
+
+def test_a_journal_becomes_a_file_when_it_is_old(tmp_path: Path) -> None:
+    made = recording(tmp_path)
+    journal = Journal(made, 0.05)
+    for second in range(3):
+        journal.write(to_table([node(NOON + timedelta(seconds=second))]))
+        time.sleep(0.06)
+    assert len(made.files()) == 2
+    journal.close()
+    assert len(made.files()) == 3
+    assert made.read().num_rows == 3
+
+
+def test_the_journal_of_a_running_recorder_is_not_touched(tmp_path: Path) -> None:
+    made = recording(tmp_path)
+    journal = Journal(made, 3600)
+    journal.write(to_table([node(NOON)]))
+    assert recover_journals(made) == 0
+    made.prepare()
+    journal.write(to_table([node(NOON)]))
+    journal.close()
+    assert made.read().num_rows == 2
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 100, -1, -30])
+def test_a_torn_journal_gives_its_whole_samples(tmp_path: Path, cut: int) -> None:
+    made = recording(tmp_path)
+    journal = Journal(made, 3600)
+    journal.write(to_table([node(NOON)]))
+    path = next(made.staging.glob("*.arrows"))
+    whole = path.stat().st_size
+    journal.write(to_table([node(NOON + timedelta(seconds=1))]))
+    data = path.read_bytes()
+    end = whole + cut if cut >= 0 else len(data) + cut
+    journal._file.close()  # type: ignore[union-attr]
+    path.write_bytes(data[:end])
+    assert journal_rows(path).num_rows == 1
+    assert recover_journals(made) == 1
+    assert made.read().num_rows == 1
+
+
+@pytest.mark.parametrize("when", ["before it is read", "after it was read"])
+def test_a_reader_sees_a_journal_that_becomes_a_file_once(
+    tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = recording(tmp_path)
+    journal = Journal(made, 60)
+    journal.write(to_table([node(NOON), point(NOON, 1)]))
+
+    def handed_over(path: Path) -> pa.Table:
+        if when == "before it is read":
+            journal.close()
+        rows = journal_rows(path)
+        journal.close()
+        return rows
+
+    monkeypatch.setattr("dltools.observations.recording.directory.journal_rows", handed_over)
+    assert made.read().num_rows == 2
+    assert tree(tmp_path)
+
+
+def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
+    made = recording(tmp_path)
+    (made.staging / "x.arrows").touch()
+    assert recover_journals(made) == 1
+    assert tree(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_an_error_and_harms_nothing(small_disk: Path) -> None:
+    made = recording(small_disk)
+    journal = Journal(made, 3600)
+    written = 0
+    with pytest.raises(InputOutputError, match="No space left on device"):
+        while True:
+            rows = [node(NOON + timedelta(seconds=written), f"host-{n}") for n in range(50)]
+            journal.write(to_table(rows))
+            written += 1
+    assert written > 1
+    path = next(made.staging.glob("*.arrows"))
+    assert journal_rows(path).num_rows == 50 * written
+    with pytest.raises(InputOutputError, match="No space left on device"):
+        journal.close()
+    assert journal_rows(path).num_rows == 50 * written
+    assert list(made.staging.glob("*.tmp")) == []
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    assert recover_journals(made) == 1
+    assert made.read().num_rows == 50 * written

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.observations.gpu_use import GpuUse
+from dltools.observations.host_samples import GpuUse
 from dltools.observations.table import Row
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Allocation, Cluster, HostState, IntervalChange
 from dltools.plan.policy.by_resource import decide, sharing_gpus
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.plan.policy.interface import Allocation, Cluster, HostState, IntervalChange
 from dltools.plan.realisation.mode import Mode
+from dltools.plan.signals.container_history import ContainerHistory
 
 BY_EFFORT = ("flowcon", "srtf", "las", "slaq", "tradl")
 NOW = 60 * MICRO

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dltools.plan.policy.base import Cluster, Decision, State, classes_of
+from dltools.plan.policy.interface import Cluster, Decision, State, classes_of
 from dltools.plan.policy.registry import policies
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.simulation import Simulation
-from dltools.sim.workload_file.reading import read_workload
+from dltools.sim.workload_file import read_workload
 
 OWN = policies(())
 WORKLOADS = Path(__file__).parents[3] / "samples" / "papers"

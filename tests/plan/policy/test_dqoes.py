@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.observed_rows import at, container, decisions_of, node, planner_of, point
 
-from dltools.observations.formats.reading import read_table
+from dltools.observations.formats.registry import read_table
 from dltools.observations.table import Row
 from dltools.plan.planner import Planner
 from dltools.plan.policy.dqoes import DQOES, classify

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from helpers.histories import history
 
-from dltools.plan.policy.base import Cluster, HostState, Requirements
 from dltools.plan.policy.fair import FAIR
+from dltools.plan.policy.interface import Cluster, HostState, Requirements
 
 
 def test_each_of_n_jobs_gets_an_equal_share() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from helpers.histories import history
 
-from dltools.plan.policy.base import Allocation, Cluster, HostState
+from dltools.plan.policy.interface import Allocation, Cluster, HostState
 from dltools.plan.policy.noop import NOOP
 
 

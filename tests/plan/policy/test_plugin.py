@@ -73,7 +73,7 @@ def test_pip_installs_it(installed: Path, tmp_path: Path) -> None:
 
 
 def test_it_is_listed_with_its_parameters(installed: Path) -> None:
-    text = plan(installed, "--policies").stdout.decode()
+    text = plan(installed, "--list-policies").stdout.decode()
     assert "newest: the newest job first\n    floor=0.1, 0 to 1: least share" in text
 
 
@@ -108,7 +108,7 @@ def test_one_that_does_not_load_is_named_and_disables_no_other(broken: Path) -> 
     failing, nothing = sorted(done.stderr.decode().splitlines())
     assert "plug-in failing (failing:POLICY) does not load: RuntimeError: no licence" in failing
     assert "plug-in nothing (nothing:NOTHING) does not load: TypeError: not a policy" in nothing
-    listed = plan(broken, "--policies")
+    listed = plan(broken, "--list-policies")
     assert listed.returncode == 0
     assert b"\nflowcon: " in listed.stdout
 

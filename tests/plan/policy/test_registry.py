@@ -9,8 +9,8 @@ import pytest
 
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Policy
 from dltools.plan.policy.fair import FAIR
+from dltools.plan.policy.interface import Policy
 
 OWN = ["dqoes", "fair", "flowcon", "las", "noop", "slaq", "specon", "srtf", "tradl"]
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from dltools.observations.table import Row
 from dltools.plan.policy import registry
-from dltools.plan.policy.base import Allocation
+from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode
 
 NAN = math.nan

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.plan.policy.container_history import ContainerHistory
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, queue_shares, with_leftover
+from dltools.plan.signals.container_history import ContainerHistory
 
 
 def job(name: str, threads: int | None = None) -> ContainerHistory:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from dltools.notation.times import MICRO
-from dltools.observations.gpu_use import GpuUse
-from dltools.plan.policy.base import ActionKind, Cluster, HostState
-from dltools.plan.policy.container_history import ContainerHistory
+from dltools.observations.host_samples import GpuUse
 from dltools.plan.policy.flowcon import FLOWCON
-from dltools.plan.policy.metric_series import Series
-from dltools.plan.policy.migration import KnownJob, load_of, saved_seconds
+from dltools.plan.policy.interface import ActionKind, Cluster, HostState
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.specon import SPECON, Parameters, transition
+from dltools.plan.policy.specon_migration import KnownJob, load_of, saved_seconds
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.metric_series import Series
 
 NOW = 100 * MICRO
 CC, PC = "CC", "PC"
@@ -40,16 +40,17 @@ def memory(**classes: str) -> dict[str, object]:
     best: dict[str, dict[str, object]] = {}
     for key, job_class in classes.items():
         host, name = key.split("_")
-        best.setdefault(host, {})[f"{name}@0"] = [1.0, job_class, 0.01 if job_class == CC else 0.9]
+        known = KnownJob(1.0, job_class, 0.01 if job_class == CC else 0.9)
+        best.setdefault(host, {})[f"{name}@0"] = known.to_json()
     return {"best": best, "moved": {}, "last": None}
 
 
 def with_loads(found: Cluster, state: dict[str, object]) -> dict[str, object]:
     """What is remembered once each host has had a round."""
-    best: dict[str, dict[str, list[object]]] = state.get("best", {})  # type: ignore[assignment]
+    best: dict[str, dict[str, Any]] = state.get("best", {})  # type: ignore[assignment]
     loads = {}
     for name, host in found.hosts.items():
-        own = {run_id: KnownJob.load(one) for run_id, one in best.get(name, {}).items()}
+        own = {run_id: KnownJob(**one) for run_id, one in best.get(name, {}).items()}
         loads[name] = load_of(host, own, (), found.now, 10.0)._asdict()
     return state | {"loads": loads}
 
@@ -130,14 +131,14 @@ def test_after_a_migration_the_next_one_waits() -> None:
 
 def test_no_container_is_migrated_twice() -> None:
     found = cluster(h=[job("a"), job("c")], i=[])
-    state = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["k", 0]}}
+    state = memory(h_a=PC, h_c=CC) | {"moved": {"c": {"source": "k", "at": 0}}}
     assert migration(found, state) == ("a", "i")
 
 
 def test_a_migration_that_did_not_happen_may_be_ordered_again() -> None:
     found = cluster(h=[job("a"), job("c")], i=[])
-    late = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["h", NOW - 61 * MICRO]}}
-    early = memory(h_a=PC, h_c=CC) | {"moved": {"c": ["h", NOW - 30 * MICRO]}}
+    late = memory(h_a=PC, h_c=CC) | {"moved": {"c": {"source": "h", "at": NOW - 61 * MICRO}}}
+    early = memory(h_a=PC, h_c=CC) | {"moved": {"c": {"source": "h", "at": NOW - 30 * MICRO}}}
     assert migration(found, late) == ("c", "i")
     assert migration(found, early) != ("c", "i")
 
@@ -156,7 +157,7 @@ def test_an_order_that_is_not_carried_out_is_repeated_ever_later() -> None:
 
 def test_a_task_of_a_swarm_is_the_same_job_after_its_move() -> None:
     before, after = (f"train.1.{letter * 25}" for letter in "xy")
-    state = memory(i_p=PC) | {"moved": {"train.1": ["h", 0]}}
+    state = memory(i_p=PC) | {"moved": {"train.1": {"source": "h", "at": 0}}}
     found = cluster("i", h=[job("a")], i=[job(after), job("p")], k=[])
     assert migration(found, state) == ("p", "k")
     assert job(before).job_name == job(after).job_name == "train.1"

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.pace import Mark, Pace
 from dltools.plan.realisation.contention import PATIENCE_S, TRIAL_S, Contention
 from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.cpu_demand import CpuDemand
+from dltools.plan.signals.paces import Mark, Pace
 
 BEGIN = Mark(0, 0.0)
 NOW = 10**15
@@ -79,10 +80,10 @@ def test_where_those_that_wait_disturb_they_are_paused() -> None:
 def test_a_pace_that_falls_pauses_nobody_where_the_job_gets_the_cpus_that_it_wants() -> None:
     """It validates, or writes a checkpoint."""
     validates, other = trains("a", 0.2, ahead=0.3), trains("b", 0.2)
-    validates.demands, validates.uses = (2.0, 1.9, 2.0), (1.98, 1.9, 1.95)
+    validates.cpu = CpuDemand(demands=(2.0, 1.9, 2.0), uses=(1.98, 1.9, 1.95))
     found = measured(Contention(), validates, other)
     assert measured(found, validates, other, at_s=PATIENCE_S).mode is Mode.PRIORITY
-    validates.uses = (1.7, 1.6, 1.8)
+    validates.cpu = replace(validates.cpu, uses=(1.7, 1.6, 1.8))
     assert measured(found, validates, other, at_s=PATIENCE_S).mode is Mode.ROTATE
 
 

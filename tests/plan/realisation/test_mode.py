@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from helpers.shared_hosts import host, job
 
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.pace import Mark, Pace
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions, choose_mode
 from dltools.plan.realisation.realise import realise
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.paces import Mark, Pace
 
 
 @pytest.mark.parametrize(

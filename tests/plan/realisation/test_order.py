@@ -1,31 +1,48 @@
-"""The order of jobs that cannot all run at once, and the groups that can, worked by hand."""
+"""Modes in which jobs run in order, worked by hand: the order, weights far apart, and turns."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
-from helpers.shared_hosts import job
+from helpers.shared_hosts import first_jobs, host, job, settings_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.plan.policy.base import Allocation
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.owner import Owner
-from dltools.plan.realisation.base import Case
+from dltools.labels import Role
+from dltools.observations.roles import Judgement
+from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.order import groups_that_fit, in_order, standing, standings, unknown
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.order import (
+    groups_that_fit,
+    in_order,
+    runs_in_no_order,
+    standing,
+    standings,
+)
+from dltools.plan.realisation.queue import Bound, Queue
+from dltools.plan.realisation.realise import realise
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.shared_host import SharedHost
+from dltools.plan.signals.container_history import ContainerHistory, Owner
+from dltools.plan.signals.cpu_demand import CpuDemand
+
+
+def turns(settings: Mapping[str, Settings]) -> dict[str, tuple[int, float]]:
+    """The group of each that takes turns, and the length of its turn."""
+    return {key: (one["group"], one["turn_s"]) for key, one in settings.items()}
 
 
 def case(
     *jobs: ContainerHistory, cpus: float = 4.0, **allocations: Allocation | float | None
-) -> Case:
+) -> SharedHost:
     """A case of jobs with an allocation, or just a share, by name."""
     found = {name: one if isinstance(one, Allocation) else Allocation(one, "-", "")
              for name, one in allocations.items()}  # fmt: skip
     choice = ModeChoice(Mode.PRIORITY, "as asked")
-    return Case(choice, list(jobs), found, cpus, "0-3", Queue(), 0)
+    return SharedHost(choice, list(jobs), found, cpus, "0-3", Queue(), 0)
 
 
 def unlimited(rank: int = 0) -> Allocation:
@@ -91,7 +108,7 @@ def test_a_job_that_is_not_understood_for_long_stands_behind_all() -> None:
     rare.samples, new.samples = [(0, 60.0)], [(0, 12.0)]
     everyone = dict.fromkeys(("silent", "rare", "new"), unlimited())
     found = case(silent, rare, new, known, **everyone, known=Allocation(0.6, "-", "", rank=2))
-    assert unknown(found, found.jobs) == {silent.run_id, rare.run_id}
+    assert runs_in_no_order(found, found.jobs) == {silent.run_id, rare.run_id}
     assert [one.name for one in in_order(found, standings(found))][:2] == ["new", "known"]
 
 
@@ -99,7 +116,7 @@ def test_a_job_that_explores_is_not_yet_one_that_is_not_understood() -> None:
     silent = job("silent", 4)
     silent.reports = 0
     found = replace(case(silent, silent=unlimited()), exploring=frozenset({"silent"}))
-    assert unknown(found, found.jobs) == frozenset()
+    assert runs_in_no_order(found, found.jobs) == frozenset()
 
 
 def test_a_job_joins_the_first_group_with_room() -> None:
@@ -120,9 +137,186 @@ def test_each_job_is_in_one_group_that_fits(threads: list[int], cpus: int) -> No
 
 def test_jobs_are_grouped_by_the_cpus_that_they_can_use() -> None:
     pool, quota, pinned, sleepy = job("pool", 31), job("quota", 4), job("pinned", 8), job("x", 4)
-    pool.demands, sleepy.demands = (2.1,), (0.3,)
+    pool.cpu, sleepy.cpu = CpuDemand(demands=(2.1,)), CpuDemand(demands=(0.3,))
     quota.owner, pinned.owner = Owner(cpus=0.5), Owner(cpuset="3")
     jobs = [job("wide", 4), pool, quota, pinned, sleepy]
     assert [names(group) for group in groups_that_fit(jobs, 4.0)] == [
         "wide", "poolquotapinnedx"
     ]  # fmt: skip
+
+
+def test_the_jobs_that_the_cpus_hold_come_first() -> None:
+    jobs = [job("a", 2), job("b", 2), job("c", 2), job("d", 2), job("e", 2)]
+    shares = {"a": 0.1, "b": 0.4, "c": 0.3, "d": 0.15, "e": 0.05}
+    weights = {
+        k: v["cpu_weight"]
+        for k, v in settings_of(Mode.PRIORITY, host(*jobs, shares=shares)).items()
+    }
+    assert weights == {"b": 1024, "c": 10, "d": 2, "a": 2, "e": 2}
+    wide = host(*jobs, cpus=4.0, shares=shares)
+    weights = {k: v["cpu_weight"] for k, v in settings_of(Mode.PRIORITY, wide).items()}
+    assert weights == {"b": 1024, "c": 1024, "d": 10, "a": 10, "e": 2}
+
+
+def test_the_first_have_the_weights_of_all_where_others_compete() -> None:
+    jobs = [job("a", 2), job("b", 2), job("c", 2)]
+    found = host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.2})
+    for others, first in ((None, 1024), (0.04, 1024), (0.06, 3072), (0.9, 3072)):
+        settings = settings_of(Mode.PRIORITY, replace(found, others=others))
+        assert {k: v["cpu_weight"] for k, v in settings.items()} == {"a": first, "b": 10, "c": 2}
+    # On four CPUs two are first: each has half of three.
+    wide = settings_of(Mode.PRIORITY, replace(found, others=0.5, cpus=4.0))
+    assert {k: v["cpu_weight"] for k, v in wide.items()} == {"a": 1536, "b": 1536, "c": 10}
+
+
+def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None:
+    # On 8 CPUs: the narrow one has 1/8, all that its thread can use; the wide ones have 6/8 and 1/8
+    # of what their 8 threads can.
+    jobs = [job("wide", 8), job("next", 8), job("narrow", 1)]
+    found = host(*jobs, cpus=8.0, shares={"wide": 0.75, "next": 0.125, "narrow": 0.125})
+    weights = {k: v["cpu_weight"] for k, v in settings_of(Mode.PRIORITY, found, "0-7").items()}
+    assert weights == {"narrow": 1024, "wide": 10, "next": 2}
+
+
+def test_a_job_that_fits_beside_the_first_runs_with_it() -> None:
+    # a has 3 of 4 CPUs; b of 2 threads waits for a position, and c of 1 thread takes the spare CPU.
+    jobs = [job("a", 3), job("b", 2), job("c", 1)]
+    found = host(*jobs, cpus=4.0, shares={"a": 0.75, "b": 0.2, "c": 0.05})
+    weights = {k: v["cpu_weight"] for k, v in settings_of(Mode.PRIORITY, found, "0-3").items()}
+    assert weights == {"a": 1024, "b": 10, "c": 1024}
+
+
+def test_equal_jobs_take_turns_in_order_of_arrival() -> None:
+    jobs = [job("a", 2, arrived=9), job("b", 2, arrived=1), job("c", 2, arrived=10)]
+    found = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
+    assert list(first_jobs(found, [0, 2, 5, 7, 10, 15, 20])) == ["b", "b", "a", "a", "c", "b", "a"]
+
+
+def test_without_a_queue_the_equal_job_with_the_least_cpu_is_first() -> None:
+    jobs = [job("a", 2), job("b", 2, arrived=1), job("c", 2, arrived=2)]
+    first = []
+    for used in ((9.0, 0.0, 0.0), (9.0, 9.0, 0.0), (9.0, 9.0, 9.0), (18.0, 9.0, 9.0)):
+        for one, seconds in zip(jobs, used, strict=True):
+            one.samples = [(3, seconds)]
+        first += first_jobs(host(*jobs, shares=dict.fromkeys("abc", 1 / 3)), [0])
+    assert first == ["b", "c", "a", "b"]
+
+
+def test_two_of_three_equal_jobs_run_at_a_time_and_each_as_often() -> None:
+    jobs = [job(name, 2) for name in "abc"]
+    found = host(*jobs, cpus=4.0, shares=dict.fromkeys("abc", 1 / 3))
+    first = list(first_jobs(found, list(range(0, 300, 5))))
+    assert all(len(names) == 2 for names in first)
+    assert [sum(name in names for names in first) for name in "abc"] == [40, 40, 40]
+
+
+def test_equal_shares_are_equal_whatever_the_threads() -> None:
+    # On 4 CPUs: five equal shares; the wide one is not behind the narrow ones.
+    jobs = (*(job(name, 1) for name in "abcd"), job("wide", 2))
+    found = host(*jobs, cpus=4.0, shares=dict.fromkeys((*"abcd", "wide"), 0.2))
+    first = list(first_jobs(found, [0, 5, 10, 15]))
+    assert any("wide" in names for names in first[:2])
+
+
+def test_serving_containers_never_wait_in_the_queue() -> None:
+    jobs = [job("serves", 2, dltools_qoe="0.1"), job("a", 2), job("b", 2)]
+    found = host(*jobs, shares={"serves": 0.1, "a": 0.6, "b": 0.3})
+    assert settings_of(Mode.PRIORITY, found)["serves"] == {"cpu_weight": 1024}
+    assert "serves" not in settings_of(Mode.ROTATE, found)
+
+
+def test_a_waiting_job_gets_a_turn_within_its_bound() -> None:
+    # Three groups: 80 s of patience and turns of 20 s, less a twentieth, in steps of 2 s. Without
+    # turns a alone would be first.
+    jobs = [job(name, 2) for name in "abc"]
+    found = host(*jobs, shares={"a": 0.9, "b": 0.06, "c": 0.04})
+    seconds = list(range(0, 600, 2))
+    first = list(first_jobs(found, seconds))
+    assert first[:59] == [*"a" * 38, *"b" * 10, *"c" * 10, "a"]
+    for name in "bc":
+        turns = [at for at, names in zip(seconds, first, strict=True) if name in names]
+        assert max(b - a for a, b in pairwise([0, *turns, 600])) <= Bound(3).patience_s + 2 * 20 + 2
+    assert first.count("a") > 0.55 * len(first)
+
+
+def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
+    jobs = [job("a", 2), job("b", 1), job("c", 1)]
+    found = realise(
+        ModeChoice(Mode.ROTATE, "", 2.0), host(*jobs, shares={"a": 0.75, "b": 0.2, "c": 0.05})
+    )
+    assert found.takes_turns
+    assert turns(found.settings) == {"a": (0, 3.0), "b": (1, 1.0), "c": (1, 1.0)}
+    assert {one["cpu_weight"] for one in found.settings.values()} == {1024}
+
+
+def test_no_turn_is_shorter_than_a_tenth_of_the_quantum() -> None:
+    jobs = [job("a", 2), job("b", 2)]
+    found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.999, "b": 0.001}))
+    assert found["b"]["turn_s"] == 0.8
+
+
+def test_no_job_takes_turns_where_all_fit() -> None:
+    found = settings_of(Mode.ROTATE, host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}))
+    assert found == {key: {"cpu_weight": 1024} for key in "ab"}
+
+
+def test_turns_are_in_proportion_to_the_shares_of_those_that_take_turns() -> None:
+    # 0.4 of 0.5 of two turns of 8 s.
+    jobs = [job("a", 2), job("b", 2)]
+    found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.4, "b": 0.1}))
+    assert [found[name]["turn_s"] for name in "ab"] == [12.8, 3.2]
+
+
+def test_a_new_job_comes_first_until_it_has_reported_twice() -> None:
+    jobs = [job("a", 2), job("b", 2, arrived=1)]
+    jobs[1].reports = 1
+    found = host(*jobs, shares={"a": 0.5, "b": 0.5})
+    assert turns(settings_of(Mode.ROTATE, found)) == {"b": (0, 10.0), "a": (1, 8.0)}
+    jobs[1].samples = [(0, 10.0)]  # it has had its CPU seconds
+    assert turns(settings_of(Mode.ROTATE, found))["b"] == (1, 8.0)
+
+
+def silent(name: str, arrived: int = 0, had_s: float = 10.0) -> ContainerHistory:
+    """A training that has reported nothing, and has had its time to explore."""
+    made = ContainerHistory(name, name, "h", arrived, threads=2)
+    made.observe(Judgement(Role.TRAINING, "libtorch in its processes, silent"))
+    made.samples = [(0, had_s)]
+    return made
+
+
+def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
+    # Two groups take turns. Three silent ones: one at a time beside them, as much as all had.
+    known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
+    three = [silent(name) for name in ("s", "t", "u")]
+    found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three)
+    assert {key: one["cpu_weight"] for key, one in found.settings.items() if key in "stu"} == {
+        "s": 1024.0, "t": 10.0, "u": 2.0,
+    }  # fmt: skip
+    assert {key: one["group"] for key, one in found.settings.items() if key in "ab"} == {
+        "a": 0, "b": 1,
+    }  # fmt: skip
+    assert found.notes["t"].startswith("competes all the same; never paused before it reports")
+    # Later each of them is the first one.
+    first = set()
+    queue = found.queue
+    for seconds in range(0, 40, 5):
+        found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three, queue=queue,
+                        now=seconds * 1_000_000)  # fmt: skip
+        queue = found.queue
+        weights = {key: found.settings[key]["cpu_weight"] for key in "stu"}
+        first |= {key for key, weight in weights.items() if weight == 1024.0}
+    assert first == {"s", "t", "u"}
+
+
+def test_a_single_silent_training_gets_an_equal_part_beside_the_turns() -> None:
+    known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
+    found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=[silent("s")])
+    assert found.settings["s"] == {"cpu_weight": 512.0}
+
+
+def test_a_job_that_waited_by_weights_gets_its_weight_back_for_its_turn() -> None:
+    jobs = [job("a", 2), job("b", 2)]
+    for one, weight in zip(jobs, (1024.0, 2.0), strict=True):
+        one.weight = weight
+    found = realise(ModeChoice(Mode.ROTATE, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
+    assert found.settings["b"] == {"cpu_weight": 1024, "group": 1, "turn_s": 8.0}

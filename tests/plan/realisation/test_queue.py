@@ -9,7 +9,7 @@ from helpers.shared_hosts import job
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dltools.plan.policy.base import Allocation, HostState
+from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import TURN_S, Bound, Queue, QueuePosition
 from dltools.plan.realisation.realise import realise

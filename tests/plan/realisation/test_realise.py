@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from helpers.shared_hosts import first_jobs, host, job, settings_of
 
-from dltools.plan.policy.base import Allocation, HostState
-from dltools.plan.policy.container_history import ContainerHistory
-from dltools.plan.policy.owner import Owner
+from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
+from dltools.plan.signals.container_history import ContainerHistory, Owner
+from dltools.plan.signals.cpu_demand import CpuDemand
 
 
 def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behind() -> None:
@@ -34,7 +34,7 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
         (Mode.WEIGHT, {"cpu_weight": 1024}),
         (Mode.PRIORITY, {"cpu_weight": 1024}),
         (Mode.CORES, {"cpuset": None}),
-        (Mode.ROTATE, None),
+        (Mode.ROTATE, {"cpu_weight": 1024}),
     ],
 )
 def test_a_restarted_container_gets_the_defaults(
@@ -71,9 +71,9 @@ def test_without_a_share_nothing_is_set(mode: Mode) -> None:
 def test_an_idle_job_holds_no_place(mode: Mode) -> None:
     jobs = [job(name, 2) for name in ("a", "b", "c")]
     asleep = jobs[0]
-    asleep.quiet_since, asleep.samples = 0, [(9_000_000, 1.0)]
+    asleep.cpu, asleep.samples = CpuDemand(quiet_since=0), [(9_000_000, 1.0)]
     found = realise(ModeChoice(mode, ""), host(*jobs, cpus=2.0, shares=dict.fromkeys("abc", 1 / 3)))
-    assert found.settings.get("a") == (None if mode is Mode.ROTATE else {"cpu_weight": 1024})
+    assert found.settings.get("a") == {"cpu_weight": 1024}
     assert found.notes["a"] == "uses next to no CPU: holds no place"
     others = [found.settings[name] for name in ("b", "c")]
     assert others[0] != others[1]

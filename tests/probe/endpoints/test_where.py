@@ -6,21 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.engine.docker.answers import network_of
+from dltools.engine.interface import Network
 from dltools.probe.endpoints.where import candidates
 
 
-def inspected(**changes: object) -> dict[str, object]:
+def inspected(**changes: object) -> Network:
     networks = {"bridge": {"IPAddress": "172.17.0.5"}}
-    return {"Config": {"ExposedPorts": {"8000/tcp": {}, "22/tcp": {}, "8002/udp": {}}},
+    return network_of({"Config": {"ExposedPorts": {"8000/tcp": {}, "22/tcp": {}, "8002/udp": {}}},
             "NetworkSettings": {"Networks": networks, "Ports": {"8000/tcp": [{"HostPort": "18000"}]}},
-            "HostConfig": {}} | changes  # fmt: skip
+            "HostConfig": {}} | changes)  # fmt: skip
 
 
 def test_only_exposed_ports_of_serving_programs_are_tried() -> None:
     assert list(candidates(inspected(), None)) == [
         "http://172.17.0.5:8000/metrics", "http://127.0.0.1:18000/metrics"]  # fmt: skip
     assert list(candidates(inspected(Config={}), None)) == []
-    assert list(candidates({}, None)) == []
+    assert list(candidates(network_of({}), None)) == []
 
 
 @pytest.mark.parametrize(
@@ -38,8 +40,8 @@ def test_a_label_names_the_endpoint(label: str, expected: list[str]) -> None:
 
 
 def test_a_container_on_the_hosts_network_is_local() -> None:
-    raw = inspected(HostConfig={"NetworkMode": "host"})
-    assert "http://127.0.0.1:8000/metrics" in list(candidates(raw, None))
+    network = inspected(HostConfig={"NetworkMode": "host"})
+    assert "http://127.0.0.1:8000/metrics" in list(candidates(network, None))
 
 
 @pytest.mark.parametrize("label", ["²", "http://[::1", "99999", "0", "https://10.0.0.9/m", " "])
@@ -56,8 +58,8 @@ def test_a_label_without_sense_harms_nothing(label: str) -> None:
 )  # fmt: skip
 def test_a_published_port_is_reached_where_it_is_bound(ip: str, expected: str) -> None:
     bound = {"8000/tcp": [{"HostIp": ip, "HostPort": "18000"}]}
-    raw = inspected(NetworkSettings={"Networks": {}, "Ports": bound})
-    assert list(candidates(raw, None)) == [f"http://{expected}:18000/metrics"]
+    network = inspected(NetworkSettings={"Networks": {}, "Ports": bound})
+    assert list(candidates(network, None)) == [f"http://{expected}:18000/metrics"]
 
 
 @given(st.text())

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from probe.gpu.fake_nvml import ERRORS, FakeNvml, Gpu
 
 from dltools.observations.table import Row, to_table
-from dltools.probe.gpu import Gpus, collector, nvml
-from dltools.probe.gpu.owners import container_of, owners
+from dltools.probe.gpu import collector, nvml
+from dltools.probe.gpu.collector import Gpus, container_of, owners
 
 A, B = "a" * 64, "b" * 64
 SECOND = 1_000_000

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from dltools.probe.progress import Automatic, Point
-from dltools.probe.progress.point_reader import PointReader
+from dltools.probe.progress.pipeline import PointReader
 
 MANY = 16_000
 LONGEST_S = 2.0

@@ -1,10 +1,13 @@
-"""What panels share."""
+"""What panels share, and series made ready to be drawn."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dltools.report.plots.axes import clock, line_style, safe, short
+from dltools.observations.container_records import Series, SeriesPoint
+from dltools.report.plots.axes import area, changes, clock, line_style, safe, short, thinned
 from dltools.report.plots.compare import bar_style
 
 
@@ -30,3 +33,28 @@ def test_time_has_a_unit_that_suits(end: float, unit: str) -> None:
     assert axes.get_xlabel() == unit
     assert axes.get_xlim()[0] == 0
     assert 2 <= len(axes.get_xticks()) <= 12
+
+
+def series(*points: tuple[float, float]) -> Series:
+    return [SeriesPoint(time, value) for time, value in points]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=300), st.integers(1, 50))
+def test_thinned_series_keep_their_span_and_mean(values: list[float], most: int) -> None:
+    whole = series(*((float(time), value) for time, value in enumerate(values)))
+    found = thinned(whole, most)
+    assert len(found) <= most or len(whole) <= most
+    if whole:
+        assert found[-1].time == whole[-1].time
+        assert min(values) - 1e-6 <= min(point.value for point in found)
+        assert max(point.value for point in found) <= max(values) + 1e-6
+
+
+def test_steps_keep_what_changes() -> None:
+    steps = series((0, 1), (1, 1), (2, 2), (3, 2), (4, 2))
+    assert changes(steps) == [(0, 1), (2, 2), (4, 2)]
+
+
+def test_an_area_is_a_rate_times_the_time_up_to_each_point() -> None:
+    assert area(series((0, 9), (10, 1), (15, 2))) == pytest.approx(10 * 1 + 5 * 2)
+    assert area([]) == 0

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex, report
-from dltools.probe.progress.name_words import Sort, sort, step_rank
+from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
 
 _ROW = Regex(rf"^\|\s*([\w/.-][\w/. -]{{0,99}}?)\s*\|\s*(?:({N})\s*)?\|\s*$")
 _CLEAN = Regex(rf"^(?:charts/)?global_step=(\d+), episodic_return=\[?({N})\]?")
@@ -44,7 +44,7 @@ class Log:
         return []
 
     def _close(self, box: dict[str, float]) -> list[Point]:
-        counters = [name for name in box if sort(name) is Sort.STEP]
+        counters = [name for name in box if name_kind(name) is NameKind.STEP]
         said = min(counters, key=step_rank) if counters else None
         step = next((box[name] for name in _STEPS if name in box), box[said] if said else None)
         if step is None and "iterations" not in box and "n_updates" not in box:

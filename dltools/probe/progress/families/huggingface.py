@@ -10,7 +10,7 @@ import re
 from typing import ClassVar
 
 from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report, whole
-from dltools.probe.progress.name_words import Sort, sort
+from dltools.probe.progress.tokens import NameKind, name_kind
 
 _DICT = Regex(r"\{'[^{}]*\}")
 _PAIR = Regex(rf"'([\w/@. -]+)': '?({NUMBER})'?(?=[,}}])", re.IGNORECASE)
@@ -59,7 +59,11 @@ class Log:
         step = whole(said) if said else self._step if is_new else None
         return report(
             self.name,
-            [pair for pair in pairs if pair[0].startswith("eval_") or sort(pair[0]) >= Sort.BESIDE],
+            [
+                pair
+                for pair in pairs
+                if pair[0].startswith("eval_") or name_kind(pair[0]) >= NameKind.BESIDE
+            ],
             step=step,
             epoch=float(values["epoch"]) if "epoch" in values else None,
             elapsed_s=self._spent if is_new else None,

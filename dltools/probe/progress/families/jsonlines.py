@@ -12,7 +12,7 @@ import json
 from typing import Any, ClassVar
 
 from dltools.probe.progress.base import Point, report, whole
-from dltools.probe.progress.name_words import Sort, sort, step_rank
+from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
 
 
 class Log:
@@ -41,12 +41,14 @@ class Log:
                     _add(flat, f"{prefix}{inner}", number)
             else:
                 _add(flat, key, value)
-        metrics = [(name, value) for name, value in flat.items() if sort(name) >= Sort.BESIDE]
-        if not any(sort(name) > Sort.BESIDE for name, _ in metrics):
+        metrics = [
+            (name, value) for name, value in flat.items() if name_kind(name) >= NameKind.BESIDE
+        ]
+        if not any(name_kind(name) > NameKind.BESIDE for name, _ in metrics):
             return []
-        counters = [name for name in flat if sort(name) is Sort.STEP]
+        counters = [name for name in flat if name_kind(name) is NameKind.STEP]
         step = flat[min(counters, key=step_rank)] if counters else None
-        epoch = next((flat[name] for name in flat if sort(name) is Sort.EPOCH), None)
+        epoch = next((flat[name] for name in flat if name_kind(name) is NameKind.EPOCH), None)
         return report(
             self.name,
             metrics,

@@ -37,7 +37,7 @@ class Log(tqdm.Log):
             return []
         if self._phase and (match := _ROW.search(line)):
             found = report(self.name, [(match[1], number(match[2]))], phase=self._phase)
-            return [p._replace(epoch=self.epoch) for p in found]
+            return [p._replace(epoch=self._epoch) for p in found]
         if self._phase and line.strip().isalpha():
             self._phase = ""
         return []

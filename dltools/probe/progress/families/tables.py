@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, clock, report, whole
-from dltools.probe.progress.name_words import Sort, sort
+from dltools.probe.progress.tokens import NameKind, name_kind
 
 _BARS = Regex(r"\s*[|\u2502\u2503]\s*")
 _BLANKS = Regex(r"\s{2,}|\t")
@@ -48,7 +48,7 @@ class Log:
     def __init__(self) -> None:
         self._newest = ""  # row of names, as printed
         self._names: list[str] = []
-        self._sorts: list[Sort] = []
+        self._sorts: list[NameKind] = []
         self._of_phases: list[str] = []
         self._totals: list[int] = []  # columns of times
         self._parts: list[int] = []
@@ -79,7 +79,9 @@ class Log:
         names = self._of_phases
         if len(cells) != len(names) or not all(map(_NUMBER.fullmatch, cells)):
             return []
-        pairs = [pair for pair in zip(names, cells, strict=True) if sort(pair[0]) >= Sort.WEAK]
+        pairs = [
+            pair for pair in zip(names, cells, strict=True) if name_kind(pair[0]) >= NameKind.WEAK
+        ]
         return report(self.name, pairs, phase=normal_name(phase.removesuffix("set")))
 
     def _header(self, line: str) -> None:
@@ -89,13 +91,13 @@ class Log:
         if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
             return
         names = [_UNIT.sub("", name) for name in names]
-        sorts = [sort(name) for name in names]
-        counters = sum(what in (Sort.EPOCH, Sort.STEP) for what in sorts)
-        metrics = sum(what >= Sort.WEAK for what in sorts)
+        sorts = [name_kind(name) for name in names]
+        counters = sum(what in (NameKind.EPOCH, NameKind.STEP) for what in sorts)
+        metrics = sum(what >= NameKind.WEAK for what in sorts)
         if metrics and counters:
             self._newest = line
             self._names = [name.replace("main/", "") for name in names]  # a model in Chainer
-            self._sorts = list(map(sort, self._names))
+            self._sorts = list(map(name_kind, self._names))
             places = {name: at for at, name in enumerate(self._names)}
             self._totals = [places[name] for name in _TOTALS if name in places]
             self._parts = [places[name] for name in _PARTS if name in places]
@@ -108,15 +110,15 @@ class Log:
             return []
         pairs, epoch, step = [], None, None
         for name, what, text in zip(self._names, self._sorts, cells, strict=False):
-            if what is Sort.OTHER:
+            if what is NameKind.OTHER:
                 continue
             is_number = _NUMBER.fullmatch(text)
-            if what > Sort.STEP:
+            if what > NameKind.STEP:
                 if is_number and "/" not in text:
                     pairs.append((name, text.rstrip("%")))
             elif not is_number:
                 return []
-            elif what is Sort.EPOCH:
+            elif what is NameKind.EPOCH:
                 epoch = float(text.partition("/")[0].replace(",", "").rstrip("%"))
             else:
                 step = whole(text.partition("/")[0].partition(".")[0].lstrip("+-"))

@@ -6,12 +6,10 @@ Metrics stand in the postfix or in the description; the bar of a download has no
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report
-from dltools.probe.progress.drawn import About, Form
-from dltools.probe.progress.name_words import Sort, sort
+from dltools.probe.progress.tokens import NameKind, name_kind
 
 _REST = (
     r"(?<!\d)(?P<n>\d++(?:\.\d+)?)(?P<unit>[kMGT]?)(?:/(?P<total>[\d.]+[kMGT]?|\?))?[a-zA-Z]*\s*"
@@ -33,14 +31,6 @@ _EPOCH = Regex(r"[Ee]poch\s*(?:[:=#\[(]\s*)?(\d+)")
 _PHASE = Regex(
     r"\b(val|valid|validat\w*|eval\w*|test\w*|sanity \w+)\b(?!\s?[=:]\s?[-\d.])", re.IGNORECASE
 )
-_VALUE = r"(-?\d{1,9}(?:\.\d{1,17}+)?(?:e[-+]\d{1,3}+)?)"
-_FORM = (
-    r"(?:([^\r%|\[]{{1,200}}+)%\|[^!-\"$-/:-~\r]{{0,400}}+\| {{0,4}}(\d{{1,9}})/\d{{1,9}} ?"
-    r"\[(\d{{1,4}}(?::\d\d){{1,2}})(?:<[\d:?]{{1,12}})?, {{0,9}}[\d.?]{{1,12}}"
-    r"(?:[a-zA-Z]{{0,9}}/s|s/[a-zA-Z]{{1,9}}), {}\] {{0,99}}(?:\r|\Z))|[^\r]+\r?|\r"
-)
-"""A drawing of a bar as `Form.findall` gives it, or any drawing."""
-
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -62,7 +52,7 @@ class Log:
 
     def __init__(self) -> None:
         self._past = self._bar = 0.0
-        self.epoch: float | None = None
+        self._epoch: float | None = None
         self._known: _Description | None = None
 
     def points(self, line: str) -> list[Point]:
@@ -82,45 +72,15 @@ class Log:
         if not pairs:
             return []
         if about.epoch is not None:
-            self.epoch = about.epoch
+            self._epoch = about.epoch
         return report(
             self.name,
             pairs,
             step=round(float(match["n"]) * _SCALE[match["unit"]]),
-            epoch=self.epoch,
+            epoch=self._epoch,
             phase=about.phase,
             elapsed_s=self._elapsed(match["spent"]),
         )
-
-    def form(self, drawing: str) -> Form | None:
-        """Return the form of a drawing that gave points, None if it has none that is known."""
-        description, match = _bar(drawing)
-        postfix = match["postfix"] if match else None
-        if match is None or not postfix or _description(description).said:
-            return None
-        names = [m[1].strip() for m in _PAIR.finditer(postfix)]
-        if (form := _form_of(postfix)) is None or not form.fullmatch(drawing):
-            return None
-        return Form(form.findall, lambda before: self._about(before, names))
-
-    def drawn(self, about: About, spent: Sequence[tuple[str, int]]) -> list[float]:
-        """Take note of drawings in a row, each time spent with how many drawings say it; return
-        for each drawing the time elapsed."""
-        if about.epoch is not None:
-            self.epoch = about.epoch
-        found: list[float] = []
-        for text, count in spent:
-            found += [self._elapsed(text)] * count
-        return found
-
-    def _about(self, before: str, names: Sequence[str]) -> About | None:
-        """Return what the text before a bar says of its metrics, None if it has some itself."""
-        about = _description(before.removesuffix(":"))
-        if about.said:
-            return None
-        pairs = _wanted([(name, str(at)) for at, name in enumerate(names)])
-        found = report(self.name, pairs, phase=about.phase)
-        return About(about.epoch, tuple((p.metric, p.original, int(p.value)) for p in found))
 
     def _elapsed(self, said: str) -> float:
         """Return the time elapsed, from the time that a bar says; each bar begins at zero."""
@@ -153,22 +113,10 @@ def _bar(line: str) -> tuple[str, re.Match[str] | None]:
 
 def _wanted(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the pairs that are metrics; all if no name is known."""
-    sorts = [sort(name) for name, _ in pairs]
-    if not any(what > Sort.BESIDE for what in sorts):
+    sorts = [name_kind(name) for name, _ in pairs]
+    if not any(what > NameKind.BESIDE for what in sorts):
         return pairs
-    return [pair for pair, what in zip(pairs, sorts, strict=True) if what >= Sort.BESIDE]
-
-
-def _form_of(postfix: str) -> re.Pattern[str] | None:
-    """Return an expression for bars with such a postfix, None if numbers in it are ambiguous."""
-    parts, at = [], 0
-    for match in _PAIR.finditer(postfix):
-        begin, end = match.span(2)
-        if postfix[end : end + 1] not in ("", ",", " ") or postfix[end + 1 : end + 2].isdigit():
-            return None
-        parts += [re.escape(postfix[at:begin]), _VALUE]
-        at = end
-    return re.compile(_FORM.format("".join([*parts, re.escape(postfix[at:])])))
+    return [pair for pair, what in zip(pairs, sorts, strict=True) if what >= NameKind.BESIDE]
 
 
 def _description(text: str) -> _Description:

@@ -1,0 +1,171 @@
+"""Containers that dl-apply has changed and not yet restored, for `dl-apply --status`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dltools.apply.migrate.migration import Migration, MigrationFiles
+from dltools.apply.original_settings import Entry, Journal
+from dltools.engine.identity import own_records
+from dltools.engine.interface import Engine, GoneError
+from dltools.engine.limits.cpu_limits import Locator, current_settings, settings_in_force
+from dltools.engine.runs import ApplyRun
+from dltools.engine.turn_notes import TurnNote, read_notes
+from dltools.errors import AccessError, DataError
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.plan.realisation.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedContainer:
+    """A container that dl-apply has changed.
+
+    `original` settings it had, `current` ones it has (None: it is gone). It was changed `since`
+    (RFC 3339, "" if that is unknown), by `run`; `state_directory` says so. Its lease ends `until`
+    then, "" where no end is known.
+    """
+
+    container_id: str
+    name: str
+    original: Settings
+    current: Settings | None
+    since: str
+    run: ApplyRun
+    state_directory: Path
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _ContainerRecords:
+    """What a state directory says of a container: a journal entry, a note of its turns, or both."""
+
+    container_id: str
+    entry: Entry | None
+    note: TurnNote | None
+    state_directory: Path
+
+
+def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[ChangedContainer]:
+    """Return the changed containers of an engine, by name. Raises as the engine does."""
+    known: dict[str, _ContainerRecords] = {}
+    for directory in directories:
+        found = own_records(engine, read_notes([directory], engine.id).values())
+        notes = {note.container_id: note for note in found}
+        entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
+        for key in {**entries, **notes}:
+            known.setdefault(
+                key, _ContainerRecords(key, entries.get(key), notes.get(key), directory)
+            )
+    locator = Locator(engine)
+    changed = [_changed_container(engine, locator, one) for one in known.values()]
+    return sorted(changed, key=lambda one: (one.name, one.container_id))
+
+
+def open_migrations(directories: Iterable[Path]) -> list[Migration]:
+    """Return the migrations that are neither finished nor rolled back, by name; those of a
+    directory that cannot be read are left out."""
+    found = []
+    for directory in directories:
+        with suppress(DataError, AccessError):
+            found += [one for one in MigrationFiles(directory / "migrations").all() if one.is_open]
+    return sorted(found, key=lambda one: (one.container_name, one.container_id))
+
+
+def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
+    """Return what a state directory's journal says of an engine's containers, [] if it cannot be
+    read: it may be another user's."""
+    try:
+        return own_records(engine, Journal(directory / "journal").all())
+    except (AccessError, DataError):
+        return []
+
+
+def _changed_container(
+    engine: Engine, locator: Locator, known: _ContainerRecords
+) -> ChangedContainer:
+    entry, note = known.entry, known.note
+    record = entry or note
+    assert record is not None
+    try:
+        current: Settings | None = _current(engine, locator, known)
+    except GoneError:
+        current = None
+    return ChangedContainer(
+        container_id=known.container_id,
+        name=record.container_name,
+        original=_original(known, current),
+        current=current,
+        since=record.since,
+        run=note.run if note and (note.run.is_alive or not entry) else record.run,
+        state_directory=known.state_directory,
+        until=entry.until if entry else "",
+    )
+
+
+def _current(engine: Engine, locator: Locator, known: _ContainerRecords) -> Settings:
+    """Return the settings that a container has now, with its state and turn where these may have
+    been changed."""
+    located = locator.find(known.container_id)
+    current: Settings = {**current_settings(engine, located)}
+    if known.note or (known.entry and known.entry.state):
+        current["state"] = located.container.state
+    if known.note and known.note.seconds and known.note.run.is_alive:
+        current |= {"group": known.note.group, "turn_s": known.note.seconds}
+        current |= {"queue": known.note.queue} if known.note.queue else {}
+    return current
+
+
+def _original(known: _ContainerRecords, current: Settings | None) -> Settings:
+    """Return the settings that a container had; a turn changes none but its state."""
+    entry = known.entry
+    if current is None:
+        return dict(entry.settings) if entry else {}
+    settings: Mapping[str, Any] = entry.settings if entry else current
+    names = [name for name in settings if name in current and name not in _OF_TURNS]
+    original = {name: settings[name] for name in names}
+    if "state" in current:
+        original["state"] = (entry and entry.state) or "running"
+    return original
+
+
+_OF_TURNS = ("state", "group", "turn_s", "queue")
+
+
+def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
+    """Return the names of the containers that are paused, and of whose pause no state directory
+    knows."""
+    known: set[str] = set()
+    for directory in directories:
+        known |= read_notes([directory], engine.id).keys()
+        known |= {one.container_id for one in journal_entries(engine, directory) if one.state}
+    return sorted(
+        one.name or one.id[:12]
+        for one in engine.containers()
+        if one.state == "paused" and one.id not in known
+    )
+
+
+def unusual_settings(engine: Engine) -> Mapping[str, Settings]:
+    """Return the settings of running containers that are not the engine's defaults, by container
+    name: a quota, weight or CPU list, or the state paused."""
+    locator = Locator(engine)
+    found: dict[str, Settings] = {}
+    for listed in engine.containers():
+        try:
+            located = locator.find(listed.id)
+        except GoneError:
+            continue
+        unusual = {
+            name: value
+            for name, value in settings_in_force(located).items()
+            if value not in (None, DEFAULT_CPU_WEIGHT)
+        }
+        if located.container.state == "paused":
+            unusual["state"] = "paused"
+        if unusual:
+            found[located.container.name] = unusual
+    return found

@@ -1,0 +1,200 @@
+"""What keeps two runs of dl-apply from writing to the same containers.
+
+The lock keeps apart runs that share a state directory, the mark those that do not. The mark is an
+abstract Unix socket whose name holds the engine's ID. The kernel frees it when its process dies,
+and says whose it is: so nobody who takes the name for himself stays unnamed. The command line takes
+both before it connects; `dl-apply --status` asks whose the mark is.
+"""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dltools.engine.interface import Engine
+from dltools.engine.runs import process_start
+from dltools.engine.state_folder import StateFolder
+from dltools.errors import RetryError
+from dltools.files import locked
+
+SETTLING_S = 1.0
+"""How long an engine may take to carry out what a killed run has asked of it (ours)."""
+
+
+class LockedState:
+    """A state directory while it is locked. `holder_died` says whether the last run was killed."""
+
+    def __init__(self, home: Path, *, holder_died: bool) -> None:
+        """`home` is the directory."""
+        self.home = home
+        self._holder_died = holder_died
+
+    def settle(self) -> None:
+        """Let an engine that has just answered carry out what a killed run has asked of it: what
+        comes later would be taken for somebody else's change."""
+        if self._holder_died:
+            time.sleep(SETTLING_S)
+
+
+@contextmanager
+def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]:
+    """Lock a state directory until the block ends. Remove first the files that a killed run had
+    begun to write.
+
+    Raises `RetryError`, which ends with the `advice`, where another run holds it, and
+    `OutputError`.
+    """
+    with locked(home / "apply.lock", "dl-apply", advice) as holder_died:
+        for folder in ("journal", "rotation", "migrations", "deliveries"):
+            StateFolder(home / folder).remove_staged()
+        yield LockedState(home, holder_died=holder_died)
+
+
+ANY = -1
+"""Instead of a process: whoever it is."""
+
+_TRIES, _BETWEEN_S = 5, 0.1
+_LONGEST_COMMAND = 200
+_CREDENTIALS = struct.Struct("3i")
+"""What SO_PEERCRED gives: process, user, group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The process that holds an engine's mark: its number, 0 where nobody can tell, and command."""
+
+    pid: int
+    command: str = ""
+
+    def __str__(self) -> str:
+        """Return "process 7: dl-apply"."""
+        if not self.pid:
+            return "a process of another user or container"
+        return f"process {self.pid}" + (f": {self.command}" if self.command else "")
+
+
+class WriterMarks:
+    """The marks of one run, for each engine that it writes to."""
+
+    def __init__(self, beside: int | None = None) -> None:
+        """`beside` is the process beside which this run may write all the same."""
+        self._beside = beside
+        self._marks: dict[str, _Mark] = {}
+
+    def set(self, engine: Engine) -> None:
+        """Mark an engine, unless this run has marked it. Raises `RetryError` where another run has,
+        beside which this one may not write."""
+        if engine.id in self._marks:
+            return
+        name = _name(engine.id)
+        for _ in range(_TRIES):
+            with suppress(OSError):
+                self._marks[engine.id] = _Mark(name)
+                return
+            found = writer_of(engine)
+            if found is not None and self._beside in (ANY, found.pid):
+                return
+            if found is not None and found.pid:
+                break
+            time.sleep(_BETWEEN_S)  # it has just ended, or does not listen yet
+        found = found or Writer(0)
+        raise RetryError(
+            f"another dl-apply is running, {found} (it writes to the containers of {engine.host}); "
+            f"try again, or write beside it: --beside {found.pid}"
+        )
+
+    def free(self) -> None:
+        """Take all marks back."""
+        while self._marks:
+            self._marks.popitem()[1].free()
+
+
+class _Mark:
+    """A socket that listens under a name, and lets all know whose it is who connect."""
+
+    def __init__(self, name: str) -> None:
+        """Raises OSError where another socket has the name."""
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.bind(name)
+            self._socket.listen()
+        except OSError:
+            self._socket.close()
+            raise
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def free(self) -> None:
+        """Give the name back."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._socket.close()
+
+    def _accept(self) -> None:
+        """Take in who connects: the queue of those who wait would be full otherwise."""
+        with suppress(OSError):
+            while True:
+                self._socket.accept()[0].close()
+
+
+def writer_of(engine: Engine) -> Writer | None:
+    """Return the process that holds an engine's mark, None if none does."""
+    name = _name(engine.id)
+    pid = _listener(name)
+    if not pid or not process_start(pid):
+        inodes = _inodes(name)
+        if not inodes:
+            return None
+        pid = _owner(inodes)
+    return Writer(pid, _command(pid))
+
+
+def _name(engine_id: str) -> str:
+    return f"\0dltools/dl-apply/{engine_id[:64]}"
+
+
+def _listener(name: str) -> int:
+    """Return the process that began to listen under a name, 0 where that cannot be seen."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(name)
+            told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        except OSError:
+            return 0
+    return int(_CREDENTIALS.unpack(told)[0])
+
+
+def _inodes(name: str) -> set[str]:
+    """Return the inodes of the sockets of a name, also of one that does not listen."""
+    with suppress(OSError):
+        lines = Path("/proc/net/unix").read_text(errors="replace").splitlines()[1:]
+        shown = name.replace("\0", "@")
+        return {line.split()[6] for line in lines if line.endswith(f" {shown}")}
+    return set()
+
+
+def _owner(inodes: set[str]) -> int:
+    """Return a process that has a socket open, 0 where none may be seen."""
+    wanted = {f"socket:[{inode}]" for inode in inodes}
+    for path in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            if str(path.readlink()) in wanted:
+                return int(path.parts[2])
+    return 0
+
+
+def _command(pid: int) -> str:
+    """Return a process's command line, "" where it is not there."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        return shlex.join([Path(words[0]).name, *words[1:-1]])[:_LONGEST_COMMAND]
+    return ""

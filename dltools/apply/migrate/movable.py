@@ -1,0 +1,103 @@
+"""Why a container, or the Swarm service that it is a task of, cannot be moved to another host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dltools.apply.migrate.migration import PLACED
+from dltools.engine.interface import Container, Engine, GpuAccess, Service, ServiceManager
+from dltools.labels import CHECKPOINT, PROTECT, is_true
+
+
+def refusal(container: Container, target: Engine, *, force: bool) -> str | None:
+    """Return why a container cannot be moved, None if it can. With `force` a job without a
+    checkpoint is moved, too, and begins anew.
+
+    Raises as the engine does.
+    """
+    return next(_refusals(container, target, force), None)
+
+
+def _refusals(container: Container, target: Engine, force: bool) -> Iterator[str]:
+    labels = container.labels
+    if is_true(labels.get(PROTECT)):
+        yield f"protected by its label {PROTECT}"
+    if container.state != "running":
+        yield f"the container is {container.state}"
+    yield from container.ties
+    if not force:
+        yield from _checkpoint(container)
+    networks = container.network.names
+    if len(networks) > 1 and not container.service_id:
+        yield f"it is on {len(networks)} networks; one is supported"
+    if container.gpu is not GpuAccess.NONE and not target.has_gpu:
+        yield f"it has a GPU, and {target.host} has none"
+    yield from _missing(container, target, "" if container.service_id else container.network.needed)
+
+
+def _checkpoint(container: Container) -> Iterator[str]:
+    path = checkpoint_path(container)
+    if not path:
+        yield (
+            f"it has no label {CHECKPOINT}, and would begin anew on the other host; "
+            "--force moves it all the same"
+        )
+    elif container.mount_of(path) is None:
+        yield f"its checkpoint {path} is not on a volume that another host can have"
+
+
+def _missing(container: Container, target: Engine, network: str) -> Iterator[str]:
+    """Yield what the target lacks."""
+    image = container.image_id
+    if target.image_id(image) is None:
+        other = target.image_id(container.image)
+        missing = "is absent" if other is None else f"is another one ({other[7:19]})"
+        yield f"its image {container.image} ({image[7:19]}) {missing} on {target.host}"
+    for mount in container.mounts:
+        if not mount.volume:
+            continue
+        if not mount.is_named:
+            yield f"its volume at {mount.destination} has no name: what is in it would stay behind"
+        elif not target.has_volume(mount.volume):
+            yield f"its volume {mount.volume} is missing on {target.host}"
+    if network and not target.has_network(network):
+        yield f"its network {network} is missing on {target.host}"
+
+
+def checkpoint_path(container: Container) -> str:
+    """Return the path of a job's checkpoint, "" where it names none."""
+    return container.labels.get(CHECKPOINT, "").strip()
+
+
+def service_refusal(
+    container: Container, service: Service, swarm: ServiceManager, target: Engine
+) -> str | None:
+    """Return why the service of a container cannot be moved, None if it can. What keeps any
+    container from being moved is not looked at.
+
+    Raises as the engine does.
+    """
+    return next(_service_refusals(container, service, swarm, target), None)
+
+
+def _service_refusals(
+    container: Container, service: Service, swarm: ServiceManager, target: Engine
+) -> Iterator[str]:
+    if is_true(service.labels.get(PROTECT)):
+        yield f"its service is protected by its label {PROTECT}"
+    if service.replicas is None:
+        yield f"its service is {service.mode}; a replicated one of one task can be moved"
+    if service.replicas != 1:
+        yield f"its service has {service.replicas} tasks; one of one task can be moved"
+    if not target.node_id:
+        yield f"{target.host} is in no Swarm"
+    node = swarm.node(target.node_id)
+    own = service.labels.get(PLACED)
+    for constraint in service.constraints:
+        if constraint != own and node.is_forbidden_by(constraint):
+            yield f"the constraint {constraint} of its service forbids {target.host}"
+    if (node.state, node.availability) != ("ready", "active"):
+        yield f"Swarm says of {target.host}: {node.state}, {node.availability}"
+    live = [one for one in swarm.tasks(service.id) if one.is_live]
+    if [one.container_id for one in live] != [container.id]:
+        yield "its service is being updated"

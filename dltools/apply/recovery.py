@@ -1,0 +1,202 @@
+"""Mending what a run has left: restoring containers, ending leases, unpausing.
+
+A run writes these files of the state directory before it acts:
+
+    apply.lock            who holds the state, while it does; the kernel frees the lock
+    journal/ID.json       a container as it was, and under whose lease it is changed; removed once
+                          it is restored, or gone
+    rotation/ID.json      a container that may be paused between turns; removed once it goes on
+    migrations/ID.json    the step that a move is taking; removed once it is rolled back, or
+                          its new container is gone
+    deliveries/KEY.json   how far a delivery has come; removed after ninety days
+
+A file appears whole, and is on disk before the act. So it may tell of an act that was not done, but
+nothing is done untold. To mend is to compare with the container, and to restore what differs.
+
+- `kill -9`, a crash: the watchdog (`leases`) takes the lock, unpauses what notes of turns name, and
+  undoes what the dead run held under lease. What was set for good stays until `dl-apply --undo`.
+  The engine may yet carry out what the dead run asked of it. `apply.lock` still names the dead run
+  then, and whoever takes the lock waits a second first (`locks`).
+- The watchdog killed, too: the next run does the same before it begins, for each of its engines.
+  Files that were being written are staged under another name; the next run removes them.
+- A run that hangs, or is stopped for too long: the watchdog kills it, and goes on as above.
+- A lost engine: one alone is waited for; then the run ends, and its error says what is paused and
+  how to unpause it. One of several is connected to again, and mended then (`actuator`). The
+  watchdog tries for an hour. After that, the next run that reaches the engine mends it.
+- A power failure: as if all were killed. The engine starts containers unpaused, but with the limits
+  on its record: the next run undoes those under lease, `--undo` all.
+- A move or delivery that was cut off: the next run goes on from its step, or rolls a move back
+  (`migrate/`); a copy that was not whole begins again (`deliver/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dltools.apply.original_settings import (
+    Entry,
+    Journal,
+    is_foreign,
+    is_restored,
+    restore,
+    timestamp,
+)
+from dltools.apply.refusals import FOREIGN, has_processes
+from dltools.apply.settings_update import read_back
+from dltools.apply.turns import set_state, unpause
+from dltools.engine.identity import own_records
+from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
+from dltools.engine.limits.cpu_limits import Locator, current_settings
+from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
+from dltools.engine.turn_notes import TurnNotes
+from dltools.plan.records import Result, Status
+
+
+def undo(
+    engine: Engine,
+    journal: Journal,
+    on_result: Callable[[Result], None],
+    *,
+    only: Iterable[str] | None = None,
+    dry_run: bool = False,
+    is_forced: bool = False,
+) -> list[Result]:
+    """Restore all containers in the journal, or those with the ids `only`. Settings that somebody
+    else has changed since are left alone, unless `is_forced`.
+
+    Entries of containers that are as they were, or gone, are removed; what is gone has no result.
+    """
+    wanted = None if only is None else set(only)
+    undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
+    results = []
+    for number, entry in enumerate(own_records(engine, journal.all()), 1):
+        if wanted is not None and entry.container_id not in wanted:
+            continue
+        try:
+            result = undoing.undo(number, entry)
+        except GoneError:
+            if not dry_run:
+                journal.remove(entry)
+            continue
+        if not dry_run and result.status in (Status.APPLIED, Status.UNCHANGED):
+            journal.remove(entry)
+        results.append(result)
+        on_result(result)
+    return results
+
+
+class _Undoing:
+    """Restores containers one by one; a dry run only says what it would do."""
+
+    def __init__(self, engine: Engine, *, dry_run: bool, is_forced: bool) -> None:
+        self._engine = engine
+        self._dry_run = dry_run
+        self._is_forced = is_forced
+        self._locator = Locator(engine)
+
+    def undo(self, number: int, entry: Entry) -> Result:
+        """Return what becomes of an entry, whatever goes wrong with its container.
+
+        Raises `GoneError` where the container is gone.
+        """
+        found = Result(number, Status.STALE, entry.container_id, entry.container_name)
+        try:
+            located = self._locator.find(entry.container_id)
+            before = {**current_settings(self._engine, located)}
+            found = replace(found, before=before, after=before)
+            return (self._plan if self._dry_run else self._restore)(located, entry, found)
+        except RefusedError as error:
+            return _without_settings(found, Status.FAILED, str(error))
+        except OSError as error:
+            return _without_settings(found, Status.FAILED, str(error.strerror or error))
+
+    def _plan(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
+        if not is_restored(self._engine, located, entry):
+            if self._is_left_alone(located, entry):
+                return replace(found, status=Status.SKIPPED, error=FOREIGN)
+            return replace(found, status=Status.PLANNED, after=_settings_to_restore(entry, found))
+        changes_state = _state_to_restore(located.container, entry) is not None
+        return replace(found, status=Status.PLANNED if changes_state else Status.UNCHANGED)
+
+    def _is_left_alone(self, located: LocatedContainer, entry: Entry) -> bool:
+        return not self._is_forced and is_foreign(located, entry)
+
+    def _restore(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
+        state = _state_to_restore(located.container, entry)
+        if state is not None:
+            set_state(self._engine, entry.container_id, state)
+        if is_restored(self._engine, located, entry):
+            return replace(found, status=Status.APPLIED if state else Status.UNCHANGED)
+        if self._is_left_alone(located, entry):
+            return replace(found, status=Status.SKIPPED, error=FOREIGN)
+        restore(self._engine, located, entry)
+        result = read_back(self._engine, found, located, _settings_to_restore(entry, found))
+        if result.status is Status.STALE:
+            raise GoneError(str(result.error))
+        return result
+
+
+def _settings_to_restore(entry: Entry, found: Result) -> dict[str, object]:
+    """Return the original settings that can be seen on the container now."""
+    return {name: value for name, value in entry.settings.items() if name in found.before}
+
+
+def _state_to_restore(container: Container, entry: Entry) -> str | None:
+    """Return the state that a container had, None if it has it, has no processes, or has been
+    started since: whoever did so meant it to run."""
+    if entry.state is None or not has_processes(container) or container.state == entry.state:
+        return None
+    return entry.state if entry.started == container.started_text else None
+
+
+def _without_settings(found: Result, status: Status, error: str) -> Result:
+    return replace(found, status=status, before={}, after={}, error=error)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A container that was left paused. `refusal` says why the engine leaves it paused, "" where
+    it is unpaused now."""
+
+    name: str
+    refusal: str = ""
+
+
+def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
+    """Unpause the containers that notes in a directory name, and yield those that were paused.
+
+    Raises `DataError` for a damaged note.
+    """
+    notes = TurnNotes(directory)
+    for note in notes.each():
+        if not own_records(engine, [note]):
+            continue
+        try:
+            was_paused = unpause(engine, note.container_id)
+        except RefusedError as error:
+            yield Leftover(note.container_name, str(error))
+            continue
+        notes.remove(note)
+        if was_paused:
+            yield Leftover(note.container_name)
+
+
+def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN) -> list[Result]:
+    """Restore the containers that are under lease of other runs than this one, or were until now,
+    and return what became of each. The state in `directory` must be locked: so these runs are over.
+
+    Raises `DataError`, or as the engine does.
+    """
+    journal = Journal(directory / "journal")
+    now = timestamp()
+    leased = {
+        entry.container_id: entry
+        for entry in own_records(engine, journal.all())
+        if entry.leased_by.pid not in (0, run.pid) or entry.has_expired(now)
+    }
+    results = undo(engine, journal, lambda _: None, only=leased) if leased else []
+    # What somebody else has changed since is not to be tried again and again.
+    journal.keep(leased[one.container_id] for one in results if one.status is Status.SKIPPED)
+    return results

@@ -1,0 +1,191 @@
+"""What dl-apply prints: results as they come, and what it has changed and not yet restored."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dltools.cli.destinations import make_console, printable_on_terminal
+from dltools.cli.exits import print_message
+from dltools.cli.formats import RecordFormat
+from dltools.cli.words import settings_in_words
+
+if TYPE_CHECKING:
+    from dltools.apply.changed_containers import ChangedContainer
+    from dltools.apply.engine_actuator import OnResult
+    from dltools.apply.migrate.migration import Migration
+    from dltools.engine.interface import Engine
+    from dltools.plan.records import Result
+
+
+class ResultsPrinter:
+    """Prints each result as a JSON line, or all results of a plan as a table."""
+
+    def __init__(self, format_: RecordFormat) -> None:
+        """`format_` is table or jsonl."""
+        self._is_table = format_ is RecordFormat.TABLE
+
+    def show(self, work: Callable[[OnResult], object]) -> list[Result]:
+        """Do work that reports results, print these, and return them."""
+        shown: list[Result] = []
+
+        def on_result(result: Result) -> None:
+            from dltools.plan.records import dump_result
+
+            shown.append(result)
+            if not self._is_table:
+                sys.stdout.write(printable_on_terminal(dump_result(result)))
+                sys.stdout.flush()
+
+        try:
+            work(on_result)
+        finally:
+            if shown and self._is_table:
+                from dltools.cli.apply.tables import results_table
+
+                make_console().print(results_table(shown))
+        return shown
+
+
+def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:
+    """Print the jobs that are on their way to another host, and tell whether there are any."""
+    from dltools.apply.changed_containers import open_migrations
+    from dltools.engine.state_folder import check
+
+    check(directories[0])
+    found = open_migrations(directories)
+    if found and is_table:
+        from dltools.cli.apply.tables import migrations_table
+
+        make_console().print(migrations_table(found))
+    elif found:
+        sys.stdout.write("".join(json.dumps(_migration_record(one)) + "\n" for one in found))
+    return bool(found)
+
+
+def show_status(
+    engine: Engine, directories: Sequence[Path], *, is_table: bool, is_more: bool
+) -> None:
+    """Print the changed containers of an engine: a table, or a JSON line each. If there are none,
+    say so, unless there is more to undo. The first of the state directories must be one that can
+    be trusted."""
+    from dltools.apply.changed_containers import changed_containers
+    from dltools.engine.state_folder import check
+
+    check(directories[0])
+    found = changed_containers(engine, directories)
+    if not found:
+        if not is_more:
+            print_message(nothing_to_undo(engine, directories))
+    elif is_table:
+        from dltools.cli.apply.tables import changed_table
+
+        console = make_console()
+        console.print(changed_table(found))
+        for directory in dict.fromkeys(one.state_directory for one in found):
+            line = f"state in {directory}; dl-apply --undo restores the settings before"
+            console.print(line, soft_wrap=True)
+    else:
+        sys.stdout.write("".join(json.dumps(_record(one)) + "\n" for one in found))
+    if message := left_paused_message(engine, directories):
+        print_message(message)
+    if found and (message := _paused_elsewhere_message(engine, directories, found)):
+        print_message(message)
+
+
+def _paused_elsewhere_message(
+    engine: Engine, directories: Sequence[Path], found: Sequence[ChangedContainer]
+) -> str:
+    """Say which containers somebody else has paused, and which other dl-apply writes here, "" if
+    there are none."""
+    from dltools.apply.changed_containers import paused_elsewhere
+    from dltools.apply.locks import writer_of
+    from dltools.apply.refusals import PAUSED_ELSEWHERE
+    from dltools.engine.turn_notes import listed
+
+    names = paused_elsewhere(engine, directories)
+    if not names:
+        return ""
+    line = f"{listed(names)}: {PAUSED_ELSEWHERE}"
+    writer = writer_of(engine)
+    if writer is None or writer.pid in {one.run.pid for one in found}:
+        return line
+    return f"{line} of this state directory; also writes there: {writer}"
+
+
+def _migration_record(one: Migration) -> Mapping[str, Any]:
+    return {
+        "kind": "migration",
+        "container": {"id": one.container_id, "name": one.container_name},
+        "from": one.source,
+        "to": one.target,
+        "step": one.step,
+        "where": one.whereabouts,
+        "why": one.why or None,
+        "since": one.since,
+    }
+
+
+def _record(one: ChangedContainer) -> Mapping[str, Any]:
+    run = one.run
+    return {
+        "kind": "held",
+        "container": {"id": one.container_id, "name": one.name},
+        "found": one.original,
+        "now": one.current,
+        "since": one.since or None,
+        "until": one.until or None,
+        "run": {
+            "pid": run.pid,
+            "alive": run.is_alive,
+            "stopped": run.is_stopped,
+            "policy": run.policy,
+            "command": run.command,
+        },
+        "state_dir": str(one.state_directory),
+    }
+
+
+def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
+    """Say which containers an earlier run has left paused, "" if there are none."""
+    from dltools.engine import turn_notes
+
+    noted = {
+        key: note
+        for key, note in turn_notes.read_notes(directories, engine.id).items()
+        if not note.run.is_alive
+    }
+    if not noted:
+        return ""
+    paused = {one.id for one in engine.containers() if one.state == "paused"}
+    names = [note.container_name for key, note in noted.items() if key in paused]
+    return turn_notes.left_paused(names) if names else ""
+
+
+def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
+    """Say that the journal is empty. Name other journals, and containers whose settings dl-apply
+    may have changed."""
+    from dltools.apply.changed_containers import journal_entries, paused_elsewhere, unusual_settings
+    from dltools.apply.refusals import PAUSED_ELSEWHERE
+    from dltools.engine.turn_notes import listed
+
+    line = f"nothing to undo on {engine.host}: no entry in {directories[0] / 'journal'}"
+    for directory in directories[1:]:
+        if count := len(journal_entries(engine, directory)):
+            line += f"; {count} in {directory}: use --state-dir {directory}"
+    if unusual := unusual_settings(engine):
+        elsewhere = {
+            name: {"state": PAUSED_ELSEWHERE} for name in paused_elsewhere(engine, directories)
+        }
+        shown = [
+            f"{name} ({settings_in_words(settings | elsewhere.get(name, {}))})"
+            for name, settings in unusual.items()
+        ]
+        line += (
+            f". Containers with other settings than the default: {listed(shown)}; "
+            "if dl-apply set them, give its state directory with --state-dir"
+        )
+    return line

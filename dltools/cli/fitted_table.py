@@ -1,0 +1,193 @@
+"""Tables that fit the screen: names are shortened, numbers never. All tools print them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+
+from dltools.text import printable
+
+WIDE_GAP = 3
+"""Blanks between two columns where there is room."""
+_NAME, _SHORT_NAME = 12, 6
+"""Columns to which names shrink: before values go onto two lines, and after."""
+_TEXT = 24
+"""Columns that sentences keep as long as names and values can be narrower."""
+_LONGEST_WORD = 30
+
+_BREAKS = {"left": r"(?<=,) ", "right": r"(?<=,) | (?=\(\d+\.)", "wrap": r" "}
+"""Where a line of a cell may end, by look: between settings, before a ratio, between words."""
+
+
+@dataclass(slots=True)
+class _Column:
+    header: str
+    look: str
+    cells: list[str]
+
+    @property
+    def natural(self) -> int:
+        return max(map(cell_len, (self.header, *self.cells)))
+
+    def least(self, look: str, width: int = 0) -> int:
+        """Return the least width when the columns of a look are narrowed: `width`, or that of their
+        longest piece."""
+        if self.look != look:
+            return self.natural
+        pieces = [self.header] if look != "name" else []
+        if look in _BREAKS:
+            pieces += [piece for cell in self.cells for piece in re.split(_BREAKS[look], cell)]
+        longest = max(map(cell_len, pieces), default=0)
+        if look == "wrap":
+            longest = min(longest, _LONGEST_WORD)
+        return min(self.natural, max(width, longest))
+
+
+_STEPS = (
+    (WIDE_GAP, "wrap", _TEXT),
+    (WIDE_GAP, "name", _NAME),
+    (2, "", 0),
+    (2, "right", 0),
+    (2, "left", 0),
+    (2, "name", _SHORT_NAME),
+    (2, "wrap", 0),
+)
+"""The order in which a table is narrowed: the gap between columns, a look, and its least width."""
+
+
+class FittedTable(Table):
+    """A table of texts that is as narrow as the screen; each column has a header and a look.
+
+    Looks: "name" (as the first column) is shortened; "right", numbers, and "left", words and
+    settings, are never shortened, but a line may end between two of them; "wrap" are sentences.
+    Columns that still do not fit beside each other go into further tables below the first.
+    """
+
+    def __init__(self, *columns: tuple[str, str]) -> None:
+        """Make a table without rows."""
+        super().__init__()
+        self._looks = ["name" if n == 0 else look for n, (_, look) in enumerate(columns)]
+        for header, _ in columns:
+            self.add_column(header)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the table or tables that fit the width."""
+        del console
+        columns = [
+            _Column(str(column.header), look, [printable(str(cell)) for cell in column.cells])
+            for column, look in zip(self.columns, self._looks, strict=True)
+        ]
+        styles = [row.style or "" for row in self.rows]
+        for number, part in enumerate(_parts(columns, options.max_width)):
+            if number:
+                yield ""
+            widths, gap = _widths(part, options.max_width)
+            table = bare_table(gap)
+            for column, width in zip(part, widths, strict=True):
+                table.add_column(
+                    column.header,
+                    width=width,
+                    justify="right" if column.look == "right" else "left",
+                    no_wrap=column.look == "name",
+                    overflow="ellipsis" if column.look == "name" else "fold",
+                )
+            texts = [_broken(column, width) for column, width in zip(part, widths, strict=True)]
+            for *cells, style in zip(*texts, styles, strict=True):
+                table.add_row(*cells, style=style)
+            yield table
+
+
+def bare_table(gap: int = WIDE_GAP) -> Table:
+    """Return a table with a line below its headers alone, and so many blanks between columns."""
+    return Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+        padding=(0, 1, 0, gap - 2),
+    )
+
+
+def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """Yield columns that fit beside each other; the columns that name a row are repeated."""
+    if _fits(columns, width):
+        yield list(columns)
+        return
+    first = 1
+    while (
+        first < len(columns)
+        and columns[first].look in ("name", "left")
+        and _fits(columns[: first + 1], width // 2)
+    ):
+        first += 1
+    part = list(columns[:first])
+    for column in columns[first:]:
+        if len(part) > first and not _fits([*part, column], width):
+            yield part
+            part = list(columns[:first])
+        part.append(column)
+    yield part
+
+
+def _fits(columns: Sequence[_Column], width: int) -> bool:
+    widths, gap = _widths(columns, width)
+    return _sum(widths, gap) <= width
+
+
+def _sum(widths: Sequence[int], gap: int) -> int:
+    return sum(widths) + gap * (len(widths) - 1)
+
+
+def _widths(columns: Sequence[_Column], width: int) -> tuple[list[int], int]:
+    """Return the widths of columns and the gap between them; the least where nothing fits."""
+    widths, gap = [column.natural for column in columns], _STEPS[0][0]
+    for gap, look, least in _STEPS:
+        floors = [column.least(look, least) for column in columns]
+        for place in sorted(range(len(columns)), key=lambda n: floors[n] - widths[n]):
+            over = max(0, _sum(widths, gap) - width)
+            widths[place] = min(widths[place], max(floors[place], widths[place] - over))
+        if _sum(widths, gap) <= width:
+            break
+    return widths, gap
+
+
+def _broken(column: _Column, width: int) -> list[str]:
+    """Return the cells of a column with line ends that fit a width."""
+    if column.look not in ("left", "right"):
+        return column.cells
+    return [_lines(re.split(_BREAKS[column.look], cell), width) for cell in column.cells]
+
+
+def _lines(pieces: Sequence[str], width: int) -> str:
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if cell_len(f"{lines[-1]} {piece}") <= width:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
+    return "\n".join(lines)
+
+
+_LOOKS = {"REALIZE": "left", "SET": "wrap", "ACTIONS": "left", "LIMITS": "left"}
+
+
+def runs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """Return a row per policy, run or job: seconds, and beside them ratios to the baseline."""
+    from dltools.report.cells import cells
+
+    found = cells(list(rows))
+    looks = [
+        "right" if right else _LOOKS.get(header, "name")
+        for header, right in zip(found.headers, found.right, strict=True)
+    ]
+    table = FittedTable(*zip(found.headers, looks, strict=True))
+    for row in found.rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,293 @@
+"""The samples that dl-plan reads: of one recording or stream, or of several, merged by time."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import queue
+import stat
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dltools.cli.exits import print_message
+from dltools.cli.input_streams import Hashed, open_recording
+from dltools.errors import DataError, DltoolsError
+from dltools.notation.times import MICRO
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import typer
+
+    from dltools.observations.formats.registry import Recording
+
+
+WAIT_S = 1.0
+"""How long a sample of one input waits for those of the others (ours)."""
+NOTED_SKEW_S = 2.0
+"""The difference between two clocks from which it is noted: samples may take as long (ours)."""
+_JUDGED_SAMPLES = 3
+"""Newest samples of a host by which its clock is judged."""
+
+
+class Account:
+    """What has been read so far: rows, the span of their times, and the hash of the bytes."""
+
+    def __init__(self, sha256: str, source: Hashed | Merged | None = None) -> None:
+        """Begin with the hash of what has been read before the first table; `source` knows the
+        clocks of hosts."""
+        self._sha256 = sha256
+        self._source = source
+        self._from = self._to = ""
+        self.rows = 0
+
+    def add(self, table: pa.Table, sha256: str) -> None:
+        """Count a table in; `sha256` is the hash of all bytes up to its end."""
+        from dltools.notation.times import format_time, from_micros
+
+        self._sha256 = sha256
+        if table.num_rows == 0:
+            return
+        self.rows += table.num_rows
+        # As integers: for datetimes Arrow imports pandas where it is installed.
+        times = table.column("time").cast("int64")
+        first, last = (format_time(from_micros(times[i].as_py())) for i in (0, -1))
+        self._from = min(self._from or first, first)
+        self._to = max(self._to, last)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a plan's `input` says."""
+        found = {"rows": self.rows, "from": self._from, "to": self._to, "sha256": self._sha256}
+        skews = dict(self._source.skews) if self._source is not None else {}
+        return found | ({"skew_s": skews} if skews else {})
+
+
+def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
+    """Return a recording that warns, while it is read, of what is probably a mistake in it and
+    in the targets."""
+    from dltools.observations.input_warnings import InputWarnings
+
+    warnings = InputWarnings(patterns)
+
+    def tables() -> Iterator[pa.Table]:
+        for table in recording.tables:
+            found = warnings.of_labels(table) + warnings.of_sizes(table)
+            if recording.streaming:
+                found += warnings.of_targets(" so far")
+            for warning in found:
+                print_message(warning)
+            yield table
+        for warning in warnings.of_targets():
+            print_message(warning)
+
+    return dataclasses.replace(recording, tables=tables())
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A table of observations, and the hash of all bytes up to its end."""
+
+    table: pa.Table
+    sha256: str
+    is_last: bool
+    """Whether it is known to be the last one of a stream."""
+
+
+class Samples:
+    """The tables of a recording or stream.
+
+    `is_stream`: each table is a sample of its own. `is_live`: it also comes as it is taken; then
+    nothing is read ahead, and no sample is known to be the last.
+    """
+
+    def __init__(self, recording: Recording, source: Hashed | Merged) -> None:
+        """`source` is where the recording is read from."""
+        self.is_stream = recording.streaming
+        self.is_live = recording.streaming and not source.is_file
+        self.source = source
+        self._tables = recording.tables
+
+    @property
+    def are_closed(self) -> bool:
+        """Whether a live stream, read to its end, was closed: its writer has not died."""
+        from dltools.observations.formats.arrow import END_MARK
+
+        return self.source.tail == END_MARK
+
+    def __iter__(self) -> Iterator[Sample]:
+        """Yield the samples. Raises `DataError`."""
+        if self.is_live or not self.is_stream:
+            for table in self._tables:
+                yield Sample(table, self.source.sha256, is_last=False)
+        else:
+            yield from self._read_ahead()
+
+    def _read_ahead(self) -> Iterator[Sample]:
+        """Yield each sample once it is known whether another one follows."""
+        waiting: Sample | None = None
+        cut: DataError | None = None
+        try:
+            for table in self._tables:
+                if waiting is not None:
+                    yield waiting
+                waiting = Sample(table, self.source.sha256, is_last=False)
+        except DataError as error:
+            cut = error
+        if waiting is not None:
+            yield dataclasses.replace(waiting, is_last=True)
+        if cut is not None:
+            raise cut
+
+
+class Merged:
+    """Several inputs as one. `is_complete` tells whether all could be read to their ends."""
+
+    def __init__(self, names: Sequence[str], context: typer.Context) -> None:
+        """Nothing is opened yet: a FIFO waits for its writer."""
+        self.is_file = all(_is_on_disk(name) for name in names)
+        self.is_complete = True
+        self._names = names
+        self._context = context
+        self._sources: dict[str, Hashed] = {}
+        self._streamed: set[str] = set()
+        self._clocks = Clocks()
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the hashes of all inputs, in hexadecimal digits."""
+        hashes = (self._sources[name].sha256 for name in self._names if name in self._sources)
+        return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+    @property
+    def tail(self) -> bytes:
+        """The last eight bytes of each stream, b"" where they differ: some writer has died."""
+        tails = {self._sources[name].tail for name in self._streamed}
+        return tails.pop() if len(tails) == 1 else b""
+
+    @property
+    def skews(self) -> Mapping[str, float]:
+        """How many seconds the clock of each host is ahead (+) of the median one, if it is noted;
+        known only of live inputs."""
+        return self._clocks.skews()
+
+    def recording(self) -> Recording:
+        """Return the rows of all inputs: of files as one recording, else as a stream of samples.
+        Raises the errors of `open_recording`."""
+        from dltools.observations.formats.registry import Recording
+        from dltools.observations.table import concat
+
+        if not self.is_file:
+            return Recording(True, self._live())
+        tables = [table for name in self._names for table in self._tables(name)]
+        return Recording(False, iter([concat(tables)]))
+
+    def _tables(self, name: str) -> Iterator[pa.Table]:
+        from dltools.observations.samples_by_host import SAMPLE_COLUMNS
+
+        recording, self._sources[name] = open_recording(name, self._context)
+        if recording.streaming:
+            self._streamed.add(name)
+        for table in recording.tables:
+            yield table.select(list(SAMPLE_COLUMNS))
+
+    def _live(self) -> Iterator[pa.Table]:
+        """Yield what has come from all inputs, a table for each time that all have sent something,
+        or a second has passed."""
+        from dltools.observations.table import concat
+
+        came: queue.SimpleQueue[tuple[str, pa.Table | DltoolsError | None]] = queue.SimpleQueue()
+        for name in self._names:
+            threading.Thread(target=self._read, args=(name, came), daemon=True).start()
+        open_ = set(self._names)
+        while open_:
+            tables: list[pa.Table] = []
+            waited_for = set(open_)
+            until: float | None = None
+            while waited_for:
+                try:
+                    wait_s = None if until is None else max(0.0, until - time.monotonic())
+                    name, item = came.get(timeout=wait_s)
+                except queue.Empty:
+                    break
+                waited_for.discard(name)
+                if isinstance(item, DltoolsError):
+                    self.is_complete = False
+                    print_message(f"{item}; the plans go on without it")
+                if item is None or isinstance(item, DltoolsError):
+                    open_.discard(name)
+                    continue
+                until = until or time.monotonic() + WAIT_S
+                self._clocks.note(item, time.time())
+                tables.append(item)
+            if tables:
+                yield concat(tables)
+
+    def _read(self, name: str, came: queue.SimpleQueue[Any]) -> None:
+        try:
+            for table in self._tables(name):
+                came.put((name, table))
+            came.put((name, None))
+        except DltoolsError as error:
+            came.put((name, error))
+        except Exception as error:
+            came.put((name, DltoolsError(f"{name}: {type(error).__name__}: {error}")))
+
+
+class Clocks:
+    """The clocks of hosts, compared by when their samples arrive.
+
+    The least delay of a host's newest samples is that of its clock and of the way, if they arrive
+    at the pace of their times: else they are not live. What differs between hosts is noted once
+    for each, on standard error.
+    """
+
+    def __init__(self) -> None:
+        self._delays: dict[str, deque[float]] = {}
+        self._told: set[str] = set()
+
+    def note(self, table: pa.Table, now: float) -> None:
+        """Take note of samples that arrive at a time (seconds since the epoch)."""
+        from dltools.observations.schema import Kind
+        from dltools.observations.table import integers, is_one_of, texts
+
+        nodes = table.filter(is_one_of(table.column("kind"), (Kind.NODE,)))
+        newest = dict(zip(texts(nodes, "host"), integers(nodes, "time"), strict=True))
+        for host, micros in newest.items():
+            delays = self._delays.setdefault(host, deque(maxlen=_JUDGED_SAMPLES))
+            delays.append(now - micros / MICRO)
+        for host, skew in self.skews().items():
+            if host not in self._told:
+                self._told.add(host)
+                side = "ahead of" if skew > 0 else "behind"
+                print_message(
+                    f"{host}: its clock is {abs(skew):.1f} s {side} the others; set it: "
+                    "a policy for several hosts compares their times"
+                )
+
+    def skews(self) -> dict[str, float]:
+        """Return by how many seconds clocks are ahead (+) of the median one, where it is noted."""
+        delays = {
+            host: min(found)
+            for host, found in self._delays.items()
+            if len(found) == _JUDGED_SAMPLES and max(found) - min(found) <= NOTED_SKEW_S
+        }
+        if len(delays) < 2:
+            return {}
+        median = sorted(delays.values())[(len(delays) - 1) // 2]
+        found = {host: round(median - delay, 3) for host, delay in delays.items()}
+        return {host: skew for host, skew in found.items() if abs(skew) > NOTED_SKEW_S}
+
+
+def _is_on_disk(name: str) -> bool:
+    """Tell whether all that there will be of an input is there already."""
+    try:
+        found = os.fstat(sys.stdin.fileno()) if name == "-" else Path(name).stat()
+    except (OSError, ValueError, AttributeError):
+        return True  # opening it says what is wrong
+    return stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)

@@ -1,0 +1,268 @@
+"""The inputs of dl-report as runs: recordings, plans, results, and the tables of jobs that dl-sim
+and dl-report print.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dltools import inputs
+from dltools.cli.exits import print_message
+from dltools.cli.input_streams import open_input
+from dltools.contents import Content, content_of
+from dltools.errors import DataError
+from dltools.observations.outcomes import JobResult
+from dltools.report.timelines import Run
+from dltools.text import writable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import typer
+
+_Part = TypeVar("_Part")
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(JobResult))
+_WHOLE_NUMBERS = ("migrations", "exit_code")
+_TEXTS = ("name", "node")
+_LONGEST_S = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """An input: NAME of NAME=FILE ("" without one), FILE, and its name for messages."""
+
+    label: str
+    file: str
+    shown: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    """Plans or results, and the run of the input before them."""
+
+    input: _Input
+    content: Content
+    before: Run | None
+
+
+def load_runs(arguments: Sequence[str], context: typer.Context) -> list[Run]:
+    """Return the runs of all inputs, each with a name of its own; recordings that are given one
+    name are one run. Raises `DataError`."""
+    runs: list[Run] = []
+    additions: list[_Addition] = []
+    recordings: list[_Recording] = []
+    named: dict[str, Run] = {}
+    for argument in arguments:
+        label, file = _split(argument)
+        given = _read(label, file, context)
+        content = None if given is None else content_of(given.data)
+        if given is not None and content in (Content.PLANS, Content.RESULTS):
+            additions.append(_Addition(given, content, runs[-1] if runs else None))
+        elif given is not None and content in (Content.JOBS, Content.SUMMARY):
+            runs += _runs_of_jobs(given, content)
+        else:
+            recording = _recorded(given, label, file)
+            recordings.append(recording)
+            if label in named:
+                recording.run = named[label]
+                continue
+            runs.append(recording.run)
+            if label:
+                named[label] = recording.run
+    for run in runs:
+        _show([one for one in recordings if one.run is run])
+    if not runs:
+        shown = additions[0].input.shown
+        raise DataError(f"{shown}: plans and results show no jobs: give the recording too")
+    _make_names_unique(runs)
+    for addition in additions:
+        _add(addition, runs)
+    return runs
+
+
+@dataclass(slots=True)
+class _Recording:
+    """A recording, its name for messages, and the run that it is, or is a part of."""
+
+    table: pa.Table
+    shown: str
+    run: Run
+
+
+def _read(label: str, file: str, context: typer.Context) -> _Input | None:
+    """Return an input, None for a directory."""
+    if file != "-" and Path(file).is_dir():
+        return None
+    stream, shown = open_input(file, context)
+    return _Input(label, file, shown, inputs.read_whole(stream, shown))
+
+
+def _recorded(given: _Input | None, label: str, file: str) -> _Recording:
+    """Return a recording, a directory of them where there is no other input."""
+    from dltools.observations.formats.registry import read
+    from dltools.observations.recording.directory import RecordingDirectory
+    from dltools.observations.table import concat
+
+    if given is None:
+        table, shown = RecordingDirectory(Path(file)).read(), file
+        stem = writable(Path(file).name or file)
+    else:
+        shown = given.shown
+        table = concat(_until_damage(read(io.BytesIO(given.data), shown).tables))
+        stem = "standard input" if file == "-" else writable(Path(file).stem)
+    return _Recording(table, shown, Run(label or stem))
+
+
+def _show(recordings: Sequence[_Recording]) -> None:
+    """Let a run show what its recordings do together: those of several hosts, by time."""
+    from dltools.observations.table import concat
+
+    if recordings:
+        first = recordings[0]
+        table = concat([one.table for one in recordings])
+        observed = _observed(table, first.shown, first.run.label)
+        for name in (field.name for field in fields(observed)):
+            setattr(first.run, name, getattr(observed, name))
+
+
+def _split(argument: str) -> tuple[str, str]:
+    """Return NAME and FILE of NAME=FILE; NAME is "" where a file has that very name."""
+    label, equals, file = argument.partition("=")
+    if equals and label and not Path(argument).exists():
+        return writable(label), file
+    return "", argument
+
+
+def _runs_of_jobs(given: _Input, content: Content) -> list[Run]:
+    """Return the runs of a table of jobs."""
+    if content is Content.SUMMARY:
+        raise DataError(
+            f"{given.shown}: a row per policy is too little for a report: use dl-sim --jobs"
+        )
+    return read_job_table(given.data, given.shown, given.label)
+
+
+def _observed(table: pa.Table, shown: str, label: str) -> Run:
+    from dltools.report.observed_run import observed_run
+
+    run = observed_run(table, label, shown)
+    if not run.is_sampled:
+        print_message(
+            f"{shown}: only progress is known: the report lacks the CPU use and the end of its jobs"
+        )
+    return run
+
+
+def _make_names_unique(runs: Sequence[Run]) -> None:
+    taken: set[str] = set()
+    for run in runs:
+        label, number = run.label, 2
+        while run.label in taken:
+            run.label, number = f"{label} ({number})", number + 1
+        taken.add(run.label)
+
+
+def _add(addition: _Addition, runs: Sequence[Run]) -> None:
+    """Add plans or results to the run of their name, else to the one before them."""
+    given = addition.input
+    named = [run for run in runs if run.label == given.label]
+    run = named[0] if named else addition.before or runs[0]
+    from dltools.report.timelines import add_plans, add_results
+
+    if addition.content is Content.RESULTS:
+        add_results(run, read_rows(given.data, given.shown))
+        return
+    from dltools.cli.policies import allowed_plugins
+    from dltools.plan.policy import registry
+    from dltools.plan.records import load_plans
+
+    plans = load_plans(given.data.splitlines(keepends=True), given.shown, print_message)
+    add_plans(run, _until_damage(plans), registry.policies(allowed_plugins()))
+
+
+def _until_damage(parts: Iterator[_Part]) -> Iterator[_Part]:
+    """Yield the parts before a damaged one, and warn of it. Raises `DataError` where the first part
+    is damaged."""
+    any_read = False
+    try:
+        for part in parts:
+            any_read = True
+            yield part
+    except DataError as error:
+        if not any_read:
+            raise
+        print_message(f"{error}; what came before it is reported")
+
+
+def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
+    """Return a run per policy of a table of jobs, with a repeat per seed. Raises `DataError`."""
+    found: dict[str, dict[str, list[JobResult]]] = {}
+    for number, row in enumerate(read_rows(data, name), 1):
+        where = f"{name}: row {number}"
+        policy = writable(row.get("policy") or row.get("run") or "")
+        seed = str(row.get("seed") or 0)
+        found.setdefault(policy, {}).setdefault(seed, []).append(_job(row, where))
+    if not found:
+        raise DataError(f"{name}: a table of jobs without jobs")
+    several = len(found) > 1
+    return [
+        Run((f"{label}/{policy}" if several else label) if label else policy, list(seeds.values()))
+        for policy, seeds in found.items()
+    ]
+
+
+def read_rows(data: bytes, name: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of CSV or JSON Lines. Raises `DataError`."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: {error}") from error
+    if text.lstrip("\ufeff \n\r\t").startswith("{"):
+        yield from _json_rows(text, name)
+        return
+    try:
+        yield from csv.DictReader(io.StringIO(text))
+    except csv.Error as error:
+        raise DataError(f"{name}: {error}") from error
+
+
+def _json_rows(text: str, name: str) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{name}: line {number}: {error}") from error
+        if not isinstance(record, dict):
+            raise DataError(f"{name}: line {number}: not an object")
+        yield record
+
+
+def _job(row: Mapping[str, Any], where: str) -> JobResult:
+    values = {
+        key: _value(key, row[key], where) for key in _FIELDS if row.get(key) not in (None, "")
+    }
+    if lacking := [key for key in ("name", "arrival") if key not in values]:
+        raise DataError(f"{where}: no {lacking[0]}")
+    return JobResult(**{"node": "", **values})
+
+
+def _value(key: str, value: Any, where: str) -> Any:
+    try:
+        if key in _TEXTS:
+            return writable(value)
+        number = int(value) if key in _WHOLE_NUMBERS else float(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(f"{where}: {key}: {error}") from error
+    if not abs(number) <= _LONGEST_S:
+        raise DataError(f"{where}: {key} is no number of seconds or jobs: {str(value)[:30]}")
+    return number

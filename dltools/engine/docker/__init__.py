@@ -1,0 +1,1 @@
+"""The Docker engine: how it is reached, and what its answers and fields mean."""

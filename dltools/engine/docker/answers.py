@@ -1,0 +1,259 @@
+"""What Docker answers of containers, events and counters, as values of the interface.
+
+`DockerEngine` calls these. The API's counters have no pressure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
+from dltools.engine.docker.configuration import is_own_network
+from dltools.engine.docker.limit_fields import FIELDS, gpu_access, recorded_limits
+from dltools.engine.docker.swarm import SERVICE
+from dltools.engine.interface import Container, Event, Listed, Mount, Network
+from dltools.notation.times import parse_time
+
+_SWARM_TASK = "com.docker.swarm.task.id"
+"""The label of a container that is a task of a Swarm service."""
+
+_SERVICE_NAME = "com.docker.swarm.service.name"
+
+_INGRESS = "ingress"
+"""The network of services that publish a port on all nodes of a Swarm."""
+
+_USUAL_NETWORKS = ("bridge", "host", "none", _INGRESS)
+"""The networks that every engine has, or every Swarm."""
+
+_ACTIONS = {"die": "exit", "destroy": "remove"}
+"""Docker's names of events that have other names here."""
+
+_HARMLESS = ("exec_", "health_status", "top")
+"""Events whose names begin so change nothing."""
+
+
+def container_of(raw: Mapping[str, Any]) -> Container:
+    """Return the container of an inspection."""
+    state, config = raw["State"], raw["Config"]
+    host_config: Mapping[str, Any] = raw.get("HostConfig") or {}
+    labels: Mapping[str, str] = config.get("Labels") or {}
+    name, is_task = raw["Name"].removeprefix("/"), _SWARM_TASK in labels
+    service_id = labels.get(SERVICE) or ""
+    service = labels.get(_SERVICE_NAME, "") if is_task else ""
+    return Container(
+        id=raw["Id"],
+        name=name,
+        image=config.get("Image") or raw.get("Image") or "",
+        state=state.get("Status") or "",
+        pid=state.get("Pid") or 0,
+        started=engine_time(state.get("StartedAt")),
+        labels=labels,
+        image_id=str(raw.get("Image") or ""),
+        started_text=str(state.get("StartedAt") or ""),
+        finished=engine_time(state.get("FinishedAt")),
+        exit_code=state.get("ExitCode"),
+        error=str(state.get("Error") or ""),
+        command=[str(raw.get("Path") or ""), *map(str, raw.get("Args") or ())],
+        environ="\0".join(map(str, config.get("Env") or ())).encode(errors="replace"),
+        host_name=str(config.get("Hostname") or ""),
+        network=network_of(raw, has_service=bool(service)),
+        mounts=_mounts(raw),
+        service_id=service_id,
+        service=service,
+        slot=".".join([service_id, *name.split(".")[-2:-1]]) if service_id else "",
+        is_task=is_task,
+        ties=tuple(_ties(host_config)),
+        gpu=gpu_access(raw),
+        recorded=recorded_limits(host_config),
+        limit_fields={name: host_config.get(name) or 0 for name in FIELDS},
+        native=raw,
+    )
+
+
+def network_of(raw: Mapping[str, Any], *, has_service: bool = False) -> Network:
+    """Return how an inspected container is reached."""
+    host_config = raw.get("HostConfig") or {}
+    settings = raw.get("NetworkSettings") or {}
+    networks: Mapping[str, Any] = settings.get("Networks") or {}
+    shown: Mapping[str, Any] = settings.get("Ports") or {}
+    mode = str(host_config.get("NetworkMode") or "")
+    names = tuple(map(str, networks))
+    addresses = tuple(
+        str(one["IPAddress"]) for one in networks.values() if one and one.get("IPAddress")
+    )
+    exposed = (raw.get("Config") or {}).get("ExposedPorts") or {}
+    places = [*(host_config.get("PortBindings") or {}), *(key for key, at in shown.items() if at)]
+    numbers = {key.partition("/")[0] for key in places}
+    return Network(
+        names=names,
+        own_names=tuple(sorted(name for name in names if name not in _USUAL_NETWORKS)),
+        is_shared=mode == "host" or mode.startswith("container:"),
+        addresses=("127.0.0.1",) if mode == "host" else addresses,
+        exposed=frozenset(_port_numbers(exposed)),
+        published={
+            number: _host_end(bound[0])
+            for port, bound in shown.items()
+            if bound and bound[0].get("HostPort")
+            for number in _port_numbers([port])
+        },
+        ports=tuple(sorted(int(one) for one in numbers if one.isascii() and one.isdigit())),
+        serves_nodes=has_service and _INGRESS in names,
+        needed=mode if is_own_network(mode) else "",
+    )
+
+
+def _port_numbers(ports: Iterable[str]) -> Iterator[int]:
+    """Yield the numbers of TCP ports such as 8000/tcp."""
+    for one in ports:
+        number, _, protocol = one.partition("/")
+        if protocol == "tcp" and number.isascii() and number.isdigit():
+            yield int(number)
+
+
+def _host_end(bound: Mapping[str, str]) -> str:
+    """Return the address of a published port: 127.0.0.1 only if it is bound to all addresses, since
+    another container's may be bound there."""
+    host = bound.get("HostIp") or "0.0.0.0"
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1"
+    return f"[{host}]:{bound['HostPort']}" if ":" in host else f"{host}:{bound['HostPort']}"
+
+
+def _mounts(raw: Mapping[str, Any]) -> tuple[Mount, ...]:
+    """Return the binds and volumes of a container."""
+    config = raw.get("HostConfig") or {}
+    named = {one.get("Target", "") for one in config.get("Mounts") or [] if one.get("Source")}
+    named |= {bind.partition(":")[2].partition(":")[0] for bind in config.get("Binds") or []}
+    return tuple(
+        Mount(
+            one["Destination"],
+            one.get("Name", "") if one["Type"] == "volume" else "",
+            one["Destination"] in named,
+        )
+        for one in raw.get("Mounts") or []
+        if one.get("Type") in ("bind", "volume")
+    )
+
+
+def _ties(host_config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what ties a container to its host."""
+    if host_config.get("AutoRemove"):
+        yield "it was started with --rm: it would be gone before its successor runs"
+    mode = host_config.get("NetworkMode") or ""
+    if mode.startswith("container:") or host_config.get("VolumesFrom") or host_config.get("Links"):
+        yield "it shares a network, volumes or links with another container"
+
+
+def listed_of(entry: Mapping[str, Any]) -> Listed:
+    """Return an entry of the list of containers."""
+    names = entry.get("Names")
+    name = str(names[0]).lstrip("/") if isinstance(names, list) and names else ""
+    return Listed(entry["Id"], name, str(entry.get("State") or ""))
+
+
+def event_of(raw: Mapping[str, Any]) -> Event:
+    """Return an event of a container."""
+    actor = raw.get("Actor")
+    actor = actor if isinstance(actor, Mapping) else {}
+    attributes: Mapping[str, str] = actor.get("Attributes") or {}
+    nanos, action = raw.get("timeNano"), str(raw.get("Action") or "")
+    has_nanos = isinstance(nanos, int)
+    code = str(attributes.get("exitCode", ""))
+    return Event(
+        str(actor.get("ID") or ""),
+        attributes.get("name", ""),
+        "" if action.startswith(_HARMLESS) else _ACTIONS.get(action, action),
+        datetime.fromtimestamp(nanos / 1e9, UTC)
+        if isinstance(nanos, int)
+        else engine_time(str(raw.get("time"))) or datetime.now(UTC),
+        nanos if has_nanos else None,
+        int(code) if code.lstrip("-").isdigit() else None,
+        attributes,
+    )
+
+
+def engine_time(text: str | None) -> datetime | None:
+    """Return the time of the engine's text (RFC 3339), None if it is empty or in the year 1."""
+    if not text or text.startswith("0001-"):
+        return None
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None
+
+
+_NANO = 1e9
+
+
+def usage_of(stats: Mapping[str, Any]) -> Usage:
+    """Return the counters in an answer of the API's `stats`; what it lacks is None."""
+    cpu, throttled = _object(stats, "cpu_stats"), _object(stats, "cpu_stats", "throttling_data")
+    return Usage(
+        cpu=CpuUsage(
+            seconds=_seconds(_object(cpu, "cpu_usage").get("total_usage")),
+            throttled_seconds=_seconds(throttled.get("throttled_time")),
+        ),
+        memory=_memory(_object(stats, "memory_stats")),
+        io=_transfer(_object(stats, "blkio_stats").get("io_service_bytes_recursive")),
+        threads=_count(_object(stats, "pids_stats").get("current")),
+        network=_network(stats),
+    )
+
+
+def _network(stats: Mapping[str, Any]) -> Transfer:
+    """Return the bytes received and sent on all interfaces."""
+    found = stats.get("networks")
+    if not isinstance(found, Mapping):
+        return Transfer()
+    ports = [port for port in found.values() if isinstance(port, Mapping)]
+    return Transfer(
+        sum(_count(port.get("rx_bytes")) or 0 for port in ports),
+        sum(_count(port.get("tx_bytes")) or 0 for port in ports),
+    )
+
+
+def _memory(found: Mapping[str, Any]) -> MemoryUsage:
+    """Return memory; the names of its parts differ between cgroup versions 1 and 2."""
+    parts = _object(found, "stats")
+
+    def part(*names: str) -> int | None:
+        return next((count for n in names if (count := _count(parts.get(n))) is not None), None)
+
+    used, inactive = _count(found.get("usage")), part("total_inactive_file", "inactive_file")
+    return MemoryUsage(
+        used=used,
+        working_set=None if used is None or inactive is None else max(0, used - inactive),
+        anon=part("total_rss", "anon"),
+        file=part("total_cache", "file"),
+        shmem=part("total_shmem", "shmem"),
+        limit=_count(found.get("limit")) or None,
+    )
+
+
+def _transfer(entries: Any) -> Transfer:
+    if not isinstance(entries, list):
+        return Transfer()
+    sums = {"read": 0, "write": 0}
+    for entry in entries:
+        op = str(entry.get("op")).lower() if isinstance(entry, Mapping) else ""
+        if op in sums:
+            sums[op] += _count(entry.get("value")) or 0
+    return Transfer(sums["read"], sums["write"])
+
+
+def _object(found: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    for name in names:
+        part = found.get(name)
+        found = part if isinstance(part, Mapping) else {}
+    return found
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _seconds(nanoseconds: Any) -> float | None:
+    count = _count(nanoseconds)
+    return None if count is None else count / _NANO

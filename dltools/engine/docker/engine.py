@@ -1,0 +1,312 @@
+"""A Docker engine: containers, limits, logs and events, as requests to its API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from dltools.engine.cgroup_files import Usage
+from dltools.engine.docker.addresses import Address, default_address
+from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
+from dltools.engine.docker.configuration import (
+    NO_RESTART,
+    creation_body,
+    look_body,
+    restart_policy,
+    stopping,
+)
+from dltools.engine.docker.limit_fields import (
+    equivalent_original,
+    recorded_limits,
+    restoring_updates,
+    setting_updates,
+)
+from dltools.engine.docker.local import Local
+from dltools.engine.docker.streams import EntrySplitter, FollowedLog
+from dltools.engine.docker.swarm import SERVICE, Swarm
+from dltools.engine.docker.transport import Params, Transport
+from dltools.engine.interface import (
+    ALL_CAPABILITIES,
+    Container,
+    CpuLimits,
+    Engine,
+    Event,
+    Fields,
+    GoneError,
+    Listed,
+    LocatedContainer,
+    LogFlow,
+    Move,
+    RecordedLimits,
+    RefusedError,
+    ServiceManager,
+)
+from dltools.errors import DltoolsError
+from dltools.inputs import LineSplitter
+
+_OPEN_GPU = ["sh", "-c", ": < /dev/nvidiactl"]
+_NO_SHELL = (126, 127)
+
+
+def connect(address: Address | None = None) -> Transport:
+    """Return a connection to the engine at an address, by default to the one that the docker
+    command would use.
+
+    Raises `UnavailableError`, `AccessError`, or `ConfigError` if the address is not one of an
+    engine.
+    """
+    address = address or default_address()
+    address.check()
+    if address.socket is not None:
+        return Local(address.socket)
+    if address.is_ssh:
+        from dltools.engine.docker.tunnel import Tunnelled
+
+        return Tunnelled(address.url)
+    from dltools.engine.docker.remote import Remote
+
+    return Remote(address.url, address.settings)
+
+
+class DockerEngine(Engine):
+    """A connection to one Docker engine, or to one with the same API."""
+
+    capabilities = ALL_CAPABILITIES
+
+    def __init__(self, transport: Transport | None = None) -> None:
+        """Use a transport, or find the engine as `connect` does."""
+        self._transport = transport or connect()
+        self.is_local = self._transport.is_local
+        info = self._transport.json("GET", "/info")
+        self.id: str = info.get("ID") or ""
+        self.host: str = info.get("Name") or ""
+        swarm = info.get("Swarm") or {}
+        self.node_id: str = swarm.get("NodeID") or ""
+        self.services: ServiceManager | None = (
+            Swarm(self._transport) if swarm.get("ControlAvailable") else None
+        )
+        self.cpus: int = info.get("NCPU") or 0
+        self.memory: int = info.get("MemTotal") or 0
+        devices = info.get("DiscoveredDevices") or []
+        self.has_gpu: bool = "nvidia" in (info.get("Runtimes") or {}) or any(
+            str(device.get("ID")).startswith("nvidia.com/gpu") for device in devices
+        )
+
+    def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
+        """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
+        and a name that one of these expressions matches."""
+        filters = {"label": list(labels), "name": list(names)}
+        given = {key: values for key, values in filters.items() if values}
+        params = {"filters": json.dumps(given)} if given else {}
+        return [listed_of(one) for one in self._transport.json("GET", "/containers/json", params)]
+
+    def ids(self) -> set[str]:
+        """Return the ids of all containers, those that do not run too."""
+        return {one["Id"] for one in self._transport.json("GET", "/containers/json", {"all": 1})}
+
+    def has_task_of(self, service_id: str) -> bool:
+        """Tell whether a task of a Swarm service runs here."""
+        return bool(self.containers([f"{SERVICE}={service_id}"]))
+
+    def inspect(self, id_: str) -> Container:
+        """Return one container, by id or name."""
+        raw = self._transport.json("GET", f"/containers/{_quoted(id_)}/json")
+        if not isinstance(raw, dict) or "State" not in raw:  # the name is that of another path
+            raise GoneError(f"{id_!r} is not the name of a container")
+        return container_of(raw)
+
+    def set_limits(
+        self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
+    ) -> None:
+        """Set CPU limits. Of several ways to do it the next one is taken until `is_in_force`."""
+        self._update_until(located, setting_updates(located, wanted, self.cpus), is_in_force)
+
+    def restore_limits(
+        self,
+        located: LocatedContainer,
+        original: Fields,
+        wanted: CpuLimits,
+        is_in_force: Callable[[], bool],
+    ) -> None:
+        """Restore the quota that a container had when its `limit_fields` were these, and the weight
+        and CPU list that are wanted."""
+        equivalent = equivalent_original(located, original, self.cpus)
+        try:
+            updates = restoring_updates(located, original, wanted)
+            self._update_until(located, updates, is_in_force)
+        except RefusedError:
+            if not equivalent:
+                raise
+            updates = restoring_updates(located, equivalent, wanted)
+            self._update_until(located, updates, is_in_force)
+
+    def _update_until(
+        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
+    ) -> None:
+        *others, last = updates
+        for fields in others:
+            self.update(located.container.id, fields)
+            if is_in_force():
+                return
+        self.update(located.container.id, last)
+
+    def recorded(self, limit_fields: Fields) -> RecordedLimits:
+        """Return the limits for which the fields of a journal's entry stand."""
+        return recorded_limits(limit_fields)
+
+    def can_open_gpu(self, container: Container) -> bool | None:
+        """Tell whether a container can open its GPU, None if it cannot be asked."""
+        try:
+            status = self.run(container.id, _OPEN_GPU)
+        except DltoolsError:
+            return None
+        return None if status in _NO_SHELL else status == 0
+
+    def update(self, id_: str, fields: Fields) -> None:
+        """Set fields of a container, under Docker's own names."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/update", body=dict(fields))
+
+    def pause(self, id_: str) -> None:
+        """Freeze a container's processes."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/pause")
+
+    def unpause(self, id_: str) -> None:
+        """Thaw a container's processes."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/unpause")
+
+    def create(self, name: str, body: Mapping[str, Any]) -> str:
+        """Create a container, which does not run yet, and return its id."""
+        answer = self._transport.json("POST", "/containers/create", {"name": name}, dict(body))
+        return str(answer["Id"])
+
+    def start(self, id_: str) -> None:
+        """Start a container, unless it runs."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/start")
+
+    def signal(self, id_: str, name: str) -> None:
+        """Send a signal, such as SIGTERM, to a container's first process."""
+        self._transport.json("POST", f"/containers/{_quoted(id_)}/kill", {"signal": name})
+
+    def remove(self, id_: str) -> None:
+        """Remove a container that does not run."""
+        self._transport.json("DELETE", f"/containers/{_quoted(id_)}")
+
+    def describe_move(self, container: Container, original: Fields, image: str) -> Move:
+        """Return what another engine must know to run a container. `original` are the limits that
+        dl-apply has changed, as they were before; `image` is what the other engine calls the
+        image."""
+        signal, grace_s = stopping(container)
+        return Move(
+            creation_body(container, original, image), restart_policy(container), signal, grace_s
+        )
+
+    def describe_look(self, container: Container, image: str) -> Fields:
+        """Return what another engine must know to show the volumes of a container."""
+        return look_body(container, image)
+
+    def set_restart(self, id_: str, policy: Fields | None) -> None:
+        """Set when the engine starts a container again by itself; None: never."""
+        self.update(id_, {"RestartPolicy": NO_RESTART if policy is None else policy})
+
+    def image_id(self, name: str) -> str | None:
+        """Return the id of an image, None where it is absent."""
+        found = self._known(f"/images/{_quoted(name)}/json")
+        return found and str(found["Id"])
+
+    def has_volume(self, name: str) -> bool:
+        """Tell whether there is a volume of a name."""
+        return self._known(f"/volumes/{_quoted(name)}") is not None
+
+    def has_network(self, name: str) -> bool:
+        """Tell whether there is a network of a name."""
+        return self._known(f"/networks/{_quoted(name)}") is not None
+
+    def _known(self, path: str) -> Any:
+        try:
+            return self._transport.json("GET", path)
+        except GoneError:
+            return None
+
+    def usage(self, id_: str) -> Usage | None:
+        """Return a container's counters, None where the engine tells none."""
+        params = {"stream": "false", "one-shot": "true"}
+        found = self._transport.json("GET", f"/containers/{_quoted(id_)}/stats", params)
+        return usage_of(found) if isinstance(found, dict) and found else None
+
+    def run(self, id_: str, command: Sequence[str]) -> int:
+        """Run a command inside a container and return its exit status."""
+        request = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
+        asked = self._transport.json("POST", f"/containers/{_quoted(id_)}/exec", body=request)
+        self._transport.json("POST", f"/exec/{asked['Id']}/start", body={"Detach": False})
+        return int(self._transport.json("GET", f"/exec/{asked['Id']}/json")["ExitCode"] or 0)
+
+    def archive(self, id_: str, path: str) -> Iterator[bytes]:
+        """Return a file or folder of a container, running or not, as the chunks of a tar stream.
+
+        Raises `GoneError` also where the container has no such path.
+        """
+        return self._transport.chunks(f"/containers/{_quoted(id_)}/archive", {"path": path})
+
+    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
+        """Yield what a container has logged since a time (seconds since the epoch), as it comes.
+
+        Each entry begins with the engine's time stamp and a blank. An entry without a line end goes
+        on in the next one: the engine cuts entries at 16 KiB.
+        """
+        path, params = _log_request(container, since, follow=False)
+        splitter = EntrySplitter(_is_terminal(container))
+        for data in self._transport.chunks(path, params):
+            yield splitter.feed(data)
+        yield splitter.end()
+
+    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
+        """Return a container's log as it comes, until it exits. `is_new_only` leaves out what is
+        there already, through which the engine has to read."""
+        tail = "0" if is_new_only else "all"
+        path, params = _log_request(container, since, follow=True, tail=tail)
+        return FollowedLog(self._transport.follow(path, params), _is_terminal(container))
+
+    def events(self, since: float) -> Iterator[Event]:
+        """Yield container events from a time on (seconds since 1970), for ever."""
+        params = {"since": f"{since:.9f}", "filters": _CONTAINERS}
+        return map(event_of, _records(self._transport.chunks("/events", params, endless=True)))
+
+    def past_events(self, since: float, until: float) -> list[Event]:
+        """Return the events between two times that the engine still remembers."""
+        params = {"since": f"{since:.9f}", "until": f"{until:.9f}", "filters": _CONTAINERS}
+        return list(map(event_of, _records(self._transport.chunks("/events", params))))
+
+
+_CONTAINERS = json.dumps({"type": ["container"]})
+
+
+def _records(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a stream, one a line."""
+    splitter = LineSplitter()
+    for chunk in chunks:
+        yield from (json.loads(line) for line in splitter.feed(chunk) if line.strip())
+    yield from (json.loads(line) for line in splitter.end() if line.strip())
+
+
+def _quoted(id_: str) -> str:
+    return quote(id_, safe="", errors="replace")
+
+
+def _log_request(
+    container: Container, since: float, *, follow: bool, tail: str = "all"
+) -> tuple[str, Params]:
+    params: Params = {
+        "stdout": 1,
+        "stderr": 1,
+        "timestamps": 1,
+        "follow": int(follow),
+        "tail": tail,
+        "since": f"{since:.9f}",
+    }
+    return f"/containers/{_quoted(container.id)}/logs", params
+
+
+def _is_terminal(container: Container) -> bool:
+    return bool((container.native.get("Config") or {}).get("Tty"))

@@ -1,0 +1,153 @@
+"""Docker's fields for CPU limits, and what an update of them does to a GPU.
+
+A container started with --cpus has its quota in NanoCpus, and refuses the other fields; any other
+container takes only those. Zero and "" mean "unchanged" in an update: neutral values reset.
+
+With the legacy hook (`--gpus`, or the nvidia runtime, without CDI) a GPU's device rules are not in
+the container's specification: an update lets the runtime rewrite them, and NVML answers "Unknown
+Error" from then on (NVIDIA/nvidia-docker#515, NVIDIA/nvidia-container-toolkit#138). With CDI or
+--device they are, and an update is safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dltools.engine.interface import CpuLimits, GpuAccess, LocatedContainer, RecordedLimits
+from dltools.engine.scales import (
+    LEAST_QUOTA_US,
+    LEAST_SHARES,
+    PERIOD_US,
+    quota_in_cores,
+    quota_in_us,
+    shares_for_v2,
+    weight_to_v2,
+)
+
+FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
+"""The fields that actions change, and that the journal keeps."""
+
+_NANO = 1_000_000_000
+
+
+def recorded_limits(fields: Mapping[str, Any]) -> RecordedLimits:
+    """Return the limits for which fields of a container stand."""
+    nano = fields.get("NanoCpus") or 0
+    return RecordedLimits(
+        float(nano / _NANO)
+        if nano > 0
+        else quota_in_cores(fields.get("CpuQuota"), fields.get("CpuPeriod")),
+        None if fields.get("CpuShares") in (None, 0) else fields["CpuShares"],
+        fields.get("CpusetCpus") or "",
+        fields.get("Memory") or None,
+    )
+
+
+def setting_updates(
+    located: LocatedContainer, wanted: CpuLimits, engine_cpus: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the updates that may set limits, the likeliest first."""
+    fields: dict[str, Any] = {}
+    if "cpus" in wanted:
+        fields |= _quota_fields(located.container.limit_fields, wanted["cpus"], engine_cpus)
+    yield from _with_the_rest(located, wanted, fields)
+
+
+def restoring_updates(
+    located: LocatedContainer, original: Mapping[str, Any], wanted: CpuLimits
+) -> Iterator[dict[str, Any]]:
+    """Yield the updates that may restore original fields of the quota, and set the weight and CPU
+    list that are wanted."""
+    if nano := original.get("NanoCpus"):
+        fields = {"NanoCpus": nano}
+    else:
+        fields = {
+            "CpuPeriod": original.get("CpuPeriod") or PERIOD_US,
+            "CpuQuota": original.get("CpuQuota") or -1,
+        }
+    yield from _with_the_rest(located, wanted, fields)
+
+
+def equivalent_original(
+    located: LocatedContainer, original: Mapping[str, Any], engine_cpus: int
+) -> dict[str, Any]:
+    """Return fields that have the effect of an original quota, and that are accepted where a change
+    that failed has left NanoCpus on the engine's record. {} where that is not so."""
+    if original.get("NanoCpus") or (located.container.limit_fields.get("NanoCpus") or 0) <= 0:
+        return {}
+    cores = recorded_limits(original).cpus
+    if cores is None or cores >= located.usable_cpus:
+        cores = engine_cpus
+    return {"NanoCpus": _nano_cpus(cores)}
+
+
+def creation_fields(original: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of the journal as an engine takes them when it creates a container."""
+    return {name: value or ("" if name == "CpusetCpus" else 0) for name, value in original.items()}
+
+
+def _quota_fields(
+    present: Mapping[str, Any], cpus: float | None, engine_cpus: int
+) -> dict[str, Any]:
+    """Return the fields that set a quota in cores, None for none.
+
+    NanoCpus has no value for "none": a quota of all the engine's CPUs has the same effect.
+    """
+    if present.get("NanoCpus"):
+        return {"NanoCpus": _nano_cpus(engine_cpus if cpus is None else cpus)}
+    if cpus is None:
+        return {"CpuQuota": -1}
+    period = present.get("CpuPeriod") or PERIOD_US
+    if cpus * period < LEAST_QUOTA_US:  # too short a period for so small a quota
+        period = max(period, PERIOD_US)
+    return {"CpuPeriod": period, "CpuQuota": quota_in_us(cpus, period)}
+
+
+def _with_the_rest(
+    located: LocatedContainer, wanted: CpuLimits, fields: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the fields of a quota with those of the other limits: one for each way in which the
+    weight may be meant."""
+    if "cpuset" in wanted:  # the engine wants all CPUs named
+        fields = {**fields, "CpusetCpus": wanted["cpuset"] or located.usable_cpu_list}
+    if "cpu_weight" not in wanted:
+        yield fields
+        return
+    for shares in _shares(located, wanted["cpu_weight"]):
+        yield {**fields, "CpuShares": shares}
+
+
+def _shares(located: LocatedContainer, weight: float) -> tuple[int, ...]:
+    """Return the shares that may set a weight. Version 2 has a scale of its own: only reading back
+    tells which of two is right."""
+    if located.cgroup_version == 1:
+        return (max(LEAST_SHARES, round(weight)),)
+    return shares_for_v2(weight_to_v2(weight))
+
+
+def _nano_cpus(cores: float) -> int:
+    return round(cores * _NANO)
+
+
+def gpu_access(raw: Mapping[str, Any]) -> GpuAccess:
+    """Return how an inspected container got its GPU."""
+    config = raw.get("HostConfig") or {}
+    requests = config.get("DeviceRequests") or []
+    environment = (raw.get("Config") or {}).get("Env") or []
+    visible = [e.partition("=")[2] for e in environment if e.startswith("NVIDIA_VISIBLE_DEVICES=")]
+    asked = bool(visible) and visible[-1] not in ("", "none", "void")
+    if any(_is_gpu(request) and request.get("Driver") != "cdi" for request in requests):
+        return GpuAccess.FRAGILE
+    if config.get("Runtime") == "nvidia" and asked:
+        return GpuAccess.FRAGILE
+    devices = [d.get("PathOnHost") or "" for d in config.get("Devices") or []]
+    if requests or any(path.startswith("/dev/nvidia") for path in devices):
+        return GpuAccess.LASTING
+    return GpuAccess.NONE
+
+
+def _is_gpu(request: Mapping[str, object]) -> bool:
+    capabilities = request.get("Capabilities")
+    groups = capabilities if isinstance(capabilities, list) else []
+    return request.get("Driver") in ("nvidia", "cdi") or any("gpu" in g for g in groups if g)

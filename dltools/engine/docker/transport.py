@@ -1,0 +1,182 @@
+"""How requests reach a Docker engine: what `Local`, `Remote` and `Tunnelled` offer.
+
+`DockerEngine` makes its requests through one of them, and through `Patient` where it may wait for
+an engine that restarts. The errors of all of them are told in the same words.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
+from dltools.errors import AccessError, DltoolsError, UnavailableError
+
+TIMEOUT_S = 30
+
+LARGEST = LARGEST_BACKLOG
+"""The most bytes of a stream that wait in memory."""
+
+NO_HTTP = "no answer, or not one of HTTP"
+
+Params = Mapping[str, str | int]
+NO_PARAMS: Params = {}
+
+
+class Transport(Protocol):
+    """Methods raise `GoneError`, `RefusedError`, `UnavailableError` or `AccessError`."""
+
+    is_local: bool
+    """Whether the engine is behind a local socket."""
+
+    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
+        """Make a request and return its JSON answer, None for an empty one."""
+
+    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
+
+    def follow(self, path: str, params: Params) -> Flow:
+        """Make a GET request whose answer goes on for long, to be taken piece by piece."""
+
+
+class Flow(Protocol):
+    """An answer that goes on for long."""
+
+    def take(self) -> bytes:
+        """Return what has come since the last call, without waiting."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended, but no longer than this."""
+
+    def close(self) -> None:
+        """Take no more."""
+
+
+@contextmanager
+def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of some kinds (OSError and ValueError by default) in a connection to the engine
+    at an address into one of ours."""
+    wanted = kinds or (OSError, ValueError)
+    try:
+        yield
+    except DltoolsError:
+        raise
+    except wanted as error:
+        said = f"{error} {error.__cause__} {error.__context__}"
+        if "Permission denied" in said:
+            raise AccessError(
+                f"no permission to use the Docker engine at {where}; "
+                "run as root or join the group docker"
+            ) from error
+        why = next((why for sign, why in _WHY.items() if sign in said), _SILENT)
+        raise UnavailableError(f"no Docker engine answers at {where}: {why}") from error
+
+
+_SILENT = "is dockerd running?"
+_WHY = {
+    "NameResolution": "no such host",
+    "Name or service not known": "no such host",
+    "SSL": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
+    "TLS": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
+    "No such file": "no such socket; is dockerd running?",
+    "Connection refused": "nothing listens there; is dockerd running?",
+    "No route to host": "no route to this host",
+    "Network is unreachable": "no route to this host",
+    "timed out": "no answer in time; is it the right host and port?",
+    NO_HTTP: "what answers there is no Docker engine",
+}
+"""What the words of an error mean; the first that fits counts."""
+
+
+def parse_answer(text: bytes, type_: str | None) -> Any:
+    """Return a JSON answer; None for an empty answer, and for the output of a command."""
+    return None if not text.strip() or "stream" in (type_ or "") else json.loads(text)
+
+
+_STOPPING = ("transport is closing", "containerd.sock")
+"""What an engine says that has lost its containerd, as it does when it stops (measured: Docker
+20.10 refused 23 requests so in six restarts)."""
+
+
+def raise_refusal(status: int, text: bytes) -> None:
+    """Raise `GoneError` or `RefusedError` with the engine's message, if it refused a request, and
+    `UnavailableError` if it is about to stop."""
+    if status < 400:
+        return
+    try:
+        message = str(json.loads(text)["message"])
+    except (ValueError, KeyError, TypeError):
+        message = text.decode(errors="replace")
+    message = " ".join(message.split()) or f"status {status}"
+    if status >= 500 and any(sign in message for sign in _STOPPING):
+        raise UnavailableError(f"the Docker engine is stopping: {message}")
+    raise (GoneError if status == 404 else RefusedError)(message)
+
+
+PATIENCE_S = 60.0
+"""How long to wait for an engine. It restarts in seconds, with many containers in half a minute."""
+
+_FIRST_S, _LONGEST_S = 0.1, 2.0
+
+
+class Patient:
+    """Repeats a request, ever more slowly, until the engine answers or `patience_s` have passed
+    since the first failure. After that each request fails at once, until the engine answers one.
+
+    Every request of dltools can be repeated: it sets a state and adds nothing.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        patience_s: float = PATIENCE_S,
+        report_waiting: Callable[[UnavailableError], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`report_waiting` is told the reason, once for each time that the engine goes away."""
+        self.is_local = transport.is_local
+        self._transport = transport
+        self._patience_s = patience_s
+        self._report_waiting = report_waiting
+        self._clock = clock
+        self._sleep = sleep
+        self._until: float | None = None
+
+    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
+        """Make a request and return its JSON answer, None for an empty one."""
+        pause = _FIRST_S
+        while True:
+            try:
+                answer = self._transport.json(method, path, params, body)
+            except UnavailableError as error:
+                self._wait(pause, error)
+                pause = min(2 * pause, _LONGEST_S)
+            else:
+                self._until = None
+                return answer
+
+    def _wait(self, pause: float, error: UnavailableError) -> None:
+        now = self._clock()
+        if self._until is None:
+            self._until = now + self._patience_s
+            if self._patience_s > 0:
+                self._report_waiting(error)
+        if now >= self._until:
+            raise error
+        self._sleep(min(pause, self._until - now))
+
+    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
+        return self._transport.chunks(path, params, endless=endless)
+
+    def follow(self, path: str, params: Params) -> Flow:
+        """Make a GET request whose answer goes on for long, to be taken piece by piece."""
+        return self._transport.follow(path, params)

@@ -1,0 +1,463 @@
+"""What dltools needs of a container engine, and the values that go in and out.
+
+`Engine` is the interface. A member is a folder beside this file with a class that has these
+methods; `docker/` is the first. What an engine cannot do its `Capabilities` say, so that nothing is
+begun that it would refuse. No other folder knows the words of a member: where one must keep some of
+them (in the journal, in the record of a migration), they are `Fields`, which only go back to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple, Protocol, TypedDict
+
+from dltools.engine.cgroup import Cgroup, Directory
+from dltools.engine.cgroup_files import Usage
+from dltools.errors import DltoolsError
+from dltools.labels import ORIGIN, PREFIX
+
+
+class GoneError(DltoolsError):
+    """The container is no longer there."""
+
+
+class RefusedError(DltoolsError):
+    """The engine refused a request; the message is the engine's."""
+
+
+Fields = Mapping[str, Any]
+"""What only a member understands; a JSON object."""
+
+
+class CpuLimits(TypedDict, total=False):
+    """CPU limits of a container, those that are meant: a quota in cores (None: no quota), a weight
+    in Docker's shares, and a list of CPUs such as 0-3,6 (None: all)."""
+
+    cpus: float | None
+    cpu_weight: float
+    cpuset: str | None
+
+
+LIMITS = tuple(CpuLimits.__annotations__)
+"""The names of the limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine can do, beside showing its containers: which limits it sets, and whether it
+    pauses containers and creates them (a move needs both hosts' engines to)."""
+
+    limits: frozenset[str] = frozenset(LIMITS)
+    pauses: bool = True
+    creates: bool = True
+
+
+ALL_CAPABILITIES = Capabilities()
+
+
+class RecordedLimits(NamedTuple):
+    """Limits on an engine's record, which a restart of the container brings about: a quota in
+    cores (None: no quota), the weight that was asked for (None: none), a list of CPUs ("": all),
+    and memory in bytes (None: no limit)."""
+
+    cpus: float | None = None
+    weight: int | None = None
+    cpuset: str = ""
+    memory: int | None = None
+
+
+NOTHING_RECORDED = RecordedLimits()
+
+
+class GpuAccess(StrEnum):
+    """How a container got its GPU."""
+
+    NONE = "none"
+    LASTING = "lasting"  # an update of its limits keeps it
+    FRAGILE = "fragile"  # an update of its limits can cut it off
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a container is reached.
+
+    `names`: its networks. `own_names`: those of them that somebody has made for it and others,
+    where an address means something else than elsewhere. `is_shared`: whether it has the network
+    of the host or of another container. `addresses`: its own, as seen from its host. `exposed`:
+    ports that it says it serves. `published`: where its ports are on its host. `ports`: those of
+    its own that are published to others. `serves_nodes`: whether its service publishes a port on
+    all nodes. `needed`: the network that another host must have for it, "" for none.
+    """
+
+    names: tuple[str, ...] = ()
+    own_names: tuple[str, ...] = ()
+    is_shared: bool = False
+    addresses: tuple[str, ...] = ()
+    exposed: frozenset[int] = frozenset()
+    published: Mapping[int, str] = field(default_factory=dict)
+    ports: tuple[int, ...] = ()
+    serves_nodes: bool = False
+    needed: str = ""
+
+
+class Mount(NamedTuple):
+    """Where a container sees a folder of its host, or a volume. `is_named`: whether its
+    configuration names the volume, so that another host can have it."""
+
+    destination: str
+    volume: str = ""
+    is_named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container as its engine describes it.
+
+    `state` is created, running, paused, restarting, exited or dead. `started_text` is when it was
+    last started, in the engine's words: it tells one start from the next. `command` and `environ`
+    (as in a /proc/PID/environ) are those that it was started with. `slot`: for a task of a service,
+    what stays the same when the task moves. `ties`: why it cannot move, in sentences.
+    `limit_fields` is for the journal, `native` all that the engine has said.
+    """
+
+    id: str
+    name: str
+    image: str = ""
+    state: str = "running"
+    pid: int = 0
+    started: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    image_id: str = ""
+    started_text: str = ""
+    finished: datetime | None = None
+    exit_code: int | None = None
+    error: str = ""
+    command: Sequence[str] = ()
+    environ: bytes = b""
+    host_name: str = ""
+    network: Network = Network()
+    mounts: tuple[Mount, ...] = ()
+    service_id: str = ""
+    service: str = ""
+    slot: str = ""
+    is_task: bool = False
+    ties: tuple[str, ...] = ()
+    gpu: GpuAccess = GpuAccess.NONE
+    recorded: RecordedLimits = NOTHING_RECORDED
+    limit_fields: Fields = field(default_factory=dict)
+    native: Fields = field(default_factory=dict)
+
+    @property
+    def origin(self) -> str:
+        """The id of the first container of its job, or the slot of its service: what stays the same
+        when the job moves."""
+        return self.slot or self.labels.get(ORIGIN) or self.id
+
+    @property
+    def dltools_labels(self) -> dict[str, str]:
+        """The labels that are meant for this toolkit."""
+        return {k: v for k, v in sorted(self.labels.items()) if k.startswith(PREFIX)}
+
+    def mount_of(self, path: str) -> Mount | None:
+        """Return the mount that a path inside the container is on, None if it is on none."""
+        inside = PurePosixPath(path)
+        found = [one for one in self.mounts if inside.is_relative_to(one.destination)]
+        return max(found, key=lambda one: len(one.destination), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedContainer:
+    """A container, its cgroup on this machine (None: not visible here), and the CPUs that
+    containers can use there: how many, and which (0-3)."""
+
+    container: Container
+    cgroup: Cgroup | None
+    usable_cpus: float
+    usable_cpu_list: str
+
+    def controller(self, name: str) -> Directory | None:
+        """Return a controller's directory, None if it is not visible."""
+        return self.cgroup.directory(name) if self.cgroup else None
+
+    @property
+    def cgroup_version(self) -> int:
+        """The cgroup version that holds the CPU limits, 1 if the cgroup is not visible."""
+        found = self.controller("cpu")
+        return found.version if found else 1
+
+
+class Listed(NamedTuple):
+    """A container in an engine's list."""
+
+    id: str
+    name: str
+    state: str
+
+
+class Event(NamedTuple):
+    """What happened to a container. `action` is start, exit, oom, pause, unpause, update or remove,
+    "" for what changes nothing, such as a command that is run in it, else the engine's word.
+    `nanos` is when, by the engine's clock (ns since 1970), None where it does not say."""
+
+    container_id: str
+    name: str
+    action: str
+    time: datetime
+    nanos: int | None = None
+    exit_code: int | None = None
+    labels: Mapping[str, str] = {}
+
+
+LARGEST_BACKLOG = 8 << 20
+"""The most bytes of a log that wait in memory between two calls of `LogFlow.take`."""
+
+
+class LogFlow(Protocol):
+    """A log as it goes on."""
+
+    is_behind: bool
+    """Whether more came since the last call of `take` than is kept in memory."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+
+    def take(self) -> list[bytes]:
+        """Return the entries that have come since the last call, without waiting."""
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended, but no longer than this."""
+
+    def close(self) -> None:
+        """Take no more."""
+
+
+class Move(NamedTuple):
+    """What must be known to move a container: what the target creates its like from, when the
+    source would start it again by itself, the signal that asks it to stop, and how long that may
+    take (s)."""
+
+    body: Fields
+    restart: Fields
+    stop_signal: str
+    grace_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service, of which tasks run on the nodes of a cluster. `replicas` is how many tasks it is
+    to have, None in another `mode` than replicated; `constraints` say where, such as
+    node.id==abc."""
+
+    id: str
+    name: str
+    updated: datetime | None
+    replicas: int | None
+    mode: str
+    labels: Mapping[str, str]
+    constraints: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of a service: `state` is the manager's word, `error` why it is not well, and
+    `container_id` "" before it has one. `is_live`: it has not ended. `has_failed`: it ended
+    badly."""
+
+    node_id: str
+    state: str
+    error: str
+    created: datetime | None
+    container_id: str
+    is_live: bool
+    has_failed: bool
+
+
+class Node(NamedTuple):
+    """A node of a cluster: its state and availability in the manager's words, and whether a
+    constraint of a service forbids it."""
+
+    state: str
+    availability: str
+    is_forbidden_by: Callable[[str], bool]
+
+
+class ServiceManager(Protocol):
+    """A manager's view of the services of a cluster. Methods raise as `Engine`'s do."""
+
+    def service(self, id_: str) -> Service:
+        """Return one service, by id or name."""
+
+    def tasks(self, service_id: str) -> list[Task]:
+        """Return the tasks that the manager remembers of a service, also those that have ended."""
+
+    def node(self, id_: str) -> Node:
+        """Return one node."""
+
+    def change(
+        self,
+        id_: str,
+        *,
+        replicas: int | None = None,
+        constraints: Sequence[str] | None = None,
+        labels: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """Change what is not None of a service, unless it is so already. A label that is None is
+        removed, and others stay."""
+
+
+class Engine(Protocol):
+    """A connection to one engine. Methods raise `UnavailableError` or `AccessError` if the engine
+    does not answer, `GoneError` if it has no such container, and `RefusedError` if it refuses.
+    Each sets a state and adds nothing: it can be repeated.
+
+    A member has this class as its base. It must show what there is; what else it leaves out, it
+    refuses.
+    """
+
+    id: str
+    """What tells this engine from all others, and stays the same when it restarts."""
+
+    host: str
+    is_local: bool
+    """Whether it runs on this machine."""
+
+    cpus: int
+    memory: int
+    has_gpu: bool = False
+    capabilities: Capabilities = Capabilities(frozenset(), pauses=False, creates=False)
+
+    node_id: str = ""
+    """Its name in the cluster whose services it runs, "" for none."""
+
+    services: ServiceManager | None = None
+    """The services of its cluster, where it manages them."""
+
+    # What there is
+
+    def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
+        """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
+        and a name that one of these expressions matches."""
+
+    def ids(self) -> set[str]:
+        """Return the ids of all containers, those that do not run too."""
+
+    def inspect(self, id_: str) -> Container:
+        """Return one container, by id or name."""
+
+    def usage(self, id_: str) -> Usage | None:
+        """Return a container's counters, for one whose cgroup is on another machine; None where the
+        engine tells none."""
+        return None
+
+    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
+        """Yield what a container has logged since a time (seconds since 1970), as it comes. Each
+        entry begins with the time stamp (RFC 3339) and a blank; one without a line end goes on in
+        the next."""
+
+    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
+        """Return a container's log as it comes, until it exits. `is_new_only` leaves out what is
+        there already."""
+
+    def events(self, since: float) -> Iterator[Event]:
+        """Yield container events from a time on (seconds since 1970), for ever."""
+
+    def past_events(self, since: float, until: float) -> list[Event]:
+        """Return the events between two times that the engine still remembers."""
+        return []
+
+    # Limits and turns
+
+    def set_limits(
+        self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
+    ) -> None:
+        """Set CPU limits. Of several ways to do it the next one is taken until `is_in_force`."""
+        raise _unable()
+
+    def restore_limits(
+        self,
+        located: LocatedContainer,
+        original: Fields,
+        wanted: CpuLimits,
+        is_in_force: Callable[[], bool],
+    ) -> None:
+        """Restore the quota that a container had when its `limit_fields` were these, and the weight
+        and CPU list that are wanted."""
+        raise _unable()
+
+    def recorded(self, limit_fields: Fields) -> RecordedLimits:
+        """Return the limits for which the fields of a journal's entry stand."""
+        return NOTHING_RECORDED
+
+    def can_open_gpu(self, container: Container) -> bool | None:
+        """Tell whether a container can open its GPU, None if it cannot be asked."""
+        return None
+
+    def pause(self, id_: str) -> None:
+        """Freeze a container's processes."""
+        raise _unable()
+
+    def unpause(self, id_: str) -> None:
+        """Thaw a container's processes."""
+        raise _unable()
+
+    # Moves and copies
+
+    def start(self, id_: str) -> None:
+        """Start a container, unless it runs."""
+        raise _unable()
+
+    def signal(self, id_: str, name: str) -> None:
+        """Send a signal, such as SIGTERM, to a container's first process."""
+        raise _unable()
+
+    def remove(self, id_: str) -> None:
+        """Remove a container that does not run."""
+        raise _unable()
+
+    def archive(self, id_: str, path: str) -> Iterator[bytes]:
+        """Return a file or folder of a container, running or not, as the chunks of a tar stream.
+        Raises `GoneError` also where the container has no such path."""
+        raise _unable()
+
+    def describe_move(self, container: Container, original: Fields, image: str) -> Move:
+        """Return what must be known to move a container. `original` are the `limit_fields` that it
+        had before dl-apply changed it; `image` is what the target calls the image."""
+        raise _unable()
+
+    def describe_look(self, container: Container, image: str) -> Fields:
+        """Return what a target creates a container from that has the volumes of a service's task
+        and does nothing."""
+        raise _unable()
+
+    def create(self, name: str, body: Fields) -> str:
+        """Create a container, which does not run yet, and return its id."""
+        raise _unable()
+
+    def set_restart(self, id_: str, policy: Fields | None) -> None:
+        """Set when the engine starts a container again by itself; None: never."""
+        raise _unable()
+
+    def image_id(self, name: str) -> str | None:
+        """Return the id of an image, None where it is absent."""
+        raise _unable()
+
+    def has_volume(self, name: str) -> bool:
+        """Tell whether there is a volume of a name."""
+        raise _unable()
+
+    def has_network(self, name: str) -> bool:
+        """Tell whether there is a network of a name."""
+        raise _unable()
+
+    def has_task_of(self, service_id: str) -> bool:
+        """Tell whether a task of a service runs here."""
+        return False
+
+
+def _unable() -> RefusedError:
+    return RefusedError("this engine can only be looked at")

@@ -1,0 +1,94 @@
+"""The kernel's files of a container's CPU settings, read and written without the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dltools.engine.cgroup import Directory
+from dltools.engine.interface import CpuLimits, LocatedContainer
+from dltools.engine.kernel_files import read_int, read_text
+from dltools.engine.scales import LEAST_SHARES, PERIOD_US, quota_in_us, weight_to_v2
+
+CPUSET = "cpuset.cpus"
+_QUOTA_V1 = "cpu.cfs_quota_us"
+_V1_FILES = (_QUOTA_V1, "cpu.cfs_period_us", "cpu.shares")
+_V2_FILES = ("cpu.max", "cpu.weight")
+
+
+def read_files(located: LocatedContainer) -> dict[str, str]:
+    """Return the texts of the files that an action can change, {} if they are not visible."""
+    found = located.controller("cpu")
+    if found is None:
+        return {}
+    directory, version = found
+    names = _V2_FILES if version == 2 else _V1_FILES
+    texts = {name: read_text(directory / name).strip() for name in names}
+    if cpuset_directory := located.controller("cpuset"):
+        # The CPUs in use: version 2 has no text for "all" at first, and the engine cannot set that.
+        texts[CPUSET] = cpuset_directory.cpuset() or ""
+    return texts
+
+
+def are_same(current: Mapping[str, str], original: Mapping[str, str]) -> bool:
+    """Tell whether the files have their original texts, as far as those are known."""
+    return bool(current) and all(current.get(name) == text for name, text in original.items())
+
+
+def write_files(located: LocatedContainer, texts: Mapping[str, str]) -> None:
+    """Write texts that `read_files` returned. Raises OSError."""
+    directory, version = _directory(located, "cpu")
+    if version == 1:  # a period alone could be too short for the quota in force
+        (directory / _QUOTA_V1).write_text("-1")
+    for name, text in sorted(texts.items(), key=lambda item: item[0] == _QUOTA_V1):
+        if name != CPUSET:
+            (directory / name).write_text(text)
+    if texts.get(CPUSET):
+        _write_cpu_list(located, texts[CPUSET])
+
+
+def write_settings(located: LocatedContainer, settings: CpuLimits) -> None:
+    """Write CPU settings into the files. Raises OSError."""
+    directory, version = _directory(located, "cpu")
+    if "cpus" in settings:
+        (_write_quota_v1 if version == 1 else _write_quota_v2)(directory, settings["cpus"])
+    if "cpu_weight" in settings:
+        _write_weight(directory, version, settings["cpu_weight"])
+    if "cpuset" in settings:
+        _write_cpu_list(located, settings["cpuset"] or located.usable_cpu_list)
+
+
+def _directory(located: LocatedContainer, controller: str) -> Directory:
+    found = located.controller(controller)
+    if found is None:
+        raise FileNotFoundError(f"its {controller} cgroup is not visible here")
+    return found
+
+
+def _write_quota_v1(directory: Path, cpus: float | None) -> None:
+    period = read_int(directory / "cpu.cfs_period_us") or PERIOD_US
+    (directory / _QUOTA_V1).write_text("-1" if cpus is None else str(quota_in_us(cpus, period)))
+
+
+def _write_quota_v2(directory: Path, cpus: float | None) -> None:
+    present = read_text(directory / "cpu.max").split()
+    period = int(present[1]) if len(present) == 2 else PERIOD_US
+    if cpus is None:
+        (directory / "cpu.max").write_text(f"max {period}")
+        return
+    quota = quota_in_us(cpus, period)
+    burst = directory / "cpu.max.burst"
+    if (read_int(burst) or 0) > quota:  # the kernel refuses a quota below the burst
+        burst.write_text(str(quota))
+    (directory / "cpu.max").write_text(f"{quota} {period}")
+
+
+def _write_weight(directory: Path, version: int, weight: float) -> None:
+    if version == 1:
+        (directory / "cpu.shares").write_text(str(max(LEAST_SHARES, round(weight))))
+    else:
+        (directory / "cpu.weight").write_text(str(weight_to_v2(weight)))
+
+
+def _write_cpu_list(located: LocatedContainer, cpu_list: str) -> None:
+    (_directory(located, "cpuset").path / CPUSET).write_text(cpu_list)

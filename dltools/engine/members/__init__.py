@@ -1,0 +1,1 @@
+"""Which member of the engine interface is behind an address."""

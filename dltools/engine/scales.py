@@ -1,0 +1,92 @@
+"""The scales of CPU quotas and weights: ours, in which plans count, and the kernel's.
+
+A quota is in cores here, and microseconds of each period there. A weight is in Docker's shares
+here: 1024 is the default. Version 1 of cgroups counts so, too; version 2 has a scale of its own,
+from 1 to 10000, on which 100 is the default.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, V2_STEP
+
+PERIOD_US = 100_000
+"""The kernel's default CPU period, in microseconds."""
+
+LEAST_QUOTA_US = 1000
+LEAST_CPUS = LEAST_QUOTA_US / PERIOD_US
+"""Smallest quota in cores."""
+
+LEAST_SHARES, MOST_SHARES = 2, 262_144
+"""Bounds of a weight, in Docker's shares."""
+
+_V2_DEFAULT = 100
+_V2_LARGEST = 10_000
+_V2_OF_DEFAULT = 39
+"""What the first formula of runc makes of the default of version 1."""
+
+
+def quota_in_cores(quota_us: int | None, period_us: int | None) -> float | None:
+    """Return a quota in cores; None for no quota (0, -1 or missing). A period of 0 or None is the
+    default."""
+    if not quota_us or quota_us < 0:
+        return None
+    return quota_us / (period_us or PERIOD_US)
+
+
+def quota_in_us(cores: float, period_us: int) -> int:
+    """Return a quota in microseconds of a period, at least the smallest that the kernel takes."""
+    return max(LEAST_QUOTA_US, round(cores * period_us))
+
+
+def weight_from_v2(steps: int) -> float:
+    """Return a weight of version 2 in Docker's shares."""
+    return steps * V2_STEP
+
+
+def weight_to_v2(weight: float) -> int:
+    """Return the nearest weight of version 2."""
+    return min(_V2_LARGEST, max(1, round(weight / V2_STEP)))
+
+
+def asked_weight(shares: int | None, in_force: float, *, is_v2: bool) -> float:
+    """Return the weight that was asked for, given the one in force and the engine's record (None or
+    0: none).
+
+    What an engine makes of shares on version 2 is not in proportion to them: there the record
+    counts, where it agrees with what is in force.
+    """
+    if not is_v2:
+        return in_force
+    steps = weight_to_v2(in_force)
+    if shares and steps in _steps_of(shares):
+        return float(shares)
+    return DEFAULT_CPU_WEIGHT if steps in (_V2_OF_DEFAULT, _V2_DEFAULT) else in_force
+
+
+def shares_for_v2(steps: int) -> tuple[int, int]:
+    """Return the shares that give a weight of version 2: by runc's first formula, and by that of
+    1.3.2. Only reading back tells which of the two counts."""
+    return _linear_shares(steps), _quadratic_shares(steps)
+
+
+def _steps_of(shares: int) -> tuple[int, int]:
+    """Return the weights of version 2 that runc gives for shares: by its first formula, and by that
+    of 1.3.2."""
+    shares = min(MOST_SHARES, max(LEAST_SHARES, shares))
+    level = math.log2(shares)
+    quadratic = math.ceil(10 ** ((level**2 + 125 * level) / 612 - 7 / 34) - 1e-9)
+    return 1 + (shares - 2) * 9999 // 262_142, quadratic
+
+
+def _linear_shares(steps: int) -> int:
+    """Invert runc's first formula: weight = 1 + (shares - 2) * 9999 / 262142, rounded down."""
+    return 2 + math.ceil((steps - 1) * 262142 / 9999)
+
+
+def _quadratic_shares(steps: int) -> int:
+    """Invert runc's second formula (1.3.2): log10(weight) = (l^2 + 125 l) / 612 - 7/34, rounded
+    up, with l = log2(shares)."""
+    level = (-125 + math.sqrt(125**2 + 4 * 612 * (math.log10(steps) + 7 / 34))) / 2
+    return min(MOST_SHARES, max(LEAST_SHARES, math.floor(2**level)))

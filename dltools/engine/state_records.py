@@ -1,0 +1,188 @@
+"""The records that dl-apply keeps on disk: a JSON file for each, with the version of its format.
+
+The journal, the notes of turns, migrations and deliveries are each a kind of `Records`, so that one
+codec writes them, reads them, and refuses what is damaged. `StateFolder` sees that a record appears
+whole or not at all, and whom it is trusted to.
+
+Values are checked by the types of the record's class: what dl-apply, as root, does to containers
+follows from them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from dltools.engine.state_folder import StateFolder
+from dltools.errors import AccessError, DataError
+from dltools.notation.json_values import parse_json
+
+VERSION = 1
+"""Version of the format of all records."""
+
+
+class ContainerRecord(Protocol):
+    """What a record says of a container."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def container_id(self) -> str:
+        """Its id."""
+
+    @property
+    def container_name(self) -> str:
+        """Its name."""
+
+
+R = TypeVar("R", bound=ContainerRecord)
+
+
+class Records(Generic[R]):
+    """The records of one kind, all in one directory. A kind is a subclass that says their
+    `record_type`, a dataclass, and `what` messages call one."""
+
+    record_type: ClassVar[type]
+    what: ClassVar[str]
+
+    def __init__(self, directory: Path) -> None:
+        """The directory is made with the first record."""
+        self._folder = StateFolder(directory)
+
+    def key(self, record: R) -> str:
+        """Return what tells a record from the others of its kind."""
+        return record.container_id
+
+    def write(self, record: R) -> None:
+        """Write a record in the place of the one with its key. Raises `OutputError`."""
+        text = json.dumps({"v": VERSION, **asdict(record)})
+        self._folder.write(file_name(self.key(record)), text.encode())
+
+    def find(self, key: str) -> R | None:
+        """Return the record with a key, None if there is none. Raises `DataError`."""
+        return self._read(file_name(key))
+
+    def each(self) -> Iterator[R]:
+        """Yield the records one by one. Raises `DataError` at one that is damaged."""
+        for name in self._folder.names():
+            if (record := self._read(name)) is not None:
+                yield record
+
+    def all(self) -> list[R]:
+        """Return the records, by the name of their container. Raises `DataError`."""
+        return sorted(self.each(), key=lambda one: (one.container_name, self.key(one)))
+
+    def readable(self) -> Iterator[R]:
+        """Yield the records that can be read and trusted."""
+        try:
+            names = self._folder.names()
+        except AccessError:
+            return
+        for name in names:
+            try:
+                record = self._read(name)
+            except (AccessError, DataError):
+                continue
+            if record is not None:
+                yield record
+
+    def remove(self, record: R) -> None:
+        """Remove a record, if it is there."""
+        self._folder.remove(file_name(self.key(record)))
+
+    def _read(self, name: str) -> R | None:
+        text = self._folder.read(name)
+        if text is None:
+            return None
+        try:
+            found: R = decode(self.record_type, parse_record(text))
+        except (ValueError, TypeError, RecursionError) as error:
+            where = self._folder.path / name
+            raise DataError(f"{where}: damaged {self.what}: {error}") from error
+        return found
+
+
+def file_name(key: str) -> str:
+    """Return the name of a record's file."""
+    return f"{key}.json"
+
+
+def parse_record(text: bytes) -> dict[str, Any]:
+    """Return the values of a record's file. Raises ValueError or RecursionError."""
+    data = parse_json(text)
+    if not isinstance(data, dict):
+        raise ValueError("it is not an object")
+    if data.pop("v", None) != VERSION:
+        raise ValueError("it has another version")
+    return data
+
+
+def decode(type_: Any, data: Mapping[str, Any]) -> Any:
+    """Return a dataclass with values from JSON, which may lack fields that have a default.
+
+    Raises ValueError or TypeError for values of other types than those of its fields.
+    """
+    types = _types(type_)
+    if unknown := data.keys() - types.keys():
+        raise ValueError(f"it has unknown fields: {', '.join(sorted(unknown))}")
+    if missing := _required(type_) - data.keys():
+        raise ValueError(f"it lacks fields: {', '.join(sorted(missing))}")
+    return type_(**{name: _value(types[name], value, name) for name, value in data.items()})
+
+
+@cache
+def _types(type_: Any) -> Mapping[str, Any]:
+    return get_type_hints(type_)
+
+
+@cache
+def _required(type_: Any) -> frozenset[str]:
+    return frozenset(
+        field.name
+        for field in fields(type_)
+        if field.default is MISSING and field.default_factory is MISSING
+    )
+
+
+def _value(type_: Any, value: Any, name: str) -> Any:
+    """Return a field's value as its type. Numbers stay as they are: 2 is a float, too."""
+    origin, arguments = get_origin(type_), get_args(type_)
+    if type_ is Any:
+        return value
+    if origin is UnionType:
+        if value is None and NoneType in arguments:
+            return None
+        (type_,) = (one for one in arguments if one is not NoneType)
+        return _value(type_, value, name)
+    if is_dataclass(type_) and isinstance(value, dict):
+        return decode(type_, value)
+    if is_typeddict(type_) and isinstance(value, dict):
+        types = _types(type_)
+        return {key: _value(types.get(key), one, f"{name}.{key}") for key, one in value.items()}
+    if isinstance(type_, type) and issubclass(type_, Enum):
+        return type_(value)
+    if origin in (tuple, Sequence) and isinstance(value, list):
+        return tuple(_value(arguments[0], one, name) for one in value)
+    if origin in (dict, Mapping) and isinstance(value, dict):
+        return {key: _value(arguments[1], one, name) for key, one in value.items()}
+    if type_ is float and type(value) in (int, float):
+        return value
+    if type_ in (str, int, bool) and type(value) is type_:
+        return value
+    raise TypeError(f"its {name} has the wrong type")

@@ -1,0 +1,49 @@
+"""JSON that any program can read: text is text, numbers are finite, and NaN and the infinities, for
+which JSON has no word, become strings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def parse_json(text: bytes) -> Any:
+    """Return a JSON value. Raises ValueError, also for NaN, for numbers that are too large, and for
+    halves of surrogate pairs, which are no text; and RecursionError."""
+    value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+    if b"\\u" in text:
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number
+
+
+_WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def to_json_number(value: float) -> float | str:
+    """Return a number as JSON can hold it: "NaN", "Infinity" or "-Infinity" where it is not
+    finite."""
+    return value if math.isfinite(value) else _WORDS[str(value)]
+
+
+def from_json_number(value: float | str) -> float:
+    """Return the number that `to_json_number` was given. Texts of numbers are read too.
+
+    Raises ValueError or TypeError for what is no number, OverflowError for an integer that is too
+    large.
+    """
+    if isinstance(value, bool):
+        raise TypeError(f"not a number: {value!r}")
+    return float(value)

@@ -1,0 +1,319 @@
+"""The containers of a recording over time: their samples, their CPU use, their progress.
+
+dl-report shows them, and dl-sim runs them again. Times are seconds since the epoch; NaN stands for
+what is unknown.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from dltools import labels
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.resources import parse_cpus
+from dltools.notation.times import MICRO
+from dltools.observations import metric_names
+from dltools.observations.host_samples import GpuUses, HostSamples, PointsByMetric
+from dltools.observations.samples_by_host import samples_by_host, table_chunks
+from dltools.observations.schema import Kind
+from dltools.observations.table import integers, is_one_of, optional_integers, texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PAUSED = "paused"
+
+
+class SeriesPoint(NamedTuple):
+    """A value and when it held."""
+
+    time: float
+    value: float
+
+
+Series = list[SeriesPoint]
+"""Points in order of time."""
+
+
+class ContainerSample(NamedTuple):
+    """A container at one sample of its host.
+
+    `host_cpus` and `cpu_limit` are cores; `cpu_limit` is the quota in force. `started`: when its
+    main process was last started. `cpu_seconds`: its counter. `cpu_weight`: Docker's default where
+    it is unknown. `turn_queue`: the GPU for which it takes turns, "" for CPUs.
+    """
+
+    time: float
+    host_cpus: float
+    state: str
+    started: float
+    cpu_seconds: float
+    cpu_limit: float
+    cpu_weight: float
+    cpuset: str
+    turn_s: float
+    turn_queue: str = ""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether its processes are frozen."""
+        return self.state == PAUSED
+
+    def allowed_cores(self) -> float:
+        """Return the cores that state, quota and CPU list allow, NaN where they are unknown."""
+        if self.is_paused:
+            return 0.0
+        listed = _count(self.cpuset)
+        return min(self.cpu_limit, float(listed)) if listed else self.cpu_limit
+
+
+@functools.lru_cache(maxsize=256)
+def _count(cpuset: str) -> int:
+    return len(parse_cpus(cpuset))
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """The CPU seconds that a container used between two of its samples."""
+
+    begin: ContainerSample
+    end: ContainerSample
+    seconds: float
+
+    @property
+    def span_s(self) -> float:
+        """Seconds between the samples."""
+        return self.end.time - self.begin.time
+
+    @property
+    def cores(self) -> float:
+        """Cores that it used in the mean, 0 where no time has passed."""
+        return self.seconds / self.span_s if self.span_s > 0 else 0.0
+
+
+@dataclass(slots=True)
+class ContainerRecord:
+    """One container of a recording.
+
+    `is_sampled` is false for a container of which nothing but progress is known, as of a saved log:
+    it has no samples. `threads` is the most that were alive at one time. `exited` is NaN unless its
+    last event was an exit, `exit_code` None unless that had a code. `series` are its progress
+    points by metric. `role` is the last one that dl-probe saw, "" for none; `gpus` are the GPUs
+    that it held. `job` is the job that it is a member of, "" for none. `owner_cpus` (NaN: none) and
+    `owner_weight` are what its owner asked for.
+    """
+
+    host: str
+    id: str
+    name: str
+    first_seen: float
+    last_seen: float
+    is_sampled: bool = True
+    started: float = math.nan
+    labels: dict[str, str] = field(default_factory=dict)
+    threads: int = 1
+    samples: list[ContainerSample] = field(default_factory=list)
+    series: dict[str, Series] = field(default_factory=dict)
+    role: str = ""
+    gpus: set[str] = field(default_factory=set)
+    job: str = ""
+    owner_cpus: float = math.nan
+    owner_weight: float = math.nan
+    exit_code: int | None = None
+    exited: float = math.nan
+
+    def counted_samples(self) -> list[ContainerSample]:
+        """Return the samples that know its CPU counter."""
+        return [sample for sample in self.samples if not math.isnan(sample.cpu_seconds)]
+
+    def cpu_uses(self) -> Iterator[CpuUse]:
+        """Yield what it used between the samples that know its counter.
+
+        The counter begins at 0 when the container is started again. Where no sample says when that
+        was, a counter that falls shows it.
+        """
+        for begin, end in pairwise(self.counted_samples()):
+            used = end.cpu_seconds - begin.cpu_seconds
+            yield CpuUse(begin, end, end.cpu_seconds if _restarted(begin, end) else max(0.0, used))
+
+    def cpu_seconds_since(self, begin: float) -> float:
+        """Return the CPU seconds that it used while it was recorded, those before its first sample
+        included if it was started after a time."""
+        first = next(iter(self.counted_samples()), None)
+        before = first.cpu_seconds if first is not None and first.started > begin else 0.0
+        return before + math.fsum(use.seconds for use in self.cpu_uses())
+
+
+def _restarted(begin: ContainerSample, end: ContainerSample) -> bool:
+    if math.isnan(begin.started) or math.isnan(end.started):
+        return end.cpu_seconds < begin.cpu_seconds
+    return end.started > begin.started
+
+
+@dataclass(slots=True)
+class HostRecord:
+    """One host of a recording: the most CPUs that it was seen to have (0: unknown), and the time of
+    its last sample."""
+
+    name: str
+    cpus: float = 0.0
+    last_sampled: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRecords:
+    """The hosts and containers of a recording."""
+
+    hosts: Sequence[HostRecord]
+    containers: Sequence[ContainerRecord]
+
+    @property
+    def last_sampled(self) -> float:
+        """Time of the last sample of all hosts, infinity where there is none."""
+        times = [host.last_sampled for host in self.hosts if not math.isnan(host.last_sampled)]
+        return max(times, default=math.inf)
+
+
+def main_metric(series: Mapping[str, Series], wanted: str | None) -> str:
+    """Return which metric judges a job that has reported these, "" where it has reported none: the
+    `wanted` one of its label, where that has ever been finite, else the first in order."""
+    known = {
+        name: metric_names.seen(point.value for point in points) for name, points in series.items()
+    }
+    if wanted is not None and wanted in known and known[wanted].points:
+        return wanted
+    return next(iter(metric_names.evaluation_order(known)), "")
+
+
+_Key = tuple[str, str]
+"""Host and container id."""
+_Containers = dict[_Key, ContainerRecord]
+
+
+def read_containers(table: pa.Table) -> ContainerRecords:
+    """Return the hosts and containers of a recording whose rows are in order of time.
+
+    A host of which nothing but progress is known has containers without samples. Where the columns
+    of events are missing, no exit is known.
+    """
+    hosts: dict[str, HostRecord] = {}
+    containers: _Containers = {}
+    _add_unsampled(table, containers)
+    for chunk in table_chunks(table):
+        for name, samples in samples_by_host(chunk).items():
+            _add_host(hosts.setdefault(name, HostRecord(name)), samples)
+            _add_samples(name, samples, containers)
+            _add_points(name, samples.points, containers)
+            _add_gpus(name, samples.gpus, containers)
+    exits = _exits(table) if "event" in table.column_names else {}
+    for key, (time, code) in exits.items():
+        if key in containers:
+            containers[key].exited, containers[key].exit_code = time, code
+    return ContainerRecords(list(hosts.values()), list(containers.values()))
+
+
+def _add_host(host: HostRecord, samples: HostSamples) -> None:
+    host.cpus = max([host.cpus, *(size for size in samples.sizes if size > 0)])
+    if samples.times:
+        host.last_sampled = samples.times[-1] / MICRO
+
+
+def _add_samples(host: str, samples: HostSamples, containers: _Containers) -> None:
+    ids = samples.rows["container_id"]
+    for number, micros in enumerate(samples.times):
+        for row in range(samples.bounds[number], samples.bounds[number + 1]):
+            key = (host, ids[row])
+            if key not in containers:
+                time = micros / MICRO
+                containers[key] = ContainerRecord(*key, "", first_seen=time, last_seen=time)
+            _add_sample(containers[key], samples, number, row)
+
+
+def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, row: int) -> None:
+    """Add one row of the sample of this number."""
+    rows = samples.rows
+    container.name = rows["container_name"][row] or container.id[:12]
+    container.last_seen = samples.times[number] / MICRO
+    container.threads = max(container.threads, rows["thread_count"][row] or 1)
+    if rows["labels"][row]:
+        container.labels = labels.parse_labels(rows["labels"][row])
+    if rows["started_at"][row] is not None:
+        container.started = rows["started_at"][row] / MICRO
+    container.role = rows["role"][row] or container.role
+    container.job = rows["job"][row] or container.job
+    container.owner_cpus = rows["owner_cpu_limit_cores"][row]
+    container.owner_weight = rows["owner_cpu_weight"][row]
+    weight = rows["cpu_weight"][row]
+    container.samples.append(
+        ContainerSample(
+            container.last_seen,
+            samples.sizes[number],
+            rows["state"][row] or "running",
+            container.started,
+            rows["cpu_seconds"][row],
+            rows["cpu_limit_cores"][row],
+            DEFAULT_CPU_WEIGHT if math.isnan(weight) else weight,
+            rows["cpuset"][row] or "",
+            rows["turn_seconds"][row],
+            rows["turn_queue"][row] or "",
+        )
+    )
+
+
+def _add_points(host: str, points: PointsByMetric, containers: _Containers) -> None:
+    for container_id, by_metric in points.items():
+        container = containers.get((host, container_id))
+        if container is None:
+            continue
+        for metric, new in by_metric.items():
+            container.series.setdefault(metric, []).extend(
+                SeriesPoint(micros / MICRO, value)
+                for micros, value in zip(new.times, new.values, strict=True)
+            )
+
+
+def _add_gpus(host: str, uses: GpuUses, containers: _Containers) -> None:
+    for by_container in uses.values():
+        for container_id, held in by_container.items():
+            if (host, container_id) in containers:
+                containers[host, container_id].gpus.update(held)
+
+
+def _add_unsampled(table: pa.Table, containers: _Containers) -> None:
+    """Add the containers of hosts of which nothing but progress is known, as of a saved log."""
+    kinds = table.column("kind")
+    sampled = table.filter(is_one_of(kinds, (Kind.NODE, Kind.CONTAINER)))
+    sampled_hosts = set(sampled.column("host").unique().to_pylist())
+    points = table.filter(is_one_of(kinds, (Kind.PROGRESS,)))
+    names = (texts(points, name) for name in ("host", "container_id", "container_name"))
+    for host, container, name, micros in zip(*names, integers(points, "time"), strict=True):
+        if not container or host in sampled_hosts:
+            continue
+        time = micros / MICRO
+        found = containers.get((host, container))
+        if found is None:
+            found = containers[host, container] = ContainerRecord(
+                host, container, "", time, time, is_sampled=False, started=time
+            )
+        found.name = name or container[:12]
+        found.last_seen = time
+
+
+def _exits(table: pa.Table) -> dict[_Key, tuple[float, int | None]]:
+    """Return the time and code of the exit of the containers whose last event is one, not another
+    start."""
+    events = table.filter(is_one_of(table.column("kind"), (Kind.EVENT,)))
+    events = events.filter(is_one_of(events.column("event"), ("start", "exit")))
+    last: dict[_Key, tuple[float, int | None]] = {}
+    names = (texts(events, name) for name in ("host", "container_id", "event"))
+    whens = zip(integers(events, "time"), optional_integers(events, "exit_code"), strict=True)
+    for host, container, event, (micros, code) in zip(*names, whens, strict=True):
+        last.pop((host, container), None)
+        if event == "exit":
+            last[host, container] = micros / MICRO, code
+    return last

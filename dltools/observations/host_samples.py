@@ -1,0 +1,239 @@
+"""A host's samples as plain lists, which dl-plan goes through: containers, points, use of GPUs.
+
+A host's node and container rows of one time are a sample. The container rows of all samples are in
+one set of lists: as long as the same n containers run, every n-th element belongs to one of them.
+`dltools.observations.samples_by_host` reads them from a table. This module needs no Arrow, so that
+policies may use it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+
+class Point(NamedTuple):
+    """A value that a container reported: `time` in microseconds, `epoch` NaN where unknown."""
+
+    container_id: str
+    metric: str
+    time: int
+    value: float
+    step: int | None
+    epoch: float
+
+
+@dataclass(slots=True)
+class Points:
+    """Progress points of one container and metric, in order of time; `at` is the next to read."""
+
+    times: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    steps: list[int | None] = field(default_factory=list)
+    epochs: list[float] = field(default_factory=list)
+    at: int = 0
+
+    def upto(self, time: int) -> int:
+        """Return how many points are not later than a time, but at least `at`."""
+        return bisect.bisect_right(self.times, time, self.at)
+
+    def sort(self) -> None:
+        """Put the points in order of time."""
+        order = sorted(range(len(self.times)), key=self.times.__getitem__)
+        self.times = [self.times[i] for i in order]
+        self.values = [self.values[i] for i in order]
+        self.steps = [self.steps[i] for i in order]
+        self.epochs = [self.epochs[i] for i in order]
+
+
+PointsByMetric = dict[str, dict[str, Points]]
+"""By container id, then by metric."""
+
+
+def points_by_metric(points: Sequence[Point]) -> PointsByMetric:
+    """Return points by container and metric, in order of time."""
+    found: PointsByMetric = {}
+    for point in sorted(points, key=attrgetter("time")):
+        series = found.setdefault(point.container_id, {}).setdefault(point.metric, Points())
+        series.times.append(point.time)
+        series.values.append(point.value)
+        series.steps.append(point.step)
+        series.epochs.append(point.epoch)
+    return found
+
+
+def points_after(points: Mapping[str, Mapping[str, Points]], time: int | None) -> list[Point]:
+    """Return the points after a time, in order of time; all of them where the time is None."""
+    found: list[Point] = []
+    for container_id, own in points.items():
+        for metric, series in own.items():
+            at = 0 if time is None else bisect.bisect_right(series.times, time)
+            columns = (series.times, series.values, series.steps, series.epochs)
+            found += [
+                Point(container_id, metric, *point)
+                for point in zip(*(column[at:] for column in columns), strict=True)
+            ]
+    return sorted(found, key=attrgetter("time", "container_id", "metric"))
+
+
+class GpuUse(NamedTuple):
+    """What a container uses of a GPU: the share of time in which it had a kernel there (NaN:
+    unknown), the bytes that it holds, and the GPU's memory (bytes; None: unknown)."""
+
+    ratio: float
+    memory: int | None = None
+    limit: int | None = None
+
+
+GpuUses = dict[int, dict[str, dict[str, GpuUse]]]
+"""By time (microseconds), container and GPU."""
+
+ROW_COLUMNS = (
+    "container_id",
+    "container_name",
+    "state",
+    "labels",
+    "cpuset",
+    "openmp_runtime",
+    "openmp_settings",
+    "cgroup_parent",
+    "job",
+    "owner_cpuset",
+    "role",
+    "role_reason",
+    "turn_queue",
+    "cpu_seconds",
+    "cpu_limit_cores",
+    "cpu_weight",
+    "turn_seconds",
+    "demand_cores",
+    "owner_cpu_limit_cores",
+    "owner_cpu_weight",
+    "started_at",
+    "thread_count",
+    "job_containers",
+)
+"""The columns of `HostSamples.rows`."""
+
+Rows = dict[str, list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which containers run at a sample: their ids, when they started, the text of their labels,
+    their roles and their names."""
+
+    ids: list[str] = field(default_factory=list)
+    started: list[int | None] = field(default_factory=list)
+    labels: list[str | None] = field(default_factory=list)
+    roles: list[str | None] = field(default_factory=list)
+    names: list[str | None] = field(default_factory=list)
+
+    def containers(self) -> Iterator[tuple[str, int | None, str | None]]:
+        """Yield id, start and labels of each."""
+        return zip(self.ids, self.started, self.labels, strict=True)
+
+    def is_reordered(self, other: Layout) -> bool:
+        """Tell whether another layout has the same containers, if in another order."""
+        mine, others = (
+            set(zip(one.ids, one.started, one.labels, one.roles, one.names, strict=True))
+            for one in (self, other)
+        )
+        return mine == others
+
+
+@dataclass(slots=True)
+class HostSamples:
+    """A host's samples.
+
+    `times`: microseconds. `sizes`: CPUs of the host, and `busy`: the CPU seconds that everything on
+    it has used (NaN: unknown). `first_rows`: the position of each sample's first row in the table.
+    `rows`: the container rows of all samples by column; those of sample i are from `bounds[i]` to
+    before `bounds[i + 1]`. `points`: all progress points. `gpus`: the use of GPUs.
+    """
+
+    times: list[int]
+    first_rows: list[int]
+    sizes: list[float]
+    busy: list[float]
+    bounds: list[int]
+    rows: Rows
+    points: PointsByMetric
+    gpus: GpuUses = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls) -> HostSamples:
+        """Return no samples."""
+        return cls([], [], [], [], [0], {}, {})
+
+    def layout(self, number: int) -> Layout:
+        """Return which containers run at a sample."""
+        low, high = self.bounds[number], self.bounds[number + 1]
+        return Layout(
+            self.rows["container_id"][low:high],
+            self.rows["started_at"][low:high],
+            self.rows["labels"][low:high],
+            self.rows["role"][low:high],
+            self.rows["container_name"][low:high],
+        )
+
+    def with_rows(self, kept: Sequence[int]) -> HostSamples:
+        """Return the samples with only these of their container rows, whose positions ascend."""
+        rows = {name: [column[i] for i in kept] for name, column in self.rows.items()}
+        bounds = [bisect.bisect_left(kept, bound) for bound in self.bounds]
+        return replace(self, bounds=bounds, rows=rows)
+
+
+def without_duplicates(samples: HostSamples) -> HostSamples:
+    """Return samples in which each container has one row: the last of those that name it."""
+    ids = samples.rows["container_id"]
+    spans = list(zip(samples.bounds, samples.bounds[1:], strict=False))
+    last: list[str] = []
+    for low, high in spans:
+        layout = ids[low:high]
+        if layout != last and len(set(layout)) != len(layout):
+            break
+        last = layout
+    else:
+        return samples
+    kept: list[int] = []
+    for low, high in spans:
+        kept += sorted({ids[i]: i for i in range(low, high)}.values())
+    return samples.with_rows(kept)
+
+
+@dataclass(slots=True)
+class Remainder:
+    """What is kept for the next table: the last sample, of which more rows may come, and the points
+    and GPU rows after the last complete sample. `time` (microseconds) is None where there is no
+    such sample."""
+
+    time: int | None = None
+    size: float = math.nan
+    busy: float = math.nan
+    rows: Rows = field(default_factory=lambda: {name: [] for name in ROW_COLUMNS})
+    points: list[Point] = field(default_factory=list)
+    gpus: GpuUses = field(default_factory=dict)
+
+
+def pending_sample(remainder: Remainder) -> HostSamples:
+    """Return the one sample that a remainder holds, with one row for each container."""
+    points = points_by_metric(remainder.points)
+    if remainder.time is None:
+        return HostSamples([], [], [], [], [0], remainder.rows, points, remainder.gpus)
+    bounds = [0, len(remainder.rows["container_id"])]
+    samples = HostSamples(
+        [remainder.time],
+        [-1],
+        [remainder.size],
+        [remainder.busy],
+        bounds,
+        remainder.rows,
+        points,
+        remainder.gpus,
+    )
+    return without_duplicates(samples)

@@ -1,0 +1,332 @@
+"""SpeCon's migrations: which job moves where, whether it is worth the pause, and what was ordered.
+
+The choice of source, candidate and target is our reconstruction. So is that a job moves once, and
+that an order which is not carried out is given again ever later.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from dltools.notation.times import MICRO
+from dltools.plan.policy.interface import Cluster, HostState
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.growth import cpu_use
+from dltools.plan.signals.prediction import refit, remaining
+
+PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
+"""Classes of jobs, by their growth."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownJob:
+    """What is remembered of a job: its best growth efficiency, its class, its newest growth
+    efficiency; `on_gpu`: these are per GPU second."""
+
+    best: float = 0.0
+    job_class: str = PROGRESSING
+    growth: float | None = None
+    on_gpu: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return {
+            "best": self.best,
+            "job_class": self.job_class,
+            "growth": self.growth,
+            "on_gpu": self.on_gpu,
+        }
+
+
+OwnJobs = Mapping[str, KnownJob]
+"""The jobs of one host, by run of a container."""
+
+KnownJobs = Mapping[str, OwnJobs]
+"""By host, then by run of a container."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A migration and the job seconds that it is predicted to save, its cost taken off."""
+
+    job: ContainerHistory
+    source: str
+    target: str
+    saves: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The migration to order, None where there is none, and why."""
+
+    migration: Migration | None
+    why: str
+
+
+Loads = Sequence[tuple[Any, ...]]
+"""The fields of `HostLoad` of some hosts, in order."""
+
+
+class HostLoad(NamedTuple):
+    """What loads a host, as of its last round. The first that differs of two tells which is more.
+
+    `first`: the load of the kind asked for; jobs and CPU use (in shares of the host) decide among
+    equals. `converged` and `free`: how many of its jobs may move, converged ones and all.
+    """
+
+    first: float
+    jobs: int
+    cpu: float
+    name: str
+    progressing: int
+    converged: int
+    free: int
+
+    @property
+    def load(self) -> tuple[float, int]:
+        """The load that a migration must lower."""
+        return self.first, self.jobs
+
+    def with_jobs(self, more: int, kind: str) -> tuple[float, int]:
+        """Return the load with so many converged jobs more."""
+        first = self.first + more if kind == "jobs" else self.first
+        return first, self.jobs + more
+
+
+def load_of(
+    host: HostState,
+    own: OwnJobs,
+    moved: Collection[str],
+    now: int,
+    interval_s: float,
+    kind: str = "progressing",
+) -> HostLoad:
+    """Return what loads a host at a time (microseconds), by its CPU use in the interval before.
+
+    `kind`: what makes a host loaded (progressing, jobs or cpu). `moved`: names of jobs that stay.
+    """
+    interval = round(interval_s * MICRO)
+    classes = {job.id: own.get(job.run_id, _UNKNOWN).job_class for job in host.jobs}
+    progressing = sum(one == PROGRESSING for one in classes.values())
+    cpu = math.fsum(cpu_use(job, now, interval, host.cpus).share or 0.0 for job in host.jobs)
+    free = [job for job in host.jobs if job.job_name not in moved and not job.uses_gpu]
+    by_kind = {"progressing": progressing, "jobs": len(host.jobs), "cpu": cpu}
+    return HostLoad(
+        first=float(by_kind[kind]),
+        jobs=len(host.jobs),
+        cpu=cpu,
+        name=host.name,
+        progressing=progressing,
+        converged=sum(classes[job.id] == CONVERGED for job in free),
+        free=len(free),
+    )
+
+
+_UNKNOWN = KnownJob()
+_FIELDS = itemgetter(*HostLoad._fields)
+_JOBS, _NAME, _PROGRESSING, _CONVERGED, _FREE = map(
+    HostLoad._fields.index, ("jobs", "name", "progressing", "converged", "free")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """Chooses among the jobs of a cluster.
+
+    `loads`: the fields of `HostLoad` of each host of known size, by name. `known`: the jobs of the
+    source. `load`: what makes a host loaded; `pause_s`: seconds that a migration takes a job out of
+    training; `moved`: names of jobs that stay where they are; `stale_s`: seconds without a sample
+    after which a host counts as gone.
+    """
+
+    cluster: Cluster
+    loads: Mapping[str, Mapping[str, Any]]
+    known: KnownJobs
+    moved: Collection[str]
+    load: str
+    pause_s: float
+    stale_s: float = math.inf
+
+    def choose(self, only: str | None = None) -> Choice:
+        """Return a migration that lowers the heaviest load and saves more than it costs.
+
+        The job is the converged one that grows least, of the host with the most load that holds one
+        next to a progressing one; a host that is idle takes any job of the busiest. If that host is
+        not the `only` one, there is no migration.
+        """
+        if len(self.loads) < 2:
+            return Choice(None, "no migration: no other host is known")
+        loads = [
+            *map(_FIELDS, self.loads.values())
+        ]  # tuples: there may be many, and these are fast
+        target = self._lightest(loads)
+        if target is None:
+            return Choice(None, "no migration: no host was sampled of late")
+        source = self._heaviest(loads, target)
+        if source is None:
+            return Choice(
+                None, "no migration: no host holds a converged job next to a progressing one"
+            )
+        if only not in (None, source.name):
+            return Choice(None, "")
+        host, is_target_idle = self.cluster.hosts[source.name], not target.jobs
+        candidates = self._candidates(host, is_target_idle=is_target_idle)
+        if not candidates:  # its jobs have changed since its last round
+            return Choice(None, "")
+        job = min(candidates, key=lambda job: self._key(source.name, job))
+        return self._weighed(job, source, target)
+
+    def _lightest(self, loads: Loads) -> HostLoad | None:
+        """Return the host with the least load that was sampled of late, None where none was."""
+        found = HostLoad(*min(loads))
+        if self._is_fresh(found.name):
+            return found
+        fresh = [one for one in loads if self._is_fresh(one[_NAME])]
+        return HostLoad(*min(fresh)) if fresh else None
+
+    def _heaviest(self, loads: Loads, target: HostLoad) -> HostLoad | None:
+        """Return the host with the most load of which a job may move, the one sampled last among
+        equals; None where there is none."""
+        candidates = [
+            one
+            for one in loads
+            if (one[_CONVERGED] and one[_PROGRESSING])
+            or (not target.jobs and one[_JOBS] > 1 and one[_FREE])
+        ]
+        found = max(candidates, default=None)
+        if found is None or not self._is_fresh(found[_NAME]) or found[_NAME] == target.name:
+            rest = (
+                one
+                for one in candidates
+                if one[_NAME] != target.name and self._is_fresh(one[_NAME])
+            )
+            found = max(rest, default=None)
+        if found is None:
+            return None
+        equals = (
+            one
+            for one in candidates
+            if one[_NAME] == self.cluster.sampled
+            and one[_NAME] != target.name
+            and one[:_NAME] == found[:_NAME]
+        )
+        return HostLoad(*next(equals, found))
+
+    def _is_fresh(self, name: str) -> bool:
+        host = self.cluster.hosts.get(name)
+        if host is None:
+            return False
+        at = host.sampled_at
+        return at is None or self.cluster.now - at <= self.stale_s * MICRO
+
+    def _candidates(self, source: HostState, *, is_target_idle: bool) -> list[ContainerHistory]:
+        jobs = [
+            job
+            for job in source.jobs
+            if job.job_name not in self.moved and job.job is None and not job.uses_gpu
+        ]
+        classes = {job.id: self._known_of(source.name, job).job_class for job in source.jobs}
+        converged = [job for job in jobs if classes[job.id] == CONVERGED]
+        if is_target_idle and len(source.jobs) > 1:
+            return converged or jobs
+        return converged if PROGRESSING in classes.values() else []
+
+    def _weighed(self, job: ContainerHistory, here: HostLoad, there: HostLoad) -> Choice:
+        source, target = self.cluster.hosts[here.name], self.cluster.hosts[there.name]
+        after = max(here.with_jobs(-1, self.load), there.with_jobs(+1, self.load))
+        if after >= here.load:
+            return Choice(
+                None, f"no migration: {job.name} on {target.name} would not lower the heaviest load"
+            )
+        saves = saved_seconds(job, source, target, self.pause_s)
+        if saves <= 0:
+            return Choice(
+                None,
+                f"no migration: {job.name} to {target.name} would cost "
+                f"{abs(saves):.3g} s more than it saves",
+            )
+        why = (
+            f"{job.name} to {target.name} saves {saves:.3g} job seconds (predicted: it gains "
+            f"{saves + self.pause_s:.3g} and costs {self.pause_s:.3g})"
+        )
+        return Choice(Migration(job, source.name, target.name, saves), why)
+
+    def _key(self, source: str, job: ContainerHistory) -> tuple[float, str, str]:
+        return self._known_of(source, job).growth or 0.0, job.name, job.id
+
+    def _known_of(self, host: str, job: ContainerHistory) -> KnownJob:
+        return self.known.get(host, {}).get(job.run_id, _UNKNOWN)
+
+
+def saved_seconds(
+    job: ContainerHistory, source: HostState, target: HostState, pause_s: float
+) -> float:
+    """Return the job seconds that a migration saves, in equal shares on both hosts (ours).
+
+    The job itself goes faster or slower and pauses; its neighbours on the source are rid of it for
+    as long as it would have stayed, those on the target have it. What it still needs is predicted;
+    where that is unknown it is as much as it has had.
+    """
+    refit([job])
+    left = remaining(job).seconds
+    need = job.attained if left is None or math.isinf(left) else left
+    n, m = len(source.jobs), len(target.jobs)
+    here = need * n / source.cpus
+    there = need * (m + 1) / target.cpus
+    return (here - there - pause_s) + here * (n - 1) / n - there * m / (m + 1)
+
+
+_LONGEST_S = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A migration ordered earlier: from which host, when (microseconds), and how often in all."""
+
+    source: str
+    at: int
+    orders: int = 1
+
+
+class OrderedMoves:
+    """The orders so far, by job. `staying` are the jobs that no order is for now: they have moved,
+    or may yet do so, or an order for them was not carried out of late."""
+
+    def __init__(self, saved: Any, cluster: Cluster, cooldown_s: float) -> None:
+        """Take on what was saved; `cooldown_s` as SpeCon's parameter."""
+        self._moves = {name: Moved(**one) for name, one in (saved or {}).items()}
+        self._now = cluster.now
+        self.staying = {
+            name
+            for name, move in self._moves.items()
+            if not _is_on(cluster.hosts.get(move.source), name)
+            or cluster.now - move.at < _wait_s(move, cooldown_s) * MICRO
+        }
+
+    def order(self, name: str, source: str) -> None:
+        """Note that a job is ordered to leave its source."""
+        before = self._moves.get(name)
+        orders = before.orders + 1 if before and before.source == source else 1
+        self._moves[name] = Moved(source, self._now, orders)
+        self.staying.add(name)
+
+    def is_leaving(self, name: str, source: str) -> bool:
+        """Tell whether a job is ordered to leave its host."""
+        return name in self.staying and self._moves[name].source == source
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the constructor takes."""
+        return {name: asdict(move) for name, move in self._moves.items()}
+
+
+def _is_on(host: HostState | None, name: str) -> bool:
+    return host is not None and any(job.job_name == name for job in host.jobs)
+
+
+def _wait_s(move: Moved, cooldown_s: float) -> float:
+    """Return how long an order that is not carried out keeps the next one away (s)."""
+    return min(_LONGEST_S, 2.0 * cooldown_s * float(1 << min(move.orders - 1, 20)))

@@ -1,0 +1,89 @@
+"""What each mode is given, a `SharedHost`, and what it returns, a `Realisation`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dltools.plan.policy.interface import Allocation
+from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.signals.container_history import ContainerHistory
+
+TURN_NOTE = "has waited long enough: its turn"
+
+MILD_NOTE = "weights within a factor of four: no next plan is known, and what is set may stay"
+
+
+@dataclass(frozen=True, slots=True)
+class Realisation:
+    """A host's settings by job id.
+
+    `takes_turns`: the settings are turns, and a job is paused outside its own. `note` says what
+    the settings guarantee, `notes` what there is to say of single jobs. `queue`: the queue after
+    the change.
+    """
+
+    mode: Mode
+    why: str
+    note: str = ""
+    takes_turns: bool = False
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    queue: Queue = field(default_factory=Queue)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedHost:
+    """What settings are made from.
+
+    `jobs`: those with a share; `allocations`: by job id; `cpus`: of the host; `cpuset`: the CPUs
+    that containers may have, None where unknown; `queue`: before the change; `now`: microseconds.
+    `exploring`: ids of new jobs that run alone until they have reported twice, or have had their
+    CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers. `others`: the share of
+    the CPUs that programs use which are no jobs, None where that is unknown.
+    """
+
+    choice: ModeChoice
+    jobs: list[ContainerHistory]
+    allocations: Mapping[str, Allocation]
+    cpus: float
+    cpuset: str | None
+    queue: Queue
+    now: int
+    exploring: frozenset[str] = frozenset()
+    jobs_elsewhere: frozenset[str] = frozenset()
+    others: float | None = None
+
+    def has_members_elsewhere(self, job: ContainerHistory) -> bool:
+        """Tell whether a job waits for containers that are not on this host."""
+        return job.lacks_members or job.job in self.jobs_elsewhere
+
+    def share(self, job: ContainerHistory) -> float:
+        """Return a job's share; where the job is unlimited, the mean of the others, so that nobody
+        is served better for not being understood."""
+        found = self.allocations[job.id]
+        if not found.unlimited and found.share is not None:
+            return found.share
+        known = [
+            one.share
+            for one in self.allocations.values()
+            if one.share is not None and not one.unlimited
+        ]
+        return math.fsum(known) / len(known) if known else 1 / len(self.jobs)
+
+    def most_cpus(self, job: ContainerHistory) -> float:
+        """Return the largest quota that a job can have, in cores."""
+        owners = job.owner.cpus if self.choice.queue.respects_owners else None
+        return self.cpus if owners is None else min(owners, self.cpus)
+
+    def is_unlimited(self, job: ContainerHistory) -> bool:
+        """Tell whether a job is not limited, whatever its share."""
+        return self.allocations[job.id].unlimited
+
+    def realisation(self, note: str, **parts: Any) -> Realisation:
+        """Return a realisation in the chosen mode."""
+        return Realisation(self.choice.mode, self.choice.why, note, **parts)

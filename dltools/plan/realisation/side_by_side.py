@@ -1,0 +1,189 @@
+"""The modes in which all jobs run at once: `quota`, `weight` and `cores`.
+
+With quotas and weights each job gets its share all the time; `cores` gives each CPUs of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
+from dltools.notation.resources import format_cpus, parse_cpus
+from dltools.plan.realisation.order import in_order, standing
+from dltools.plan.realisation.queue import Bound, Queue
+from dltools.plan.realisation.settings import LEAST_CPUS, Settings
+from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
+from dltools.plan.signals.busy_threads import busy_threads, is_serving
+from dltools.plan.signals.container_history import ContainerHistory
+
+MILD_WEIGHTS = (512.0, 2048.0)
+"""Bounds where what is set may stay for good (ours)."""
+
+
+def quotas(host: SharedHost) -> Realisation:
+    """Return a hard cap of share * cpus cores for each job, to 0.001; a share of 1 is without one.
+
+    Quotas isolate, and leave CPU idle where a job does not use its share.
+    """
+    fair = _without_starvation(host)
+    settings: dict[str, Settings] = {}
+    total = 0.0
+    for job in host.jobs:
+        share = 1.0 if host.is_unlimited(job) else fair.shares[job.id]
+        cores = round(max(LEAST_CPUS, share * host.cpus), 3)
+        settings[job.id] = {"cpus": None if cores >= host.cpus else cores}
+        total += min(cores, host.most_cpus(job))
+    note = f"quotas sum to {total:.3g} of {host.cpus:g} CPUs; what a job leaves of its own is lost"
+    return host.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)
+
+
+def weights(host: SharedHost) -> Realisation:
+    """Return weights in proportion to the shares, 1024 for an average share and for a share of 1.
+
+    Weights are work-conserving: what one job leaves the others take. Where the choice is even, each
+    job has 1024.
+    """
+    if host.choice.is_even:
+        even: dict[str, Settings] = {
+            job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT} for job in host.jobs
+        }
+        return host.realisation("no job is held back", settings=even)
+    fair = _without_starvation(host)
+    settings: dict[str, Settings] = {}
+    is_mild = host.choice.is_mild
+    bounds = MILD_WEIGHTS if is_mild else (LEAST_WEIGHT, MOST_WEIGHT)
+    for job in host.jobs:
+        share = fair.shares[job.id]
+        is_default = host.is_unlimited(job) or share >= 1
+        part = share * len(host.jobs) / max(1, len(job.members))
+        weight = DEFAULT_CPU_WEIGHT * (1.0 if is_default else part)
+        settings[job.id] = {"cpu_weight": whole_weight(weight, *bounds)}
+    note = "work-conserving: what a job leaves the others take"
+    note += f"; {MILD_NOTE}" if is_mild else ""
+    return host.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)
+
+
+@dataclass(frozen=True, slots=True)
+class _FairShares:
+    """Shares under which no job starves, what there is to say of them, and the queue after."""
+
+    shares: dict[str, float]
+    notes: dict[str, str]
+    queue: Queue
+
+
+def _without_starvation(host: SharedHost) -> _FairShares:
+    """Give a job that had less than half an equal share for too long as much as the largest."""
+    jobs = [job for job in host.jobs if not is_serving(job)]
+    shares = {job.id: host.share(job) for job in host.jobs}
+    low = [job for job in jobs if shares[job.id] < 1 / (2 * len(host.jobs)) - 1e-12]
+    bound = Bound(len(low) + (len(low) < len(jobs)), host.choice.queue.max_slowdown)
+    urgent = set(host.queue.urgent((job.run_id for job in low), bound, host.now))
+    notes = {job.id: TURN_NOTE for job in low if job.run_id in urgent}
+    shares |= {key: max(shares.values()) for key in notes}
+    waiting = [job.run_id for job in low if job.run_id not in urgent]
+    first = [job.run_id for job in jobs if job.run_id not in waiting]
+    queue = host.queue.moved(first, waiting, urgent, (), bound, host.now)
+    return _FairShares(shares, notes, queue)
+
+
+def cores(host: SharedHost) -> Realisation:
+    """Return disjoint sets out of the host's CPUs, in proportion to shares.
+
+    No set is smaller than its job's threads, unless its owner's list is; where that cannot be,
+    every job has all CPUs. A job whose owner asked for CPUs has some of these; all of them where
+    others have taken too many.
+    """
+    jobs, every = host.jobs, parse_cpus(host.cpuset or "")
+    everywhere: dict[str, Settings] = {job.id: {"cpuset": None} for job in jobs}
+    if not every:
+        return host.realisation("nothing is set: the CPUs' numbers are unknown")
+    lists = _owners_lists(host, every)
+    pinned = _taken(host, lists)
+    free = [cpu for cpu in every if not any(cpu in taken for taken in pinned.values())]
+    unknown = [job for job in jobs if job.threads is None]
+    others = [job for job in jobs if job.id not in lists]
+    need = sum(busy_threads(job) for job in others)
+    if unknown or need > len(free):
+        what = (
+            f"the threads of {unknown[0].name} are unknown"
+            if unknown
+            else f"{need} threads on {len(free)} CPUs"
+        )
+        note = f"no job is pinned: {what}, and a job with fewer CPUs than threads slows down"
+        return host.realisation(note, settings=everywhere)
+    if len(jobs) == 1:
+        return host.realisation("one job has all CPUs", settings=everywhere)
+    order = in_order(host, {job.id: standing(host, job) for job in jobs})
+    counts = _with_spare(host, order, free, lists, pinned)
+    at = 0
+    for job in order:
+        if job.id not in lists:
+            pinned[job.id] = free[at : at + counts[job.id]]
+            at += counts[job.id]
+    settings = everywhere | {key: {"cpuset": format_cpus(cpus)} for key, cpus in pinned.items()}
+    shared = [job.name for job in jobs if job.id not in pinned]
+    note = "each job has CPUs of its own"
+    note += f"; but not {', '.join(shared)}: others have CPUs of its owner's list" if shared else ""
+    return host.realisation(note, settings=settings)
+
+
+def _owners_lists(host: SharedHost, every: Sequence[int]) -> dict[str, list[int]]:
+    """Return those of the host's CPUs that owners asked for, of jobs whose owners did not ask for
+    all."""
+    if not host.choice.queue.respects_owners:
+        return {}
+    asked = {job.id: set(parse_cpus(job.owner.cpuset or "")) for job in host.jobs}
+    return {
+        key: [cpu for cpu in every if cpu in listed]
+        for key, listed in asked.items()
+        if listed and not listed.issuperset(every)
+    }
+
+
+def _taken(host: SharedHost, lists: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """Return as many CPUs of its owner's list for each job as it has threads; the shortest list
+    chooses first. A job for which too few are left is left out."""
+    found: dict[str, list[int]] = {}
+    taken: set[int] = set()
+    jobs = [job for job in host.jobs if job.id in lists]
+    for job in sorted(jobs, key=lambda job: (len(lists[job.id]), job.name, job.id)):
+        left = [cpu for cpu in lists[job.id] if cpu not in taken]
+        wanted = min(busy_threads(job), len(lists[job.id]))
+        if len(left) >= wanted > 0:
+            found[job.id] = left[:wanted]
+            taken.update(found[job.id])
+    return found
+
+
+def _with_spare(
+    host: SharedHost,
+    order: Sequence[ContainerHistory],
+    free: list[int],
+    lists: Mapping[str, list[int]],
+    pinned: dict[str, list[int]],
+) -> dict[str, int]:
+    """Give each spare CPU to the job with the largest share for each of its CPUs that may have it.
+
+    Return how many of the `free` CPUs each job without a list gets; those that jobs with lists get
+    move from `free` to `pinned`.
+    """
+    counts = {job.id: busy_threads(job) for job in order if job.id not in lists}
+    while len(free) > sum(counts.values()):
+        able = [
+            job
+            for job in order
+            if job.id in counts or (job.id in pinned and set(lists[job.id]) & set(free))
+        ]
+        if not able:
+            break
+        sizes = {**counts, **{key: len(cpus) for key, cpus in pinned.items()}}
+        poorest = max(able, key=lambda job: host.share(job) / sizes[job.id])
+        if poorest.id in counts:
+            counts[poorest.id] += 1
+        else:
+            cpu = next(cpu for cpu in lists[poorest.id] if cpu in free)
+            free.remove(cpu)
+            pinned[poorest.id].append(cpu)
+    return counts

@@ -1,0 +1,112 @@
+"""How many CPUs a job needs: how many threads it keeps busy, and whether they spin while they wait.
+
+The choice of a mode, the order of jobs and the advice to owners go by it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from dltools.labels import Role
+from dltools.plan.signals.container_history import ContainerHistory
+
+_NEAR = 0.25
+"""A demand up to this much above a whole number is that number of threads (ours): a job of one
+thread wants 1.05 CPUs, one of two that wait for each other 1.8."""
+
+
+_LEAST_NEED = 0.1
+"""The least that a job is taken to need, in CPUs."""
+
+
+_LEAST_QUOTA = 0.001
+"""The least quota that an owner can ask for: 1 ms in a period of 1 s."""
+
+
+def busy_threads(job: ContainerHistory) -> int:
+    """Return how many threads a job keeps busy: as many as were seen to want a CPU.
+
+    Where nothing tells that: all it has, 1 where that is unknown or where its pace shows that the
+    others sleep.
+    """
+    if job.cpu.demand is not None:
+        return max(1, math.ceil(job.cpu.demand - _NEAR))
+    if job.pace is not None and job.pace.has_one_busy_thread:
+        return 1
+    return max(1, job.threads or 1)
+
+
+def needed_cpus(job: ContainerHistory) -> float:
+    """Return the CPUs that a job can use: the least of its busy threads, and of the quota and the
+    list that its owner asked for."""
+    need = float(busy_threads(job))
+    if job.cpu.demand is not None and job.cpu.demand < 1 - _NEAR:
+        need = max(_LEAST_NEED, round(job.cpu.demand, 1))
+    return max(_LEAST_QUOTA, min(need, job.owner.most_cpus))
+
+
+def has_one_thread(job: ContainerHistory) -> bool:
+    """Tell whether a job is known to keep one thread busy, and no more."""
+    return job.threads is not None and busy_threads(job) == 1
+
+
+def is_serving(job: ContainerHistory) -> bool:
+    """Tell whether a job answers requests, and so never waits."""
+    return job.role is Role.SERVER
+
+
+_THROTTLED = 100
+"""Rounds that libgomp spins where it knows of more threads than CPUs; else 300,000."""
+
+
+def spinning_threads(job: ContainerHistory) -> int:
+    """Return how many threads may spin, 0 for none: all it has, or OMP_NUM_THREADS of them."""
+    if not stoppers(job):
+        return 0
+    threads = busy_threads(job)
+    wanted = re.match(r"\d+", _settings(job).get("OMP_NUM_THREADS", ""))
+    threads = min(threads, max(1, int(wanted[0]))) if wanted else threads
+    return threads if threads > 1 else 0
+
+
+def stoppers(job: ContainerHistory) -> list[str]:
+    """Return the variables that would keep the threads of a job's runtimes from spinning; [] where
+    they do not spin."""
+    settings = _settings(job)
+    found = {
+        _STOPPERS[name](settings)
+        for name in (job.openmp_runtime or "").split("+")
+        if name in _STOPPERS
+    }
+    return sorted(filter(None, found))
+
+
+def _of_gnu(settings: dict[str, str]) -> str:
+    """GOMP_SPINCOUNT, where it is set, overrides the policy."""
+    count = settings.get("GOMP_SPINCOUNT")
+    if count is not None:
+        spins = not (count.isdigit() and int(count) <= _THROTTLED)
+        return "GOMP_SPINCOUNT=0" if spins else ""
+    return _unless_passive(settings)
+
+
+def _of_llvm(settings: dict[str, str]) -> str:
+    """KMP_BLOCKTIME, where it is set, overrides the policy; its default is 200 ms."""
+    time = settings.get("KMP_BLOCKTIME")
+    if time is not None:
+        return "" if re.fullmatch(r"0+(ms|us)?", time) else "KMP_BLOCKTIME=0"
+    return _unless_passive(settings)
+
+
+def _unless_passive(settings: dict[str, str]) -> str:
+    is_passive = settings.get("OMP_WAIT_POLICY", "").lower() == "passive"
+    return "" if is_passive else "OMP_WAIT_POLICY=passive"
+
+
+_STOPPERS = {"libgomp": _of_gnu, "libiomp5": _of_llvm, "libomp": _of_llvm}
+
+
+def _settings(job: ContainerHistory) -> dict[str, str]:
+    pairs = (entry.partition("=") for entry in (job.openmp_settings or "").split())
+    return {name: value for name, _, value in pairs}

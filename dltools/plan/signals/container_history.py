@@ -1,0 +1,461 @@
+"""What is remembered of a container: its progress points and CPU counter, as far back as needed.
+
+Policies see it as a job. Times are integer microseconds since the epoch, so that window borders are
+exact. Points may come late, twice, or out of order; values may be NaN or infinite. Nothing here
+raises on data.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from operator import le
+from typing import Any
+
+from dltools.labels import PROTECT, Role, is_true
+from dltools.notation.cpu_weights import V2_STEP
+from dltools.notation.resources import parse_cpus
+from dltools.notation.times import MICRO
+from dltools.observations import roles
+from dltools.observations.host_samples import GpuUse
+from dltools.observations.roles import Judgement
+from dltools.plan.signals.cpu_demand import CpuDemand
+from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
+from dltools.plan.signals.metric_series import LearningHistory, Series
+from dltools.plan.signals.paces import GpuPace, Pace
+from dltools.plan.signals.targets import NONE, Targets, parse
+
+JITTER = 0.05
+"""Share of an interval by which samples may come early (ours): two that should be an interval apart
+may be some milliseconds less, and a round should not wait for the sample after."""
+
+_SWARM_ID = re.compile("[a-z0-9]{25}")
+
+_BEFORE = (-math.inf, -math.inf)
+_EVER = -(2**63)
+
+_BUSY, _IDLE = 0.2, 0.05
+"""CPU use in cores from which a silent container counts as busy, and below which it does not."""
+
+_NEW_S = 5.0
+"""A silent container counts as busy from its start, if it is seen this early (s)."""
+
+_FEEDS_S = 300.0
+"""For how long (s) a container that has used a GPU is taken to go on with it (ours)."""
+
+WAITING_WEIGHT = V2_STEP
+"""A container of this weight or less may be idle because it waits: the second level of `priority`
+is 10 in version 1 of cgroups, and reads as the least weight in version 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What the owner of a container asked for at its start; `realisation.owner_bounds` learns it.
+
+    `cpus` and `cpuset`: a quota in cores and a list of CPUs, None where the owner asked for none.
+    `ratio`: the weight as a multiple of the default. `planned`: the last values that plans have
+    set, by setting. `is_known`: a sample has told it.
+    """
+
+    cpus: float | None = None
+    ratio: float = 1.0
+    cpuset: str | None = None
+    planned: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    is_known: bool = False
+
+    @property
+    def most_cpus(self) -> float:
+        """The CPUs that it can use at most, infinity where the owner has set no bound."""
+        listed = len(parse_cpus(self.cpuset)) if self.cpuset else math.inf
+        return min(listed, math.inf if self.cpus is None else self.cpus)
+
+
+UNKNOWN_OWNER = Owner()
+"""Nothing is known of the owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A container of a job that has several: its state and the limits in force, as in
+    `ContainerHistory`."""
+
+    id: str
+    name: str
+    state: str = "running"
+    cpus: float | None = None
+    weight: float | None = None
+    turn_s: float | None = None
+    cpuset: str | None = None
+
+
+@dataclass(slots=True)
+class ContainerHistory:
+    """One container, or a job of several: identity, limits in force, counter samples and metrics.
+
+    `arrived` is when it was first seen (it starts anew when the container restarts); `samples` are
+    (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
+    relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
+    none. `openmp_runtime` and `openmp_settings` are as the columns of these names. `met_first` and
+    `met_final` are the times of the first points that met its targets; `epoch` and `step` the
+    newest that it reported, `epoch_cost` what each takes where a label says how many there are;
+    `reports` counts the times of its points up to 2; `has_news`: the second was after the last
+    round; `managed` whether this container has ever been given a share or a setting, in an earlier
+    run too; `is_busy` whether it uses CPU, kept while it has reported nothing; `pace` is its
+    progress for each CPU second, None where that is not followed; `run_id` tells this run of the
+    container from its earlier ones; `cpu` says how many CPUs it wanted and got at the last samples;
+    `cgroup_parent` is the cgroup among whose children its weight counts; `gpu_seconds` are those of
+    the GPUs that it holds, `gpu_used_at` is when it was last seen to use one, or to hold one of
+    which that is unknown (microseconds); `gpu_pace` is its progress each second there, None where
+    not followed. `job` is the job that it is a member of, if any, and `members` are the containers
+    of that job, () for a container that is alone here; the job has `job_containers` in all, None
+    where that is unknown; `owner` is what its owner asked for.
+
+    `judged` is what it is, and why. That follows from what the user has `said`, its labels, its
+    metrics, what an `earlier` run of it has reported, and what its rows say: `observed`. If it is
+    `left_out` the user wants it left alone, as its owner has not labelled it.
+    """
+
+    id: str
+    name: str
+    host: str
+    arrived: int
+    started: int | None = None
+    state: str = "running"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    cpus: float | None = None
+    weight: float | None = None
+    turn_s: float | None = None
+    threads: int | None = None
+    cpuset: str | None = None
+    openmp_runtime: str | None = None
+    openmp_settings: str | None = None
+    samples: list[tuple[int, float]] = field(default_factory=list)
+    metrics: dict[str, Series] = field(default_factory=dict)
+    met_first: int | None = None
+    met_final: int | None = None
+    epoch: float | None = None
+    step: int | None = None
+    epoch_cost: EpochCost | None = None
+    reports: int = 0
+    has_news: bool = False
+    targets: Targets = NONE
+    managed: bool = False
+    is_busy: bool = False
+    pace: Pace | None = None
+    run_id: str = ""
+    cpu: CpuDemand = field(default_factory=CpuDemand)
+    cgroup_parent: str | None = None
+    gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
+    gpu_used_at: int | None = None
+    gpu_pace: GpuPace | None = None
+    job: str | None = None
+    members: tuple[Member, ...] = ()
+    job_containers: int | None = None
+    owner: Owner = UNKNOWN_OWNER
+    said: Judgement | None = None
+    earlier: Role | None = None
+    observed: Judgement | None = None
+    left_out: bool = False
+    judged: Judgement = roles.NO_SIGN
+
+    def __post_init__(self) -> None:
+        """Note what tells this run of the container from its earlier ones, and what it is."""
+        self.run_id = f"{self.id}@{self.arrived}"
+        self.judge()
+
+    def judge(self) -> None:
+        """Find what it is from what is known of it."""
+        said = roles.by_word(self.said, self.labels)
+        self.judged = said or self._by_reports() or self.observed or roles.NO_SIGN
+
+    def _by_reports(self) -> Judgement | None:
+        if self.metrics or self.earlier is None:
+            return roles.by_reports(self.metrics)
+        return Judgement(self.earlier, "has reported before it restarted")
+
+    @property
+    def role(self) -> Role:
+        """What it is: a training, a server, interactive, or other."""
+        return self.judged.role
+
+    @property
+    def reported_role(self) -> Role | None:
+        """What this or an earlier run of it has shown to be by its reports, None without any."""
+        found = self._by_reports()
+        return None if found is None else found.role
+
+    @property
+    def may_be_paused(self) -> bool:
+        """Whether it is a training beyond doubt: it has reported, or somebody has said so."""
+        is_sure = self.judged.is_said or self.reported_role is Role.TRAINING
+        return self.role is Role.TRAINING and is_sure
+
+    @property
+    def may_be_touched(self) -> bool:
+        """Whether neither its owner nor the user forbids any change."""
+        return not self.protected and not self.left_out
+
+    @property
+    def job_name(self) -> str:
+        """What its name has in common with those of the containers that go on with its job: all but
+        the last part of the name that Swarm gives, SERVICE.SLOT.TASK."""
+        if "." not in self.name:
+            return self.name
+        job, _, task = self.name.rpartition(".")
+        return job if "." in job and _SWARM_ID.fullmatch(task) else self.name
+
+    def label(self, labels: Mapping[str, str]) -> None:
+        """Take on labels, and the targets that they give."""
+        if labels != self.labels:
+            self.labels = labels
+            self.targets = parse(labels)
+            self.judge()
+
+    def observe(self, observed: Judgement | None) -> None:
+        """Take on what its newest row says that it is."""
+        if observed != self.observed:
+            self.observed = observed
+            self.judge()
+
+    def add_points(
+        self,
+        metric: str,
+        times: Sequence[int],
+        values: Sequence[float],
+        steps: Sequence[int | None],
+        *,
+        curves: bool = False,
+    ) -> None:
+        """Remember progress points in order of time; with `curves` for the learning curve too."""
+        if not times:
+            return
+        self.is_busy = False
+        self._count_reports(times)
+        series = self.metrics.get(metric)
+        if series is None:
+            series = self.metrics[metric] = Series()
+            self.judge()
+        new = series.extend(times, values, steps)
+        if self.pace is not None and self.pace.metric == metric:
+            self.pace = self.pace.reported(times, steps, self.work_at)
+        if self.gpu_pace is not None and self.gpu_pace.metric == metric:
+            self.gpu_pace = self.gpu_pace.reported(times, steps)
+        if metric == self.targets.metric and self.targets.first is not None:
+            self._meet(times, values)
+        if not curves:
+            return
+        learning = series.learning = series.learning or LearningHistory()
+        since = self.effort_since
+        if new is not None or times[0] <= since or not all(map(math.isfinite, values)):
+            kept = [
+                i
+                for i in (range(len(times)) if new is None else new)
+                if math.isfinite(values[i]) and times[i] > since
+            ]
+            times, values = [times[i] for i in kept], [values[i] for i in kept]
+            steps = [steps[i] for i in kept]
+        learning.extend(self.effort_at, times, values, steps)
+
+    def _count_reports(self, times: Sequence[int]) -> None:
+        if self.reports < 2:
+            known = {time for series in self.metrics.values() for time in series.times[:2]}
+            self.reports = min(2, len(known.union(times[:1], times[-1:])))
+            self.has_news = self.reports == 2
+
+    def note_positions(self, reports: Iterable[tuple[int, int | None, float | None]]) -> None:
+        """Learn what an epoch or step costs from reports: times with steps and epochs, in order of
+        time. The samples up to these times come first."""
+        targets = self.targets
+        for time, step, epoch in reports if targets.length is not None else ():
+            position = step if targets.epochs is None else epoch
+            if position is not None and time > self.effort_since:
+                cost, report = self.epoch_cost, (float(position), self.effort_at(time))
+                self.epoch_cost = cost.after(*report) if cost else EpochCost(*report)
+
+    def _meet(self, times: Sequence[int], values: Sequence[float]) -> None:
+        targets = self.targets
+        for target, name in ((targets.first, "met_first"), (targets.final, "met_final")):
+            if target is None or getattr(self, name) is not None:
+                continue
+            met = (t for t, v in zip(times, values, strict=True) if targets.meets(v, target))
+            setattr(self, name, next(met, None))
+
+    def add_sample(self, time: int, cpu_seconds: float) -> None:
+        """Remember a counter sample; one that goes back in time or count starts the record anew."""
+        if self.samples and (time <= self.samples[-1][0] or cpu_seconds < self.samples[-1][1]):
+            self.samples.clear()
+        self.samples.append((time, cpu_seconds))
+
+    def add_samples(self, times: Sequence[int], seconds: Sequence[float]) -> None:
+        """Remember counter samples, at least one, with times that rise; NaN is none."""
+        # Never true with a NaN among them: those after a NaN are not greater, nor is it.
+        last = self.samples[-1] if self.samples else _BEFORE
+        if (
+            last[0] < times[0]
+            and last[1] <= seconds[0]
+            and all(map(le, seconds, islice(seconds, 1, None)))
+        ):
+            self.samples += zip(times, seconds)  # noqa: B905 (of one length, and often)
+            return
+        for time, used in zip(times, seconds, strict=True):
+            if not math.isnan(used):
+                self.add_sample(time, used)
+
+    def note_cpu_use(
+        self, times: Sequence[int], seconds: Sequence[float], weights: Sequence[float | None]
+    ) -> None:
+        """Note from new counter samples, before they are added, whether the container is busy.
+
+        `weights` are those in force at each. A container that waits, or whose weight is unknown,
+        is not found idle.
+        """
+        started = self.started
+        last = self.samples[-1] if self.samples else None
+        if last is None and started is not None:
+            self.is_busy = times[0] - started <= _NEW_S * MICRO
+            last = (started, 0.0)
+        for time, used, weight in zip(times, seconds, weights, strict=True):
+            if math.isnan(used):
+                continue
+            if last is not None and time > last[0] and used >= last[1]:
+                cores = (used - last[1]) * MICRO / (time - last[0])
+                waits = weight is None or self.may_wait_at(weight) or self.turn_s is not None
+                if cores >= _BUSY:
+                    self.is_busy = True
+                elif cores < _IDLE and not waits and time - last[0] >= MICRO // 2:
+                    self.is_busy = False
+            last = (time, used)
+
+    def note_demand(
+        self,
+        times: Sequence[int],
+        demands: Sequence[float],
+        seconds: Sequence[float],
+        states: Sequence[str | None],
+    ) -> None:
+        """Note from new samples, before their counters are added, how many CPUs it wants."""
+        last = self.samples[-1] if self.samples else None
+        self.cpu = self.cpu.after(
+            times, demands, seconds, states, last, self.state, takes_turns=self.turn_s is not None
+        )
+
+    def may_wait_at(self, weight: float) -> bool:
+        """Tell whether it may be idle at a weight because it waits."""
+        return weight <= WAITING_WEIGHT * max(1.0, self.owner.ratio)
+
+    def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, GpuUse] | None]) -> None:
+        """Note from new samples, before their points are added, which GPUs it holds and uses.
+
+        What its learning and its epochs took in CPU seconds is forgotten when GPU seconds begin to
+        count: the two do not mix.
+        """
+        for time, use in zip(times, uses, strict=True):
+            if use and any(not one.ratio < GPU_USED for one in use.values()):
+                self.gpu_used_at = time
+            if self.gpu_seconds.add(time, use or {}):
+                self.epoch_cost = None
+                for series in self.metrics.values():
+                    series.forget_learning()
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The GPUs that it holds."""
+        return tuple(self.gpu_seconds.gpus)
+
+    @property
+    def container_ids(self) -> tuple[str, ...]:
+        """The ids of its containers: of one that is alone its own."""
+        return tuple(member.id for member in self.members) or (self.id,)
+
+    @property
+    def lacks_members(self) -> bool:
+        """Whether the job that it is a member of has containers that are not seen here."""
+        if self.job is None:
+            return False
+        return max(1, len(self.members)) < (self.job_containers or 2)
+
+    def feeds_gpu(self, now: int) -> bool:
+        """Tell whether it trains or serves on a GPU: it has used one within some minutes, which
+        leaves room for a validation or a checkpoint."""
+        return self.has_used_gpu(now, _FEEDS_S)
+
+    def has_used_gpu(self, now: int, seconds: float) -> bool:
+        """Tell whether it has used a GPU in the last seconds, as far as that is known."""
+        return self.gpu_used_at is not None and now - self.gpu_used_at <= round(seconds * MICRO)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has wanted next to no CPU for a while: it sleeps, and waits for nobody."""
+        return bool(self.samples) and self.cpu.is_quiet_at(self.samples[-1][0])
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether its effort counts in GPU seconds: it has been known to use a GPU."""
+        return self.gpu_seconds.since is not None
+
+    @property
+    def effort_unit(self) -> str:
+        """What its effort counts in, in short."""
+        return "GPU s" if self.uses_gpu else "CPU s"
+
+    @property
+    def effort_since(self) -> int:
+        """The time after which its effort counts in this unit (microseconds)."""
+        since = self.gpu_seconds.since
+        return _EVER if since is None else since
+
+    @property
+    def effort(self) -> float:
+        """The CPU seconds that it has had; the GPU seconds, once it uses a GPU."""
+        return self.gpu_seconds.samples[-1][1] if self.uses_gpu else self.attained
+
+    def effort_at(self, time: int) -> float:
+        """Return its effort by a time, on the straight line between samples (ours)."""
+        return value_at(self.gpu_seconds.samples, time) if self.uses_gpu else self.work_at(time)
+
+    def work_at(self, time: int) -> float:
+        """Return the CPU seconds used by a time, on the straight line between samples (ours)."""
+        if not self.samples or time > self.samples[0][0]:
+            return value_at(self.samples, time)
+        end, used = self.samples[0]
+        start = self.started
+        if start is None or not start < end:
+            return used
+        return used * max(0.0, (time - start) / (end - start))
+
+    def explores(self, seconds: float) -> bool:
+        """Tell whether it has had less than so many CPU seconds, and has not reported twice: one
+        report does not tell how fast it gets on."""
+        return self.reports < 2 and self.attained < seconds
+
+    @property
+    def attained(self) -> float:
+        """The CPU seconds that it has had."""
+        return self.samples[-1][1] if self.samples else 0.0
+
+    def forget(self, until: int) -> None:
+        """Drop what no window that starts at `until` or later needs."""
+        for series in self.metrics.values():
+            series.forget(until)
+        for samples in (self.samples, self.gpu_seconds.samples):
+            at = bisect.bisect_right(samples, (until, math.inf))
+            if at > 1:
+                del samples[: at - 1]
+
+    def clone(self) -> ContainerHistory:
+        """Return a copy that shares nothing that changes."""
+        return replace(
+            self,
+            samples=self.samples[:],
+            gpu_seconds=self.gpu_seconds.clone(),
+            metrics={name: series.clone() for name, series in self.metrics.items()},
+        )
+
+    @property
+    def protected(self) -> bool:
+        """Whether its owner forbids any change."""
+        return is_true(self.labels.get(PROTECT))

@@ -1,0 +1,353 @@
+"""Learning curves: a robust fit to what a job has reported, and what the curve predicts. Ours.
+
+`prediction` fits a job's curve and asks it; `metric_series` keeps it beside its points.
+
+A fit leaves out the first fifth of a history, which falls faster than any of the shapes. The rest
+is reduced to the medians of up to 24 blocks, on which noise, spikes and NaN have little hold, and
+read off on a fixed grid from its first to its last point. On the grid each shape has a closed
+least-squares fit a + b shape(u), by one dot product with a basis that is computed once. The shapes
+that fit nearly as well as the best one vote: a prediction is their weighted median, and what they
+disagree about is not known.
+
+The shapes, for u from 0 to 1:
+
+    exponential   exp(-c u)
+    power law     (1 + u / d)^-p
+    logarithm     log(1 + u / d)     no asymptote
+    line          u                  no asymptote
+
+The families are those of SLAQ (Zhang et al., SoCC 2017) and Optimus (Peng et al., EuroSys 2018).
+Slow tails are likelier beforehand than quick ends, as real curves have it (tests/bench/curves.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import accumulate, pairwise
+from operator import itemgetter, mul
+from typing import Any
+
+FEWEST = 5
+"""Finite points that a fit takes."""
+
+WARM_UP = 0.2
+"""Part of a history, at its beginning, that no fit looks at."""
+
+_LARGEST = 1e150  # whose square is still a number
+_VOTERS = 8
+_SHARPNESS = 5.0
+"""How fast a shape loses its vote with its squared error."""
+
+
+def fit(works: Sequence[float], values: Sequence[float]) -> Curve | None:
+    """Fit a history: the work (CPU seconds, not falling) and value of each point.
+
+    Values that are not finite are passed over. None where there are too few points or no work lies
+    between them: then nothing is known.
+    """
+    points = _usable(works, values)
+    if len(points) < FEWEST:
+        return None
+    points = points[min(int(len(points) * WARM_UP), len(points) - FEWEST) :]
+    knots = _blocks(points)
+    first, last = knots[0][0], knots[-1][0]
+    if not last - first > 1e-9 * max(1.0, abs(last)):
+        return None
+    levels = _on_grid(knots)
+    fits = _fits(levels)
+    best = min(one.error for one in fits)
+    return Curve(
+        first, last, levels[-1], math.sqrt(best / (KNOTS - 3)), _voters(fits, best, levels)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A shape's least-squares fit: its number, its factor, the sum of squared residuals."""
+
+    shape: int
+    factor: float
+    error: float
+
+
+def _fits(levels: Sequence[float]) -> list[_Fit]:
+    mean = math.fsum(levels) / KNOTS
+    centred = [level - mean for level in levels]
+    total = math.fsum(map(mul, centred, centred))
+    floor = max(total * 1e-6, 1e-300)
+    found = []
+    for number, shape in enumerate(SHAPES):
+        factor = sum(map(mul, shape.basis, centred))
+        found.append(_Fit(number, factor, max(floor, total - factor * factor)))
+    return found
+
+
+def _voters(fits: Iterable[_Fit], best: float, levels: Sequence[float]) -> tuple[Voter, ...]:
+    """Return the shapes with the largest weights, the largest first."""
+    weighed = sorted(
+        (
+            (SHAPES[one.shape].prior * (best / one.error) ** _SHARPNESS, one.shape, one.factor)
+            for one in fits
+        ),
+        reverse=True,
+    )
+    mean = math.fsum(levels) / KNOTS
+    voters = []
+    for weight, number, factor in weighed[:_VOTERS]:
+        slope = factor / SHAPES[number].norm
+        voters.append((number, mean - slope * SHAPES[number].mean, slope, weight))
+    return tuple(voters)
+
+
+def _usable(works: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
+    """Return the (work, value) that are finite and whose squares are."""
+    points = list(zip(works, values, strict=True))
+    if not (all(map(math.isfinite, values)) and all(map(math.isfinite, works))):
+        points = [(w, v) for w, v in points if math.isfinite(w) and math.isfinite(v)]
+    if any(abs(v) > _LARGEST for _, v in points):
+        points = [(w, v) for w, v in points if abs(v) <= _LARGEST]
+    return points
+
+
+def _blocks(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return up to 24 (mean work, median value) of blocks of points of equal number."""
+    n = len(points)
+    if n <= KNOTS:
+        size = 3 if n >= 9 else 1  # few points: running medians of three still tame a spike
+        if size == 1:
+            return points
+        inner = [
+            (points[i][0], sorted((points[i - 1][1], points[i][1], points[i + 1][1]))[1])
+            for i in range(1, n - 1)
+        ]
+        return [points[0], *inner, points[-1]]
+    borders = [round(j * n / KNOTS) for j in range(KNOTS + 1)]
+    blocks = []
+    for low, high in pairwise(borders):
+        block = points[low:high]
+        ordered = sorted([v for _, v in block])
+        middle = len(ordered) // 2
+        median = (ordered[middle] + ordered[(len(ordered) - 1) // 2]) / 2
+        blocks.append((math.fsum([w for w, _ in block]) / len(block), median))
+    return blocks
+
+
+def _on_grid(knots: list[tuple[float, float]]) -> list[float]:
+    """Return the values on the grid, by straight lines between the knots."""
+    first, last = knots[0][0], knots[-1][0]
+    step = (last - first) / (KNOTS - 1)
+    levels, at = [], 0
+    for j in range(KNOTS - 1):
+        work = first + j * step
+        while at < len(knots) - 2 and knots[at + 1][0] <= work:
+            at += 1
+        (w0, v0), (w1, v1) = knots[at], knots[at + 1]
+        part = (work - w0) / (w1 - w0) if w1 > w0 else 1.0
+        levels.append(v0 + (v1 - v0) * part)
+    levels.append(knots[-1][1])
+    return levels
+
+
+_FLAT = 1e-3
+"""Way, as a part of its level, under which a curve counts as flat."""
+
+
+Voter = tuple[int, float, float, float]
+"""A shape's number, a, b and weight: the shape says a + b shape(u)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asymptote:
+    """The value that a curve tends to, and the least and the greatest that any voter has."""
+
+    value: float
+    least: float
+    greatest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A fitted curve.
+
+    `first` and `last` are the work (CPU seconds) of the history's ends, `level` its newest median,
+    `noise` the residual standard deviation on the grid; the first of `voters` fits best.
+    """
+
+    first: float
+    last: float
+    level: float
+    noise: float
+    voters: tuple[Voter, ...]
+    _known: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def soon(self, work: float) -> float:
+        """Return the value at a work not far ahead, by the shape that fits best.
+
+        So near all shapes agree, and one is faster than a vote.
+        """
+        k, a, b, _ = self.voters[0]
+        return a + b * SHAPES[k].at(self._position(work))
+
+    def value_at(self, work: float) -> float:
+        """Return the predicted value when the job has had this work (CPU seconds)."""
+        u = self._position(work)
+        return _median([(a + b * SHAPES[k].at(u), weight) for k, a, b, weight in self.voters])
+
+    def work_to(self, target: float) -> float:
+        """Return the work (CPU seconds) beyond the last point until the curve meets the target.
+
+        0 where it is met already in the sense that the curve is past it; infinity where the
+        curve ends short of the target or goes the other way.
+        """
+        if target not in self._known:
+            self._known[target] = self._work_to(target)
+        found: float = self._known[target]
+        return found
+
+    def _work_to(self, target: float) -> float:
+        votes = []
+        for k, a, b, weight in self.voters:
+            u = None if b == 0 else SHAPES[k].where((target - a) / b)
+            if u is None or u < 0:
+                votes.append((math.inf, weight))
+            else:
+                votes.append((max(0.0, u - 1.0) * (self.last - self.first), weight))
+        return _median(votes)
+
+    def asymptote(self) -> Asymptote | None:
+        """Return where the curve ends; None where the voters with most weight know no end."""
+        if "end" not in self._known:
+            self._known["end"] = self._asymptote()
+        found: Asymptote | None = self._known["end"]
+        return found
+
+    def convergence(self, left: float) -> float:
+        """Return the work (CPU seconds) beyond the last point until only this part of the curve's
+        whole way is left; infinity where it has no end."""
+        key = ("left", left)
+        if key not in self._known:
+            end = self.asymptote()
+            way = 0.0 if end is None else self.value_at(self.first) - end.value
+            self._known[key] = math.inf if end is None else self.work_to(end.value + left * way)
+        found: float = self._known[key]
+        return found
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it has changed by less than a thousandth of its level."""
+        if "flat" not in self._known:
+            way = abs(self.value_at(self.first) - self.level)
+            self._known["flat"] = way <= _FLAT * abs(self.level)
+        found: bool = self._known["flat"]
+        return found
+
+    def _asymptote(self) -> Asymptote | None:
+        ends = [(a, weight) for k, a, _, weight in self.voters if SHAPES[k].kind.has_asymptote]
+        if sum(weight for _, weight in ends) < 0.5 * sum(voter[3] for voter in self.voters):
+            return None
+        values = [value for value, _ in ends]
+        return Asymptote(_median(ends), min(values), max(values))
+
+    def _position(self, work: float) -> float:
+        return max(0.0, (work - self.first) / (self.last - self.first))
+
+    def to_json(self) -> list[object]:
+        """Return JSON values from which `curve_from_json` restores the curve."""
+        return [self.first, self.last, self.level, self.noise, [list(v) for v in self.voters]]
+
+
+def curve_from_json(data: Sequence[Any]) -> Curve:
+    """Return the curve that was saved. Raises ValueError, TypeError, KeyError or IndexError."""
+    first, last, level, noise, voters = data
+    return Curve(
+        float(first),
+        float(last),
+        float(level),
+        float(noise),
+        tuple((int(k) % len(SHAPES), float(a), float(b), float(w)) for k, a, b, w in voters),
+    )
+
+
+def _median(votes: list[tuple[float, float]]) -> float:
+    """Return the weighted median of (value, weight)."""
+    ordered = sorted(votes, key=itemgetter(0))
+    sums = list(accumulate(weight for _, weight in ordered))
+    half = sums[-1] / 2
+    return next(value for (value, _), total in zip(ordered, sums, strict=True) if total >= half)
+
+
+KNOTS = 24
+
+
+class Family(IntEnum):
+    """A family of shapes."""
+
+    LINE = 0
+    LOG = 1
+    EXP = 2
+    POWER = 3
+
+    @property
+    def has_asymptote(self) -> bool:
+        """Whether the shapes tend to a value."""
+        return self in (Family.EXP, Family.POWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A basis on the grid, centred and of length 1; `mean` and `norm` undo that."""
+
+    kind: Family
+    rate: float  # c of an exponential, p of a power law
+    offset: float  # d
+    prior: float  # how likely it is before any point is seen
+    mean: float
+    norm: float
+    basis: tuple[float, ...]
+
+    def at(self, u: float) -> float:
+        """Return the shape's value at u."""
+        return _raw(self.kind, self.rate, self.offset, u)
+
+    def where(self, level: float) -> float | None:
+        """Return the u at which the shape has this value, None where it never does."""
+        if self.kind is Family.LINE:
+            return level
+        if self.kind is Family.LOG:
+            return self.offset * math.expm1(level) if level < 50 else None
+        if level <= 0:
+            return None
+        if self.kind is Family.EXP:
+            return -math.log(level) / self.rate
+        exponent = -math.log(level) / self.rate
+        return self.offset * math.expm1(exponent) if exponent < 50 else None
+
+
+def _raw(kind: Family, rate: float, offset: float, u: float) -> float:
+    if kind is Family.LINE:
+        return u
+    if kind is Family.LOG:
+        return math.log1p(u / offset)
+    return math.exp(-rate * u) if kind is Family.EXP else (1 + u / offset) ** -rate
+
+
+def _shape(kind: Family, rate: float, offset: float, prior: float) -> Shape:
+    values = [_raw(kind, rate, offset, j / (KNOTS - 1)) for j in range(KNOTS)]
+    mean = math.fsum(values) / KNOTS
+    norm = math.sqrt(math.fsum((v - mean) ** 2 for v in values))
+    return Shape(kind, rate, offset, prior, mean, norm, tuple((v - mean) / norm for v in values))
+
+
+_EXPONENTS = (0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 2.8, 3.6, 4.6, 6.0, 8.0, 11.0, 15.0, 20.0)
+_OFFSETS = (0.01, 0.03, 0.1, 0.3, 1.0)
+
+SHAPES = (
+    _shape(Family.LINE, 0.0, 1.0, 0.1),
+    *(_shape(Family.LOG, 0.0, d, 2.0) for d in (0.01, 0.05, 0.2, 1.0)),
+    *(_shape(Family.EXP, c, 1.0, 0.02) for c in _EXPONENTS),
+    *(_shape(Family.POWER, p, d, 1.0) for p in (0.25, 0.5) for d in _OFFSETS),
+    *(_shape(Family.POWER, p, d, 0.05) for p in (1.0, 2.0) for d in _OFFSETS),
+)

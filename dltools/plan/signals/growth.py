@@ -1,0 +1,268 @@
+"""Growth of a job: its progress score and growth efficiency.
+
+Over an interval that ends at `t`, after FlowCon (Zheng et al., ICPP 2019; the authors' published
+code unless marked as ours):
+
+- `E_i`, the mean of the evaluation metric over (t - interval, t], divided by the largest absolute
+  value seen so far, and `E_{i-1}`, the same over the interval before;
+- progress score P = |E_i - E_{i-1}| / interval, in 1/s;
+- R, the mean CPU use over the interval as a share of the host;
+- growth efficiency G = P / R.
+
+Ours: of a job that uses a GPU, R is how many GPUs it keeps busy (GPU seconds per second), and so G
+is growth per GPU second; unknown until it has used one for two intervals, as units do not mix.
+
+Ours: an unknown G is None, not 0, so that a new job does not count as converged; so is that of a
+job whose metrics say nothing, see `dltools.plan.signals.evaluation_metric`; a job that has diverged
+has P = 0; `signed` counts only change for the better, and none before a warm-up is over.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from dltools.notation.times import MICRO
+from dltools.plan.signals.container_history import JITTER, ContainerHistory
+from dltools.plan.signals.evaluation_metric import (
+    candidates,
+    fluctuating,
+    has_changed,
+    has_diverged,
+    is_warming_up,
+    objective,
+    why_flat,
+)
+from dltools.plan.signals.metric_series import Series
+
+_IDLE = 1e-6
+"""Share of a host under which a job counts as having used no CPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How fast a job grows, and how much CPU or GPU time that takes.
+
+    `metric` is "" where there is none; `progress` is P (1/s), `use` R (share of the host's CPUs, or
+    GPUs), `efficiency` G (1/s); None means unknown. `note` qualifies them in a few words. `per`:
+    what G counts by, "" for CPU time. `is_early`: from its first reports, before two intervals are
+    over.
+    """
+
+    metric: str
+    progress: float | None
+    use: float | None
+    efficiency: float | None
+    note: str
+    per: str = ""
+    is_early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Mean use over an interval, of CPUs as a share of the host, of GPUs as their number; None
+    where unknown; and a note."""
+
+    share: float | None
+    note: str
+
+
+def growth(
+    job: ContainerHistory, now: int, interval_s: float, cpus: float, *, signed: bool = False
+) -> Growth:
+    """Return the growth of a job over the interval of `interval_s` seconds that ends at `now`.
+
+    `cpus` is the host's size. The evaluation metric is the first candidate that says something in
+    this interval and in the one before; without one, growth is unknown.
+    """
+    interval = round(interval_s * MICRO)
+
+    def halves_of(series: Series) -> _Halves | None:
+        current = series.window(now - interval, now)
+        previous = series.window(now - 2 * interval, now - interval)
+        made = _Halves(previous, current, now - interval, now, series.peak)
+        return made if current and previous else None
+
+    found = _judged(job, halves_of)
+    if found.halves is not None:
+        use = effort_use(job, now, interval, cpus)
+        return _growth(job, found.metric, found.halves, use, is_signed=signed)
+    if not found.note:
+        note = f"no {found.metric or 'metric'} in two intervals of {interval_s:g} s yet"
+        return Growth(found.metric, None, None, None, note)
+    slow = 0.0 if found.has_diverged else None
+    return Growth(found.metric, slow, effort_use(job, now, interval, cpus).share, slow, found.note)
+
+
+def early_growth(
+    job: ContainerHistory, now: int, interval_s: float, cpus: float, *, signed: bool = False
+) -> Growth | None:
+    """Return the growth of a job whose first report is less than two intervals old (ours).
+
+    Between the means of the earlier and the later half of its reports; None before it has reported
+    twice. P and R are over the time between the mean times of both halves.
+    """
+
+    def halves_of(series: Series) -> _Halves | None:
+        half = len(series.times) // 2
+        if not half or series.times[0] <= now - round(2 * interval_s * MICRO):
+            return None
+        begin, end = sum(series.times[:half]) // half, sum(series.times[-half:]) // half
+        made = _Halves(series.values[:half], series.values[-half:], begin, end, series.peak)
+        return made if begin < end else None
+
+    found = _judged(job, halves_of)
+    if found.halves is None or cpus <= 0 or found.halves.begin < job.effort_since:
+        return None
+    effort = job.effort_at(found.halves.end) - job.effort_at(found.halves.begin)
+    whole = 1.0 if job.uses_gpu else cpus
+    use = Use(effort / found.halves.span_s / whole, "first reports")
+    return replace(_growth(job, found.metric, found.halves, use, is_signed=signed), is_early=True)
+
+
+def signal_of(found: Growth) -> str:
+    """Return a growth in a few words."""
+    if found.efficiency is None:
+        return found.note
+    return f"G {found.efficiency:.3g}{found.per or '/s'} of {found.metric}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Halves:
+    """The values of a metric in two spans of time, one after the other, both not empty; their means
+    are those at `begin` and `end` (microseconds). `peak`: the largest absolute value seen so far.
+    """
+
+    before: Sequence[float]
+    after: Sequence[float]
+    begin: int
+    end: int
+    peak: float
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from one to the other."""
+        return (self.end - self.begin) / MICRO
+
+    @property
+    def are_finite(self) -> bool:
+        """Whether both hold a finite value."""
+        return all(any(map(math.isfinite, values)) for values in (self.before, self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The metric that judges a job, and its halves, None where no metric says anything; `note` says
+    why ("": none has points)."""
+
+    metric: str
+    halves: _Halves | None = None
+    note: str = ""
+    has_diverged: bool = False
+
+
+def _judged(job: ContainerHistory, halves_of: Callable[[Series], _Halves | None]) -> _Judged:
+    """Return the first candidate that has halves and says something."""
+    names, doubtful = candidates(job), fluctuating(job)
+    flat: list[str] = []
+    note = ""
+    for name in names:
+        if flat and name not in doubtful:
+            break
+        halves = halves_of(job.metrics[name])
+        if halves is None:
+            continue
+        if has_diverged(job, name):
+            return _Judged(name, None, f"{name} is no longer finite: diverged", has_diverged=True)
+        if not halves.are_finite:
+            is_back = any(map(math.isfinite, halves.after))
+            note = note or f"{name} {'was not finite before' if is_back else 'is not finite now'}"
+        elif name in doubtful and not has_changed(halves.before, halves.after):
+            flat.append(name)
+        else:
+            return _Judged(name, halves)
+    if flat:
+        return _Judged(flat[0], None, why_flat(flat[0]))
+    if job.metrics and not names:
+        note = f"{min(job.metrics)} has never been finite"
+    return _Judged(next(iter(names), ""), None, note)
+
+
+def _growth(
+    job: ContainerHistory, metric: str, halves: _Halves, use: Use, *, is_signed: bool
+) -> Growth:
+    """Return the growth between two halves of a metric, of which each holds a finite value;
+    `is_signed` counts only change for the better."""
+    series, aim = job.metrics[metric], objective(job, metric)
+    before, after = _mean(halves.before, halves.peak), _mean(halves.after, halves.peak)
+    change = after - before
+    progress = abs(change)
+    if is_signed:
+        progress = max(0.0, change if aim == "max" else -change)
+        if progress == 0 and change and is_warming_up(series, aim, after * halves.peak):
+            return Growth(
+                metric, None, use.share, None, f"{metric} is worse than at first: warm-up"
+            )
+    progress /= halves.span_s
+    per = " per GPU second" if job.uses_gpu else ""
+    if progress == 0:
+        return Growth(metric, 0.0, use.share, 0.0, use.note, per)
+    if use.share is None or use.share < _IDLE:
+        what = "GPU" if job.uses_gpu else "CPU"
+        return Growth(metric, progress, use.share, None, use.note or f"no {what} used", per)
+    return Growth(metric, progress, use.share, progress / use.share, use.note, per)
+
+
+def _mean(values: Sequence[float], peak: float) -> float:
+    """Return the mean of the finite values, at least one, as fractions of the peak."""
+    total = sum(values)
+    if math.isfinite(total) and peak > 0:
+        return total / len(values) / peak
+    finite = [value / peak if peak > 0 else 0.0 for value in values if math.isfinite(value)]
+    return math.fsum(finite) / len(finite)
+
+
+def effort_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> Use:
+    """Return the mean use of what a job's effort counts in, over the interval (microseconds) that
+    ends at `now`: of CPUs as `cpu_use` does, or how many GPUs it kept busy."""
+    if not job.uses_gpu:
+        return cpu_use(job, now, interval, cpus)
+    if job.effort_since > now - 2 * interval * (1 - JITTER):
+        return Use(None, "on a GPU for less than two intervals")
+    return _mean_use(job.gpu_seconds.samples, now, interval, "GPU") or Use(None, "no GPU sample")
+
+
+def cpu_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> Use:
+    """Return the mean CPU use over the interval (microseconds) that ends at `now`.
+
+    From the two counter samples that bracket the interval; else from those inside it; else the
+    average since the container's start (ours).
+    """
+    if cpus <= 0:
+        return Use(None, "no CPU sample")
+    found = _mean_use(job.samples, now, interval, "CPU")
+    if found is not None and found.share is not None:
+        return replace(found, share=found.share / cpus)
+    last = bisect.bisect_right(job.samples, (now, math.inf)) - 1
+    if last >= 0 and job.started is not None and job.started < job.samples[last][0]:
+        end, used = job.samples[last]
+        return Use(used * MICRO / (end - job.started) / cpus, "CPU averaged since its start")
+    return Use(None, "no CPU sample")
+
+
+def _mean_use(
+    samples: Sequence[tuple[int, float]], now: int, interval: int, what: str
+) -> Use | None:
+    """Return the mean rate of a counter of seconds over an interval, None without two samples."""
+    last = bisect.bisect_right(samples, (now, math.inf)) - 1
+    if last < 0:
+        return None
+    end, used = samples[last]
+    start = samples[max(0, bisect.bisect_right(samples, (now - interval, math.inf)) - 1)]
+    if start[0] >= end:
+        return None
+    is_short = start[0] > now - interval * (1 - JITTER)
+    note = f"{what} over {(end - start[0]) / MICRO:.3g} s" if is_short else ""
+    return Use((used - start[1]) * MICRO / (end - start[0]), note)

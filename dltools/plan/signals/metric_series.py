@@ -1,0 +1,180 @@
+"""What is remembered of one metric of a container: its points, and its learning history.
+
+Points may come late, twice, or out of order; values may be NaN or infinite. Nothing here raises on
+data.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
+from operator import lt
+
+from dltools.plan.signals.curves import Curve
+
+LOST = 3
+"""Reports in a row without a finite value after which a metric is lost (ours): one or two may be a
+step that mixed precision skips, or an evaluation that failed."""
+
+_LONGEST = 128
+"""Points that a learning history keeps; at twice as many every other one is dropped."""
+
+
+@dataclass(slots=True)
+class LearningHistory:
+    """A whole run's learning curve in at most 128 points: `works` are CPU seconds, not falling.
+
+    Every `stride`-th finite point is kept, so that the points stay spread evenly over the run.
+    """
+
+    works: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    stride: int = 1
+    seen: int = 0
+    last_step: int | None = None
+
+    def extend(
+        self,
+        work_at: Callable[[int], float],
+        times: Sequence[int],
+        values: Sequence[float],
+        steps: Sequence[int | None],
+    ) -> None:
+        """Take finite points; a step that falls to less than half says that training began anew.
+
+        `work_at` gives the CPU seconds at a time.
+        """
+        base, many = self.seen, len(times)
+        at = -base % self.stride
+        while at < many:
+            step = steps[at]
+            if step is not None and self.last_step is not None and step < self.last_step / 2:
+                self.works, self.values, self.stride = [], [], 1
+                base = -at
+            self.last_step = step
+            work = work_at(times[at])
+            self.works.append(max(work, self.works[-1]) if self.works else work)
+            self.values.append(values[at])
+            if len(self.works) >= 2 * _LONGEST:
+                del self.works[1::2], self.values[1::2]
+                self.stride *= 2
+            at += self.stride - (base + at) % self.stride
+        self.seen = base + many
+
+
+@dataclass(slots=True)
+class Series:
+    """Points of one metric in order of time: `times` (microseconds), `values`, `steps` (or None).
+
+    `first` is the first finite value since the job started (None where that is not known), `low`
+    and `high` are the least and the greatest one, `count` is how many there were, those included
+    that are forgotten. `not_finite` is how many of the newest points, up to `LOST`, have no finite
+    value. `learning` is kept where a policy asks for curves; `curve` is its last fit (None: too few
+    points), made when `fitted` points had been seen.
+    """
+
+    times: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    steps: list[int | None] = field(default_factory=list)
+    first: float | None = None
+    low: float = math.inf
+    high: float = -math.inf
+    count: int = 0
+    not_finite: int = 0
+    learning: LearningHistory | None = None
+    curve: Curve | None = None
+    fitted: int = 0
+
+    @property
+    def peak(self) -> float:
+        """The largest finite absolute value, 0 where there is none."""
+        return max(self.high, -self.low, 0.0)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its newest points, several in a row, have no finite value."""
+        return self.not_finite >= LOST
+
+    def add(self, time: int, value: float, step: int | None) -> bool:
+        """Insert a point, unless the very same was reported already; tell whether it was new."""
+        at = bisect.bisect_right(self.times, time)
+        twin = at
+        while twin > 0 and self.times[twin - 1] == time:
+            twin -= 1
+            if self.steps[twin] == step and repr(self.values[twin]) == repr(value):
+                return False
+        after = len(self.times) - at
+        self.times.insert(at, time)
+        self.values.insert(at, value)
+        self.steps.insert(at, step)
+        if math.isfinite(value):
+            self._note_finite([value])
+            self.not_finite = min(self.not_finite, after)
+        elif after <= self.not_finite:
+            self.not_finite = min(self.not_finite + 1, LOST)
+        return True
+
+    def extend(
+        self, times: Sequence[int], values: Sequence[float], steps: Sequence[int | None]
+    ) -> Sequence[int] | None:
+        """Insert points in order of time; return the indices of those that were new, None for all
+        of them."""
+        if (len(times) > 1 and not all(map(lt, times, islice(times, 1, None)))) or (
+            self.times and times[0] <= self.times[-1]
+        ):
+            return [
+                i
+                for i, point in enumerate(zip(times, values, steps, strict=True))
+                if self.add(*point)
+            ]
+        if math.isfinite(sum(values)):
+            self._note_finite(values)
+            self.not_finite = 0
+        else:
+            self._note_finite([value for value in values if math.isfinite(value)])
+            newest = list(takewhile(lambda value: not math.isfinite(value), reversed(values)))
+            before = self.not_finite if len(newest) == len(values) else 0
+            self.not_finite = min(before + len(newest), LOST)
+        self.times += times
+        self.values += values
+        self.steps += steps
+        return None
+
+    def _note_finite(self, values: Sequence[float]) -> None:
+        if not values:
+            return
+        if self.count == 0:
+            self.first = values[0]
+        self.low, self.high = min(self.low, min(values)), max(self.high, max(values))
+        self.count += len(values)
+
+    def window(self, after: int, until: int) -> list[float]:
+        """Return the values with `after` < time <= `until`."""
+        low = bisect.bisect_right(self.times, after)
+        return self.values[low : bisect.bisect_right(self.times, until)]
+
+    def forget(self, until: int) -> None:
+        """Drop the points with time <= `until`, but the newest; what was noted of them stays."""
+        low = min(bisect.bisect_right(self.times, until), len(self.times) - 1)
+        if low > 0:
+            del self.times[:low], self.values[:low], self.steps[:low]
+
+    def forget_learning(self) -> None:
+        """Drop the learning history and its fit, as what is kept of it is in another unit."""
+        if self.learning is not None:
+            self.learning = LearningHistory()
+        self.curve, self.fitted = None, 0
+
+    def clone(self) -> Series:
+        """Return a copy that shares nothing that changes."""
+        kept = self.learning
+        return replace(
+            self,
+            times=self.times[:],
+            values=self.values[:],
+            steps=self.steps[:],
+            learning=kept and replace(kept, works=kept.works[:], values=kept.values[:]),
+        )

@@ -1,0 +1,192 @@
+"""What a job's learning curve predicts: the effort that the job still needs, in CPU seconds; in GPU
+seconds, if it uses a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import itemgetter
+
+from dltools.plan.signals import curves
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.curves import Curve
+from dltools.plan.signals.evaluation_metric import (
+    fluctuating,
+    has_changed,
+    has_diverged,
+    has_values,
+    is_warming_up,
+    metric_of,
+    objective,
+    why_flat,
+)
+from dltools.plan.signals.metric_series import Series
+
+_REFIT = 1.2
+"""Growth of a history (in points) after which its curve is fitted anew."""
+
+_FITS = 12
+_TOO_FEW = "too few points to predict"
+
+_CONVERGED = 0.02
+"""Share of a curve's whole way that is left when it counts as converged (ours)."""
+
+
+def refit(jobs: Iterable[ContainerHistory]) -> None:
+    """Fit the learning curves anew whose histories have grown by a fifth: at most 12 of a round,
+    those that have grown most, so that no round takes long. A policy calls it before it looks."""
+    grown = []
+    for job in jobs:
+        metric = metric_of(job)
+        series = job.metrics.get(metric) if metric else None
+        if series is None or series.learning is None or not series.learning.seen:
+            continue
+        seen = series.learning.seen
+        if not series.fitted <= seen < series.fitted * _REFIT:
+            grown.append((series.fitted / seen, job.name, job.id, series))
+    for *_, series in sorted(grown, key=itemgetter(0, 1, 2))[:_FITS]:
+        kept = series.learning
+        assert kept is not None
+        series.fitted = kept.seen
+        series.curve = curves.fit(kept.works, kept.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a metric tells of a job's learning: its curve over its effort, None where it tells
+    nothing, or that the job has diverged; `note` says why. One that `fluctuates` tells nothing by
+    standing still."""
+
+    metric: str
+    curve: Curve | None = None
+    note: str = ""
+    has_diverged: bool = False
+    fluctuates: bool = False
+
+
+def evidence(job: ContainerHistory, metric: str | None) -> Evidence:
+    """Return what a metric tells of a job's learning (see `evaluation_metric`)."""
+    if metric is None or not has_values(job, metric):
+        return Evidence(metric or "", None, _TOO_FEW)
+    if has_diverged(job, metric):
+        return Evidence(metric, None, f"{metric} is no longer finite: diverged", has_diverged=True)
+    series = job.metrics[metric]
+    found, fluctuates = series.curve, metric in fluctuating(job)
+    if found is None:
+        return Evidence(metric, None, _TOO_FEW)
+    if fluctuates and not _has_changed(series):
+        return Evidence(metric, None, why_flat(metric))
+    if is_warming_up(series, objective(job, metric), found.level):
+        return Evidence(metric, None, f"{metric} is worse than at first: warm-up")
+    return Evidence(metric, found, fluctuates=fluctuates)
+
+
+def _has_changed(series: Series) -> bool:
+    """Tell whether the later half of what a fit looks at differs from the earlier half."""
+    values = series.learning.values if series.learning else []
+    values = values[int(len(values) * curves.WARM_UP) :]
+    half = len(values) // 2
+    return has_changed(values[:half], values[len(values) - half :])
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """The effort that a job still needs (infinite: it will not get there; None: unknown), how that
+    is known, and whether it has converged and goes on for nothing."""
+
+    seconds: float | None
+    note: str
+    converged: bool = False
+
+
+def to_target(job: ContainerHistory, target: float) -> Remaining:
+    """Return the effort until a job's metric meets a target, by its curve."""
+    metric = job.targets.metric or ""
+    if not has_values(job, metric):
+        return Remaining(None, f"no {metric} yet")
+    shown = evidence(job, metric)
+    found = shown.curve
+    if shown.has_diverged:
+        return Remaining(math.inf, shown.note, converged=True)
+    if found is None:
+        series = job.metrics[metric]
+        return (
+            _by_slope(job, series, target) if series.curve is None else Remaining(None, shown.note)
+        )
+    past = job.effort - found.last
+    total = found.work_to(target)
+    if math.isinf(total):
+        return Remaining(math.inf, f"{_end(found, metric)} short of {target:g}")
+    seconds = max(0.0, total - past)
+    return Remaining(seconds, f"{metric} {target:g} in {seconds:.3g} {job.effort_unit}")
+
+
+def _end(found: Curve, metric: str) -> str:
+    end = found.asymptote()
+    if end is None:
+        return f"{metric} stays"
+    return f"{metric} tends to {end.value:.4g} ({end.least:.3g} to {end.greatest:.3g}),"
+
+
+def _by_slope(job: ContainerHistory, series: Series, target: float) -> Remaining:
+    """Extrapolate the straight line through the first and last point (too few for a curve)."""
+    kept = series.learning
+    if kept is None or len(kept.values) < 2 or not kept.works[-1] > kept.works[0]:
+        return Remaining(None, _TOO_FEW)
+    slope = (kept.values[-1] - kept.values[0]) / (kept.works[-1] - kept.works[0])
+    need = target - kept.values[-1]
+    if slope == 0 or need / slope < 0:
+        return Remaining(None, _TOO_FEW)
+    seconds = max(0.0, need / slope - (job.effort - kept.works[-1]))
+    return Remaining(seconds, f"{target:g} in {seconds:.3g} {job.effort_unit} by its slope")
+
+
+def remaining(job: ContainerHistory) -> Remaining:
+    """Return the effort until a job is done.
+
+    By its epochs or steps, where labels say how many it will train; else until its final (or only)
+    target, where it reports that metric; else until its curve has come 98 % of its way (ours).
+    """
+    targets = job.targets
+    for total, done, what in (
+        (targets.epochs, job.epoch, "epoch"),
+        (targets.steps, job.step, "step"),
+    ):
+        if total is not None and done is not None and done > 0:
+            seconds = _at_its_cost(job, total, done)
+            left = "cost unknown" if seconds is None else f"{seconds:.3g} {job.effort_unit} left"
+            return Remaining(seconds, f"{what} {done:g} of {total:g}: {left}")
+    target = targets.final if targets.final is not None else targets.first
+    if target is not None and has_values(job, targets.metric):
+        return to_target(job, target)
+    return _to_convergence(job)
+
+
+def _at_its_cost(job: ContainerHistory, total: float, done: float) -> float | None:
+    """Return the effort until `total` epochs or steps; before the cost is known, by what those that
+    are `done` took together. How many GPU seconds these took is not known (None)."""
+    if job.epoch_cost is not None and total == job.targets.length:
+        left = job.epoch_cost.left(total, done, job.effort)
+        if left is not None:
+            return left
+    return None if job.uses_gpu else max(0.0, job.attained * (total - done) / done)
+
+
+def _to_convergence(job: ContainerHistory) -> Remaining:
+    shown = evidence(job, metric_of(job))
+    metric, found = shown.metric, shown.curve
+    if shown.has_diverged:
+        return Remaining(math.inf, shown.note, converged=True)
+    if found is None:
+        return Remaining(None, shown.note)
+    end, seconds = found.asymptote(), found.convergence(_CONVERGED)
+    if found.is_flat or seconds <= job.effort - found.last:
+        if shown.fluctuates:
+            return Remaining(None, why_flat(metric))
+        return Remaining(math.inf, f"{metric} has converged, yet it goes on", converged=True)
+    if end is None or math.isinf(seconds):
+        return Remaining(math.inf, f"{metric} has no end in sight")
+    seconds -= job.effort - found.last
+    return Remaining(seconds, f"{metric} at {end.value:.4g} in {seconds:.3g} {job.effort_unit}")

@@ -1,0 +1,193 @@
+"""What a job is to reach: two tiers of a metric, a response time, or a number of epochs or steps.
+
+Labels say it (`parse`), or a targets file for containers that were started without labels
+(`read_targets_file`):
+
+    [mlp]                       # a container's name, or a pattern as in a shell: "bert-*"
+    metric = "val_accuracy"
+    target = 0.9
+    final = 0.95
+
+`TargetMet` is what plans and deliveries say of a target that a job has met.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dltools.errors import ConfigError
+from dltools.labels import (
+    EPOCHS,
+    FINAL,
+    METRIC,
+    OBJECTIVE,
+    PROTECT,
+    QOE,
+    STEPS,
+    TARGET,
+    response_time_s,
+)
+from dltools.observations import metric_names
+from dltools.text import suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """A job's targets; what is absent is None.
+
+    `first` and `final` are values of `metric`, which is better when larger if `objective` is
+    "max", smaller if "min". `qoe_s` is a response time in seconds. `epochs` and `steps` are how
+    long it will train. `faults` are what is wrong with the labels, a line each; a target at fault
+    is left out.
+    """
+
+    metric: str | None = None
+    objective: str = "min"
+    first: float | None = None
+    final: float | None = None
+    qoe_s: float | None = None
+    epochs: float | None = None
+    steps: float | None = None
+    faults: tuple[str, ...] = ()
+
+    @property
+    def length(self) -> float | None:
+        """How many epochs, or else steps, it will train; None where nothing says so."""
+        return self.steps if self.epochs is None else self.epochs
+
+    def meets(self, value: float, target: float) -> bool:
+        """Tell whether a value meets a target; NaN never does."""
+        return value >= target if self.objective == "max" else value <= target
+
+
+NONE = Targets()
+
+
+def parse(labels: Mapping[str, str]) -> Targets:
+    """Read a job's targets from its labels. Never raises: what is wrong is in `faults`."""
+    if not any(name in labels for name in (TARGET, FINAL, QOE, EPOCHS, STEPS)):
+        return NONE
+    faults: list[str] = []
+    metric = labels.get(METRIC, "").strip() or None
+    word = labels.get(OBJECTIVE, "").strip().lower()
+    if word not in ("", "min", "max"):
+        faults.append(f"{OBJECTIVE} is min or max, not {word!r}")
+    objective = word if word in ("min", "max") else metric_names.objective(metric or "")
+    first, final = (_number(labels, name, faults) for name in (TARGET, FINAL))
+    if (first is not None or final is not None) and metric is None:
+        faults.append(f"{TARGET} without a metric: set {METRIC} too")
+        first = final = None
+    elif final is not None and first is None:
+        faults.append(f"{FINAL} without {TARGET}")
+        final = None
+    elif first is not None and final is not None:
+        better = final >= first if objective == "max" else final <= first
+        if not better:
+            faults.append(
+                f"{FINAL} {final:g} is worse than {TARGET} {first:g}: {metric} is better when "
+                f"{'larger' if objective == 'max' else 'smaller'}"
+            )
+            final = None
+    return Targets(
+        metric,
+        objective,
+        first,
+        final,
+        _duration(labels, faults),
+        _count(labels, EPOCHS, faults),
+        _count(labels, STEPS, faults),
+        tuple(faults),
+    )
+
+
+def _number(labels: Mapping[str, str], name: str, faults: list[str]) -> float | None:
+    text = labels.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        percent = "; write 0.9 for 90 %" if text.endswith("%") else ""
+        faults.append(f"{name} is a number, not {text!r}{percent}")
+        return None
+    return found
+
+
+def _count(labels: Mapping[str, str], name: str, faults: list[str]) -> float | None:
+    found = _number(labels, name, faults)
+    if found is not None and found <= 0:
+        faults.append(f"{name} is more than 0, not {found:g}")
+        return None
+    return found
+
+
+def _duration(labels: Mapping[str, str], faults: list[str]) -> float | None:
+    text = labels.get(QOE, "").strip()
+    if not text:
+        return None
+    seconds = response_time_s(text)
+    if seconds is None:
+        faults.append(f"{QOE} is a response time in seconds such as 0.2 or 200ms, not {text!r}")
+    return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class TargetMet:
+    """The first point of a metric that met a target: its value and its time (RFC 3339).
+
+    `objective` is "max" where larger is better, else "min".
+    """
+
+    metric: str
+    objective: str
+    target: float
+    value: float
+    time: str
+
+
+_KEYS = {
+    "metric": METRIC,
+    "objective": OBJECTIVE,
+    "target": TARGET,
+    "final": FINAL,
+    "qoe": QOE,
+    "epochs": EPOCHS,
+    "steps": STEPS,
+    "protect": PROTECT,
+}
+
+GivenLabels = list[tuple[str, dict[str, str]]]
+"""Patterns of names and the labels that such containers get; later ones win."""
+
+
+def read_targets_file(text: str, name: str) -> GivenLabels:
+    """Read a targets file. Raises `ConfigError` with the file, the container and the fault."""
+    import tomllib  # only here: labels are read wherever plans are made
+
+    try:
+        tables = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}: {error}") from error
+    return [
+        (pattern, _labels_of(table, f"{name}: [{pattern}]")) for pattern, table in tables.items()
+    ]
+
+
+def _labels_of(table: Any, where: str) -> dict[str, str]:
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{where}: not a table: write [name], then its targets")
+    labels = {}
+    for key, value in table.items():
+        if key not in _KEYS:
+            raise ConfigError(f"{where}: unknown key {key!r}{suggestion(key, _KEYS)}")
+        if not isinstance(value, str | int | float):
+            raise ConfigError(f"{where}: {key} is a number or text, not {value!r}")
+        labels[_KEYS[key]] = str(value)
+    if faults := parse(labels).faults:
+        raise ConfigError(f"{where}: {faults[0]}")
+    return labels

@@ -1,0 +1,271 @@
+"""Progress from a container's files: which may hold some, found or named by a label.
+
+`inventory` asks for the source of each container. Files are read in place as they grow.
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import os
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dltools.engine.kernel_files import read_text
+from dltools.labels import FILES
+from dltools.probe.files.readers import Reader, Timed, reader_of, reader_of_named
+from dltools.probe.files.rooted import Root
+from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
+
+_SEARCH_S = 30.0
+"""Time between two searches for new files."""
+
+_MOST_FILES = 64
+
+_MOST_BYTES = 8 << 20
+"""Bytes of one file that one reading takes; the next reading takes the rest."""
+
+_MOST_REMEMBERED = 20_000
+_LONGEST_GAP = 120
+
+_LAST_SECOND = 4e9
+"""Times beyond this one (in the year 2096) are no times."""
+
+
+def file_source(target: Target) -> ProgressSource | None:
+    """Return the source that reads a container's files; None if the label says so, or if the
+    container's processes are not on this machine."""
+    label = target.container.labels.get(FILES)
+    is_refused = label is not None and label.strip() in ("", "none")
+    if is_refused or not target.is_visible:
+        return None
+    paths = [path.strip() for path in label.split(",")] if label else None
+    return FileSource(_root_of(target), paths, folders_of(target.container.pid))
+
+
+def _root_of(target: Target) -> str:
+    """Return the container's root directory as this process sees it."""
+    return f"/proc/{target.container.pid}/root"
+
+
+class FileSource(ProgressSource):
+    """Points from the files of one container. A file that is replaced is read again, but no point
+    is given twice."""
+
+    def __init__(self, root: str, paths: Sequence[str] | None, folders: Sequence[str] = ()) -> None:
+        """`root` is the container's root as seen from here, /proc/PID/root; `paths` are names and
+        patterns inside it; None means well-known names in `folders`."""
+        self._root: str | None = root
+        self._paths = paths
+        self._folders = folders
+        self._forget()
+
+    def _forget(self) -> None:
+        self._followed: dict[str, FollowedFile] = {}
+        self._searched = float("-inf")
+        self._given = _Given()
+
+    def read(self, now: float, since: float = 0.0) -> list[TimedPoint]:
+        """Return what is new in the files."""
+        if self._root is None:
+            return []
+        try:
+            root = Root(self._root)
+        except OSError as error:
+            self.gap = f"files: {error.strerror}"
+            return []
+        with root:
+            if now - self._searched >= _SEARCH_S:
+                self._searched = now
+                self._search(root)
+            found = [point for path in list(self._followed) for point in self._read(root, path)]
+        return [point for point in found if point.time.timestamp() >= since]
+
+    def stop(self) -> list[TimedPoint]:
+        """Forget the files: they can be seen only while the container runs."""
+        self._root, self.gap = None, None
+        self._forget()
+        return []
+
+    def restart(self, target: Target) -> None:
+        """Read the files through the new process."""
+        if self._root is None:
+            self._folders = folders_of(target.container.pid)
+        self._root = _root_of(target) if target.is_visible else None
+
+    def _search(self, root: Root) -> None:
+        named = self._paths is not None
+        paths = matching(root, self._paths or ()) if named else well_known(root, self._folders)
+        for path in paths:
+            if len(self._followed) >= _MOST_FILES:
+                break
+            reader = reader_of_named(path) if named else reader_of(path)
+            if reader is not None and path not in self._followed:
+                self._followed[path] = FollowedFile(path, reader)
+
+    def _read(self, root: Root, path: str) -> list[TimedPoint]:
+        try:
+            news = self._followed[path].read(root)
+        except OSError as error:
+            is_absent = error.errno == errno.ENOENT
+            self.gap = None if is_absent else f"{path}: {error.strerror}"[:_LONGEST_GAP]
+            return []
+        return self._given.new(path, news)
+
+
+class _Given:
+    """The points that were given, the newest of them: some files are written again as a whole."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[object, ...]] = set()
+        self._order: deque[tuple[object, ...]] = deque()
+
+    def new(self, path: str, news: News) -> list[TimedPoint]:
+        """Return the points of a file that were not given before."""
+        found = []
+        for seconds, point in news.timed:
+            key = (path, point.metric, point.step, point.epoch, repr(point.value), seconds)
+            if key in self._known:
+                continue
+            self._known.add(key)
+            self._order.append(key)
+            if len(self._order) > _MOST_REMEMBERED:
+                self._known.discard(self._order.popleft())
+            found.append(TimedPoint(_moment(seconds, news.changed), point))
+        return found
+
+
+def _moment(seconds: float | None, changed: float) -> datetime:
+    """Return the time that a file says, or when the file was changed."""
+    known = seconds if seconds is not None and 0 < seconds < _LAST_SECOND else changed
+    return datetime.fromtimestamp(known, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is new in a file: points, with the time that the file says, and when it was changed
+    (seconds since the epoch)."""
+
+    timed: list[Timed] = field(default_factory=list)
+    changed: float = 0.0
+
+
+class FollowedFile:
+    """One file: its reader, and how far it has been read."""
+
+    def __init__(self, path: str, reader: Reader) -> None:
+        self._path = path
+        self._reader = reader
+        self._inode: int | None = None
+        self._at = 0
+        self._changed = -1.0
+
+    def read(self, root: Root) -> News:
+        """Return what is new. Raises OSError."""
+        handle = root.open(self._path)
+        try:
+            info = os.fstat(handle)
+            is_first = self._inode is None
+            self._note_replacement(info)
+            read = self._read_whole if self._reader.whole else self._read_on
+            timed = read(handle, info)
+        finally:
+            os.close(handle)
+        return News(_newest(timed) if is_first else timed, info.st_mtime)
+
+    def _note_replacement(self, info: os.stat_result) -> None:
+        """Begin again with a file that was replaced or cut."""
+        if info.st_ino == self._inode and info.st_size >= self._at:
+            return
+        if self._inode is not None:
+            self._reader = reader_of(self._path) or type(self._reader)()
+        self._inode, self._at = info.st_ino, 0
+
+    def _read_whole(self, handle: int, info: os.stat_result) -> list[Timed]:
+        if info.st_mtime == self._changed or info.st_size > _MOST_BYTES:
+            return []
+        self._changed = info.st_mtime
+        return self._reader.feed(os.pread(handle, _MOST_BYTES, 0))
+
+    def _read_on(self, handle: int, info: os.stat_result) -> list[Timed]:
+        del info
+        data = os.pread(handle, _MOST_BYTES, self._at)
+        self._at += len(data)
+        return self._reader.feed(data) if data else []
+
+
+def _newest(timed: list[Timed]) -> list[Timed]:
+    """Return the points of a file that already had some: those with a time, and those of the newest
+    record, since the times of the older ones are unknown."""
+    last = next((point for seconds, point in reversed(timed) if seconds is None), None)
+    newest = last and (last.step, last.epoch)
+    return [
+        one
+        for one in timed
+        if one.seconds is not None or (one.point.step, one.point.epoch) == newest
+    ]
+
+
+_DEPTH, _NAMES = 5, 1_000
+_VIRTUAL = ("proc", "sysfs", "tmpfs", "devpts", "mqueue", "cgroup", "cgroup2", "overlay")
+
+_USUAL = (
+    "/workspace",
+    "/app",
+    "/data",
+    "/output",
+    "/outputs",
+    "/logs",
+    "/runs",
+    "/results",
+    "/checkpoints",
+    "/mlruns",
+    "/lightning_logs",
+    "/root",
+    "/train",
+)
+"""Where jobs write whose working directory is the root directory."""
+
+_SYSTEM = ("/etc/", "/proc", "/sys", "/dev", "/run/secrets", "/usr", "/lib")
+
+
+def folders_of(pid: int) -> list[str]:
+    """Return where a container's job may write, as paths inside it: its working directory and the
+    volumes mounted into it."""
+    found = []
+    with suppress(OSError):
+        found.append(str(Path(f"/proc/{pid}/cwd").readlink()))
+    if found == ["/"]:
+        found = list(_USUAL)
+    for line in read_text(f"/proc/{pid}/mountinfo").splitlines():
+        fields, _, kind = line.partition(" - ")
+        place = fields.split()[4] if len(fields.split()) > 4 else "/"
+        if place != "/" and kind.split(" ")[0] not in _VIRTUAL and not place.startswith(_SYSTEM):
+            found.append(place.replace("\\040", " "))
+    return [folder for folder in dict.fromkeys(found) if folder != "/"]
+
+
+def well_known(root: Root, folders: Sequence[str]) -> Iterable[str]:
+    """Yield the paths of files with well-known names below some folders."""
+    for folder in dict.fromkeys(folders):
+        for path in root.files(folder, depth=_DEPTH, most=_NAMES):
+            if reader_of(path) is not None:
+                yield path
+
+
+def matching(root: Root, patterns: Sequence[str]) -> Iterable[str]:
+    """Yield the paths that some patterns match; one without a wildcard is a path."""
+    for pattern in patterns:
+        parts = pattern.split("/")
+        wild = next((i for i, part in enumerate(parts) if any(c in part for c in "*?[")), None)
+        if wild is None:
+            yield pattern
+            continue
+        folder = "/".join(parts[:wild]) or "/"
+        for path in root.files(folder, depth=_DEPTH, most=_NAMES):
+            if fnmatch.fnmatchcase(path, pattern):
+                yield path

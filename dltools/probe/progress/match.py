@@ -1,0 +1,153 @@
+"""The families of formats that a log belongs to, found by trying all on its first lines.
+
+It is the third step of the pipeline, and the module where a family is registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
+
+from dltools.probe.progress.base import NOTHING, Family, Point, Reading
+from dltools.probe.progress.named import Named
+from dltools.probe.progress.shapes import Layout, Question, Shapes
+
+FAMILIES: tuple[str, ...] = (
+    "mlperf",
+    "serving",
+    "keras",
+    "lightning",
+    "huggingface",
+    "nanogpt",
+    "megatron",
+    "deepspeed",
+    "fairseq",
+    "mm",
+    "detectron",
+    "yolo",
+    "darknet",
+    "nvidia",
+    "pytorch",
+    "tensorflow",
+    "mxnet",
+    "caffe",
+    "boosting",
+    "espnet",
+    "kaldi",
+    "baselines",
+    "cntk",
+    "tables",
+    "tqdm",
+    "jsonlines",
+    "latency",
+)
+"""Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""
+
+MANY = 20
+"""Lines with points after which the families seen so far are kept, and no other is tried."""
+
+_ALWAYS = ("mlperf", "serving")
+"""Families that are kept in any log: their lines may begin late."""
+
+LONGEST_TEXT = 4_096
+"""Characters of a line that all other families look at: what an expression costs can grow with the
+square of it."""
+
+_LOST = 200
+"""Lines without a point after which all families are tried again, and the generic reader too."""
+
+
+_CERTAIN = partial(tuple.__new__, Reading)
+"""Makes a reading of its fields in C."""
+
+
+class Automatic:
+    """Finds the families of one log, and its points.
+
+    Every family sees every line until `MANY` lines had points; then only those that found some go
+    on. A family that is `partial` claims its lines, never the log. The generic reader (`Named`)
+    reads what no family claims; it retires when families have claimed `MANY` lines and more than it
+    has, and comes back when they fall silent. Lines that differ in their digits alone are asked of
+    the same families: of those that need something which is in them.
+    """
+
+    def __init__(self) -> None:
+        self._families = [_make(name) for name in FAMILIES]
+        self.shapes = Shapes(self._families)
+        self._named = Named(self.shapes)
+        self._kept: list[Family] = []
+        self._reads_names = True
+        self._votes: dict[str, int] = {}
+        self._claimed = 0  # lines claimed by families that are not partial
+        self._idle = 0
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of one line."""
+        return self.read(line, self.shapes.of(line)).points
+
+    def read(self, line: str, layout: Layout) -> Reading:
+        """Return the points of a line of a layout, and how sure they are."""
+        shape = layout.shape
+        ask = self._of_kept if self._kept else self._of_all
+        if shape.questions and (found := ask(line, shape.questions)):
+            if found[0].source == "latency" and shape.may_be_named and self._reads_names:
+                read = self._named.read(line[:LONGEST_TEXT], layout)
+                found = [*read.points, *found] if read.is_sure else found
+            return _CERTAIN((found, True, 0, False))
+        if shape.may_be_named and self._reads_names:
+            read = self._named.read(line[:LONGEST_TEXT], layout)
+            if read.points:
+                rivals = self._claimed - self._votes.get("", 0)
+                self._vote("")
+                return read if rivals <= 0 else read._replace(is_sure=False, rivals=rivals)
+        self._idle += 1
+        if self._idle > _LOST and (self._kept or not self._reads_names):
+            self._start_again()
+        return NOTHING
+
+    def _of_kept(self, line: str, questions: Sequence[Question]) -> list[Point]:
+        """Return the points that the first of the families finds that are kept."""
+        for points_of, needs_all, _, is_partial, _ in questions:
+            if found := points_of(line if needs_all else line[:LONGEST_TEXT]):
+                self._idle = 0
+                if not is_partial:
+                    self._claimed += 1
+                if self._reads_names and self._claimed >= MANY:
+                    self._reads_names = self._claimed <= self._votes.get("", 0)
+                return found
+        return []
+
+    def _of_all(self, line: str, questions: Sequence[Question]) -> list[Point]:
+        """Return the points that the first family finds; all see the line, until some are kept."""
+        found: list[Point] = []
+        for points_of, needs_all, name, is_partial, _ in questions:
+            points = points_of(line if needs_all else line[:LONGEST_TEXT])
+            if points and not found:
+                found = points
+                if not is_partial:
+                    self._claimed += 1
+                self._vote(name)
+                if self._kept:
+                    break
+        return found
+
+    def _vote(self, name: str) -> None:
+        """Count a line with points; after many, keep the families that found some."""
+        self._idle = 0
+        self._votes[name] = self._votes.get(name, 0) + 1
+        if not self._kept and sum(self._votes.values()) >= MANY:
+            self._kept = [f for f in self._families if f.name in (*self._votes, *_ALWAYS)]
+            self.shapes.ask(self._kept)
+        if self._claimed >= MANY and self._claimed > self._votes.get("", 0):
+            self._reads_names = False
+
+    def _start_again(self) -> None:
+        self._kept, self._votes, self._idle = [], {}, 0
+        self.shapes.ask(self._families)
+        self._claimed, self._reads_names = min(self._claimed, 2), True
+
+
+def _make(name: str) -> Family:
+    made: Family = import_module(f"dltools.probe.progress.families.{name}").Log()
+    return made

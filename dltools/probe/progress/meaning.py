@@ -1,0 +1,336 @@
+"""What the tokens of a line mean: metrics, counters, the phase; called by `named`.
+
+`candidates` says which names are a metric's, and why others give no point. `place` is one grammar
+for epochs and steps: `Epoch 3/10`, `Epoch: [3][40/500]`, `Epoch:[1/1](10/39695)`,
+`[3/10][40/500]`, `Iteration 254 |`, `current_steps: 10`, `[Batch 1/2]`, `step:31K`, `40/500 loss`.
+`phase_words` finds training, validation or test elsewhere than in a metric's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from dltools.probe.progress.base import Regex, number
+from dltools.probe.progress.shapes import Span
+from dltools.probe.progress.tokens import NameKind, Token, name_kind, step_rank
+
+_STOP = frozenset({
+    "info", "warning", "debug", "error", "the", "a", "an", "this", "with", "and", "at", "for",
+    "in", "on", "of", "is", "was", "epoch", "step", "iter", "iteration", "batch", "end", "final",
+    "finished", "done", "got", "current", "currently", "now", "new", "last", "after", "before",
+    "our", "my", "had", "has", "root", "to", "from", "running",
+    "overall", "model", "per", "or", "by", "using", "set", "time", "s", "ms", "it",
+})  # fmt: skip
+
+_QUALIFIERS = frozenset({
+    "train", "training", "val", "valid", "validation", "eval", "evaluation", "test", "total", "dev",
+})  # fmt: skip
+
+_MOST_WORDS = 3
+_LOOK_BACK = 48
+_DROPPED = ("average", "avg", "mean", "averaged")
+_WINDOW = Regex(r" ?\((?:last|over|mean|avg|average|running|moving|smoothed)\b[^)]*\)")
+_KINDS = ("batch", "epoch", "step", "iter", "iteration")
+
+_UNIT = Regex(
+    r"\s?(?:[mun\u00b5]?s|secs?|seconds|minutes|hours|[KMGT]i?B|[A-Za-z]{1,20}/s(?:ec)?)(?![\w/])"
+)
+
+_ONE_OF = Regex(r"\b(?:class|category|label) #?\d{1,6}:? $", re.IGNORECASE)
+
+_BEST = Regex(r"(?:(?<![\w.-])best(?!\w)|\u6700[\u4f18\u4f73])\s?([^|;)\]]*)", re.IGNORECASE)
+"""What was best so far, in English or Chinese, and what is said of it."""
+
+_CELL = Regex(r"\s*(?:[|\u2502]|$)")
+
+
+class Candidate(NamedTuple):
+    """A token whose name is a metric's, its name with the words before it, and where that begins;
+    `why_not` says why it gives no point, "" where it does."""
+
+    token: Token
+    name: str
+    start: int
+    why_not: str
+
+
+def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
+    """Return the tokens of a line that could be metrics."""
+    result, left, has_metric = [], 0, False
+    for token in _of_trials(found):
+        what = name_kind(token.name)
+        name, start = (token.name, token.start)
+        if what >= NameKind.BESIDE or token.delimiter:
+            name, start = _full_name(line, token, left)
+            name = _WINDOW.sub("", name) if "(" in name else name
+            if name != token.name:
+                what = name_kind(name) if what < NameKind.BESIDE else max(what, name_kind(name))
+        if what >= NameKind.BESIDE:
+            if what is NameKind.WEAK:
+                token = _in_a_cell(line, token, start)
+            why_not = _why_not(token, name, what) or _why_not_here(line, token, start)
+            result.append(Candidate(token, name, start, why_not))
+            has_metric = has_metric or (not why_not and what > NameKind.BESIDE)
+        left = token.end
+    if has_metric and _BEST.search(line):
+        result = _without_bests(line, found, result)
+        has_metric = any(
+            not one.why_not and name_kind(one.name) > NameKind.BESIDE for one in result
+        )
+    if not has_metric:
+        return [one._replace(why_not=one.why_not or "no loss, accuracy or reward beside it")
+                for one in result]  # fmt: skip
+    return result
+
+
+def _of_trials(found: Sequence[Token]) -> Sequence[Token]:
+    """Return tokens with the value of a trial, of a search for settings, under a metric's name."""
+    if not any(token.name.lower() == "trial" for token in found):
+        return found
+    return [token._replace(name="trial_value") if token.name.lower() == "value" else token
+            for token in found]  # fmt: skip
+
+
+def _in_a_cell(line: str, token: Token, start: int) -> Token:
+    """Return a token with a bar for its delimiter if it fills a cell: `| Dice 0.91 |`."""
+    is_cell = not token.delimiter and line[:start].rstrip()[-1:] in ("|", "\u2502")
+    return token._replace(delimiter="|") if is_cell and _CELL.match(line, token.end) else token
+
+
+def _why_not_here(line: str, token: Token, start: int) -> str:
+    """Return why a token gives no point because of what stands around it, "" if it does."""
+    if _UNIT.match(line, token.end):
+        return "a time, a size or a rate"
+    if _ONE_OF.search(line, max(0, start - _LOOK_BACK), start):
+        return "of one class alone"
+    return ""
+
+
+def _without_bests(line: str, found: Sequence[Token], result: list[Candidate]) -> list[Candidate]:
+    """Return candidates, those that say again what was best so far with why they give no point:
+    `New best model saved (Dice: 0.91)`, unlike `best epoch 3, loss 0.5`."""
+    names = {token.start for token in found} | {one.start for one in result}
+    spans = [match.span() for match in _BEST.finditer(line)
+             if not names.intersection((match.start(), match.start(1)))]  # fmt: skip
+    return [
+        one._replace(why_not="of the best so far")
+        if not one.why_not and any(begin < one.start < end for begin, end in spans)
+        else one
+        for one in result
+    ]
+
+
+def _why_not(token: Token, name: str, what: NameKind) -> str:
+    """Return why a token whose name is a metric's gives no point, "" if it does."""
+    if name_kind(name) is NameKind.OTHER:
+        return "the words before it make it a setting"
+    if token.scale:
+        return "a count in thousands"
+    if token.total and "acc" not in name.lower():
+        return "a share of a total"
+    if not token.delimiter and what is not NameKind.METRIC:
+        return "nothing between name and number"
+    if what is NameKind.WEAK and not token.is_percent and "." not in token.text:
+        return "a whole number beside a usual word"
+    return ""
+
+
+def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
+    """Return a token's name with the words before it that belong to it, and where it begins."""
+    begin = max(left, token.start - _LOOK_BACK)
+    before = line[begin : token.start].replace("\t", " ")
+    if before[-1:] != " " or before[-2:-1] in ("", " "):
+        return token.name, token.start
+    words = before[:-1].split(" ")
+    taken: list[str] = []
+    for word in reversed(words):
+        if not word.replace("-", "").replace("_", "").replace("@", "").replace("/", "").isalnum():
+            inner = word.lstrip("([{|,;:*'\"-")
+            if inner and inner.isalnum() and inner[0].isalpha() and inner.lower() not in _DROPPED:
+                taken.append(inner)
+            break
+        if word.lower() in _DROPPED:
+            continue
+        if not taken and word.lower() in _KINDS:  # as in `batch loss`
+            taken.append(word)
+            break
+        if not word[0].isalpha() or word.lower() in _STOP:
+            break
+        taken.append(word)
+    if len(taken) > _MOST_WORDS:
+        taken = taken[: 1 if taken[0].lower() in _QUALIFIERS else 0]
+    if not taken:
+        return token.name, token.start
+    taken.reverse()
+    text = " ".join(taken)
+    return f"{text} {token.name}", token.start - 1 - len(text)
+
+
+class Place(NamedTuple):
+    """Where in a line its step and its epoch stand; the step counts in units of `scale`."""
+
+    step: Span | None
+    scale: int
+    epoch: Span | None
+
+
+class Count(NamedTuple):
+    """The step and the epoch that a line says, None for neither."""
+
+    step: int | None
+    epoch: float | None
+
+
+_SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "g": 10**9, "b": 10**9}
+
+_AFTER_EPOCH = Regex(
+    r"[\s\])},:|/-]{0,6}(?:of \d+)?[\s\])},:|-]{0,6}"
+    r"[\[(]\s{0,9}(\d++)(?:\s{0,3}/\s{0,3}\d++)?[^\w.:=]"
+)
+
+_BRACKETS = Regex(
+    r"\[\s{0,9}(\d++)\s{0,3}/\s{0,3}\d++\s{0,3}\][\s,-]{0,3}\[\s{0,9}(\d++)\s{0,3}/\s{0,3}\d++"
+)
+
+_RATIO = Regex(
+    r"(?:(?<=[\s\[(|])|^)(\d++)\s{0,3}/\s{0,3}(?:\d++|\?|Unknown)(?=[\s\])|,:;]|$)"
+    r"(?!\s\d\d:\d\d)(?!\s{0,3}(?:MB|GB|MiB|GiB|W\b|KB))"
+)
+
+_OPENING = Regex(r"\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]")
+_FIRST = Regex(r"\s{0,9}(?:\[(\d{1,15})\]|(\d{1,15}))(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)")
+_JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,-]{0,4}$")
+_COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
+_OPENS = Regex(r"\s{0,4}\[\s{0,9}\d")
+_TIMM_PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
+_PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
+
+_SPAN = 200
+"""Characters after an epoch in which its step may stand."""
+
+
+def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
+    """Return where the counters of a line stand; `found` are its tokens, `metrics` is where its
+    metrics begin."""
+    step, scale, rank, epoch, epoch_end = None, 1, 99, None, -1
+    is_size = False
+    for token in found:
+        what = name_kind(token.name)
+        if what is NameKind.EPOCH and epoch is None and not token.is_percent:
+            epoch, epoch_end = token.value, token.end
+        elif what is NameKind.STEP and (order := step_rank(token.name)) < rank:
+            if token.name.lower() == "steps" and (epoch is not None or step is not None):
+                continue  # how many an epoch or an episode has
+            if "." not in token.text or token.scale:
+                step, scale, rank = token.value, _SCALE[token.scale.lower()], order
+                is_size = token.name.lower() == "batch" and 0 < metrics < token.start
+        elif epoch is None and token.end < metrics and _is_timm(line, token):
+            epoch, epoch_end = token.value, token.end
+    if is_size and epoch is None and (match := _OPENING.match(line)):
+        step = match.span(1)  # `[40/500] loss 0.5 | batch 16`
+    if step is None:
+        step, other = _bare(line, found, epoch_end, metrics)
+        epoch = epoch or other
+    return Place(step, scale, epoch)
+
+
+def count(step: str | None, scale: int, epoch: str | None) -> Count:
+    """Return where a line stands, from the counters as printed."""
+    return Count(
+        None if step is None else _whole(step, scale), None if epoch is None else _epoch(epoch)
+    )
+
+
+def _is_timm(line: str, token: Token) -> bool:
+    """Tell whether a token is an epoch of timm: `Train: 3 [ 0/1251]`."""
+    return token.name.lower() in _TIMM_PHASES and bool(_OPENS.match(line, token.end))
+
+
+def _bare(
+    line: str, found: Sequence[Token], epoch_end: int, metrics: int
+) -> tuple[Span | None, Span | None]:
+    """Return a step that has no name, and an epoch that has none either."""
+    if epoch_end >= 0:
+        at = epoch_end
+        if match := _AFTER_EPOCH.match(line, at):
+            return match.span(1), None
+    else:
+        at = 0
+        if match := _BRACKETS.search(line):
+            return match.span(2), match.span(1)
+    is_column = len(found) == 1 and not found[0].delimiter and "." in found[0].text
+    if is_column and (match := _COLUMN.match(line, found[0].end)):  # `train_loss 0.52 300`
+        return match.span(1), None
+    if "/" not in line:
+        return _leading(line, metrics), None
+    for match in _RATIO.finditer(line, at, at + _SPAN):
+        of = next((one for one in found if one.start <= match.start() < one.end), None)
+        if of is None or (not of.delimiter and of.end < metrics and of.name not in _PARTS):
+            return match.span(1), None
+    return _leading(line, metrics), None
+
+
+def _leading(line: str, metrics: int) -> Span | None:
+    """Return a step that stands alone at the start of a line, or just before its metrics."""
+    found: Span | None = None
+    if match := _FIRST.match(line):
+        found = match.span(1) if match[1] else match.span(2)
+    elif metrics and (match := _JUST_BEFORE.search(line, max(0, metrics - 24), metrics)):
+        found = match.span(1)
+    return found
+
+
+def _whole(text: str, scale: int) -> int | None:
+    """Return a count such as 1,635 or 31K; None for one that is negative or beyond 64 bits."""
+    try:
+        exact = int(text.replace(",", "")[:20]) if scale == 1 else round(number(text) * scale)
+    except (ValueError, OverflowError):
+        return None
+    return exact if 0 <= exact < 2**63 else None
+
+
+def _epoch(text: str) -> float | None:
+    value = number(text)
+    return value if 0 <= value < 1e9 else None
+
+
+PHASES = ("train", "val", "eval", "test")
+
+_WORDS = Regex(
+    r"(?<![\w./\\@=-])(train(?:ing)?|val(?:i(?:d(?:ation|ating)?)?)?|eval(?:uation|uating|uate)?"
+    r"|test(?:ing)?|dev)(?: set)?(?![\w./@]|-\w| ?=|\(s\)|\s(?:time|samples|size|batch_size)\b)",
+    re.IGNORECASE,
+)
+
+_MEANS = {"d": "val", "v": "val", "e": "eval", "t": "test"}
+
+
+class PhaseWord(NamedTuple):
+    """A phase, and where its word begins."""
+
+    phase: str
+    start: int
+
+
+def phase_words(line: str, lower: str) -> list[PhaseWord]:
+    """Return the words of a line that name a phase, in order."""
+    if "train" not in lower and "val" not in lower and "test" not in lower and "dev" not in lower:
+        return []
+    return [PhaseWord(_phase(m[1]), m.start()) for m in _WORDS.finditer(line)]
+
+
+def phase_before(words: Iterable[PhaseWord], at: int) -> str:
+    """Return the phase nearest on the left of a place in the line, "" for none."""
+    found = ""
+    for word in words:
+        if word.start >= at:
+            break
+        found = word.phase
+    return found
+
+
+def _phase(word: str) -> str:
+    lower = word.lower()
+    return "train" if lower.startswith("train") else _MEANS[lower[0]]

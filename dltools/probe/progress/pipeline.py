@@ -1,0 +1,93 @@
+"""The points of one log, given as bytes: all steps of the pipeline, in order.
+
+The sources of logs use it: `log_source` of containers, `saved_logs` and `explained_line`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic
+
+from dltools.probe.progress.base import NOTHING, Extractor, Point, Reading
+from dltools.probe.progress.confirm import Confirmation, T, Tagged
+from dltools.probe.progress.lines import LogLine, LogLines
+from dltools.probe.progress.match import Automatic
+from dltools.probe.progress.prefix import peel
+from dltools.probe.progress.rank import Ranks
+from dltools.probe.progress.repeats import Repeats
+from dltools.probe.progress.shapes import Layout, Shapes
+
+TagOf = Callable[[LogLine, list[Point]], T]
+"""Returns what a caller notes of a line and of the points in it, certain or not."""
+
+
+class PointReader(Generic[T]):
+    """Reads one log, given in pieces of any size.
+
+    `tag_of` is called for each line in order; a point comes with what it returned for the point's
+    line. Points that are doubtful come later than their line, those of one metric in order.
+    """
+
+    def __init__(self, extractor: Extractor, tag_of: TagOf[T] | None = None) -> None:
+        self._match = _match_of(extractor)
+        self._layout = (extractor.shapes if isinstance(extractor, Automatic) else Shapes()).of
+        self._tag_of = tag_of
+        self._lines = LogLines()
+        self._ranks, self._repeats = Ranks(), Repeats()
+        self._confirmation: Confirmation[T] = Confirmation()
+
+    def feed(self, data: bytes) -> list[Point]:
+        """Return the points that are certain with the lines that are now complete."""
+        return [point for _, point in self.tagged(data)]
+
+    def end(self) -> list[Point]:
+        """Return the points of the last line, if it has no end, and those that waited."""
+        return [point for _, point in self.tagged(b"", is_last=True)]
+
+    def tagged(self, data: bytes, *, is_last: bool = False) -> list[Tagged[T]]:
+        """Return the points that are certain now, with the tags of their lines."""
+        found: list[Tagged[T]] = []
+        for line in self._lines.feed(data):
+            self._read_line(line, found)
+        if is_last:
+            for line in self._lines.end():
+                self._read_line(line, found)
+            found += self._confirmation.end()
+        return found
+
+    def likely(self) -> list[Tagged[T]]:
+        """Return those of the points that wait that are likely enough if the log ends here."""
+        return [one for one in self._confirmation.end() if not one[1].value.is_integer()]
+
+    def dropped(self) -> dict[str, int]:
+        """Return how many points of each metric were taken for no series so far."""
+        return self._confirmation.dropped()
+
+    def _read_line(self, line: LogLine, found: list[Tagged[T]]) -> None:
+        """Take the prefix off a line, if it has one, and read what is left."""
+        layout = self._layout(line[0])
+        if layout.prefix is None:
+            self._read(line, layout, found)
+            return
+        for own in peel(line, layout.prefix):
+            self._read(own, self._layout(own.text), found)
+
+    def _read(self, line: LogLine, layout: Layout, found: list[Tagged[T]]) -> None:
+        try:
+            reading = self._match(line[0], layout)
+        except (ValueError, OverflowError):  # a "number" of thousands of digits
+            reading = NOTHING
+        points = reading[0]
+        if points:
+            if layout.may_have_rank or line[3]:
+                points = self._ranks.followed(line, points)
+            points = self._repeats.new(points, is_redrawn=line[1])
+        tag: Any = self._tag_of(line, points) if self._tag_of else None
+        if points:
+            found += self._confirmation.confirmed(points, reading, tag)
+
+
+def _match_of(extractor: Extractor) -> Callable[[str, Layout], Reading]:
+    if isinstance(extractor, Automatic):
+        return extractor.read
+    return lambda text, _: Reading(extractor.points(text))

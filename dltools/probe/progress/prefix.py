@@ -1,0 +1,131 @@
+"""What stands before a program's own line; the second step of the pipeline.
+
+Engines, journals, launchers and ranks put it there: Docker's time stamps
+(`2026-01-31T12:00:00Z ...`), journald, kubectl (`[pod/job/main] ...`), compose
+(`trainer-1  | ...`), mpirun (`[1,0]<stdout>:`), Slurm (`0: ...`), torchrun (`[rank0]: ...`), Ray
+(`(Worker pid=7) ...`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dltools.probe.progress.base import Regex
+from dltools.probe.progress.lines import LogLine
+
+Span = tuple[int, int]
+"""Where something begins and ends in a line."""
+
+_MOST = 4
+"""Prefixes that are peeled from one line."""
+
+_ISO = Regex(
+    r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d))[ \t]"
+    r"(?:std(?:out|err) [FP] ?|[\w.-]{1,80} [\w@./-]{1,80}\[\d{1,9}\]: )?"
+)
+_JOURNAL = Regex(
+    r"(?P<stamp>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) [\w.-]{1,80} "
+    r"[\w@./-]{1,80}\[\d{1,9}\]: ?"
+)
+_POD = Regex(r"\[pod/[\w./-]{1,200}\] ?")
+_COMPOSE = Regex(r"[\w.-]{1,80}[-_]\d{1,4}\s{0,40}\| ?")
+_RANK = Regex(
+    r"\[(?:\d{1,5},(?P<mpi>\d{1,5})\]<std\w{2,4}>|(?P<r1>rank ?\d{1,5})\]"
+    r"|(?P<r2>[a-z_]{1,20}\d{1,5})\](?=:))"
+    r":?[ \t]?|(?P<r3>[Rr]ank ?\d{1,5}):[ \t]"
+)
+_RAY = Regex(r"\((?P<r>[\w./ =,:()-]{0,80}?\bpid=\d{1,9}(?:, ?ip=[\d.]{1,40})?)\)[ \t]?")
+_TASK = Regex(r"\s{0,4}(?P<task>\d{1,5}):[ ](?=[^\d\s.+-])")
+
+
+_DIGITS = frozenset("0123456789")
+
+
+class Prefix(NamedTuple):
+    """What stands before a program's own line: where it ends, and where in it the time stamp and
+    the rank are. `is_journal` says that the line is a record of journald's JSON instead."""
+
+    end: int = 0
+    stamp: Span | None = None
+    rank: Span | None = None
+    is_certain: bool = True
+    is_journal: bool = False
+
+
+_JOURNALD = Prefix(is_journal=True)
+
+
+def prefix_of(text: str) -> Prefix | None:
+    """Return what stands before a program's own line, None for nothing. It does not depend on the
+    digits in the line."""
+    head = text[:1]
+    if head == "{":
+        return _JOURNALD if '"MESSAGE"' in text else None
+    if not (head.isalnum() or head in "[(" or (head == " " and ": " in text[:8])):
+        return None
+    found = Prefix()
+    for _ in range(_MOST):
+        match = _match(text, found.end)
+        if match is None:
+            break
+        found = found._replace(end=match.end())
+        group = match.lastgroup
+        if group == "stamp":
+            found = found._replace(stamp=found.stamp or match.span(group))
+        elif group is not None:
+            is_certain = found.is_certain if group != "task" else found.rank is not None
+            found = found._replace(rank=match.span(group), is_certain=is_certain)
+    return found if found.end else None
+
+
+def _match(text: str, at: int) -> re.Match[str] | None:
+    """Return the prefix that begins at a place."""
+    head = text[at : at + 1]
+    if head == "[":
+        forms: tuple[Regex, ...] = (_RANK, _POD)
+    elif head == "(":
+        forms = (_RAY,)
+    elif head in _DIGITS or head == " ":
+        forms = (_ISO, _TASK)
+    else:
+        forms = (_RANK, _COMPOSE) if head in ("r", "R") else (_JOURNAL, _COMPOSE)
+    found: Iterator[re.Match[str] | None] = (form.match(text, at) for form in forms)
+    return next(filter(None, found), None)
+
+
+def peel(line: LogLine, prefix: Prefix) -> list[LogLine]:
+    """Return a program's own line, without the prefix that it has, whose time stamp and rank it
+    gets; a wrapped line may hold several drawings."""
+    if prefix.is_journal:
+        return _of_journal(line)
+    text, stamp, rank = line.text, line.stamp, ""
+    if prefix.stamp and not stamp:
+        stamp = text[slice(*prefix.stamp)]
+    if prefix.rank:
+        rank = text[slice(*prefix.rank)]
+    return [LogLine(text[prefix.end :], line.is_redrawn, stamp, rank, prefix.is_certain)]
+
+
+def _of_journal(line: LogLine) -> list[LogLine]:
+    """Return the lines in a record of journald's JSON."""
+    try:
+        record = json.loads(line.text)
+        text = record["MESSAGE"]
+        stamp = record.get("time") or record.get("@timestamp") or line.stamp
+        if micros := record.get("__REALTIME_TIMESTAMP"):
+            stamp = f"{int(micros) / 1e6:.6f}"
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return [line]
+    if not isinstance(text, str):
+        return [line]
+    found: list[LogLine] = []
+    for drawing in text.replace("\n", "\r").split("\r"):
+        if drawing and not drawing.isspace():
+            is_redrawn = line.is_redrawn or text[:1] == "\r" or bool(found)
+            one = LogLine(drawing, is_redrawn, str(stamp))
+            prefix = prefix_of(drawing)
+            found += [one] if prefix is None or prefix.is_journal else peel(one, prefix)
+    return found

@@ -1,0 +1,291 @@
+"""A recording as a run: when each job came and went, what CPU it got, and what it reported.
+
+dl-report reads recordings so (`observed_run`). Containers become jobs. Each job gets a timeline, a
+result and, if it serves, the time for which it kept its response-time target.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from dltools.errors import DataError
+from dltools.labels import METRIC
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.resources import parse_cpus
+from dltools.observations import metric_names
+from dltools.observations.container_records import (
+    ContainerRecord,
+    ContainerSample,
+    Series,
+    SeriesPoint,
+    main_metric,
+    read_containers,
+)
+from dltools.observations.outcomes import JobResult, satisfies
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.signals.targets import Targets, parse
+from dltools.report.timelines import Run, Timeline
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_STOPPED = (130, 137, 143)
+"""Exit codes of containers that were told to end."""
+
+
+def observed_run(table: pa.Table, label: str, name: str) -> Run:
+    """Return what a recording shows.
+
+    The jobs of a saved log, whose host showed no container, are known from their progress alone:
+    not what CPU they used, nor whether they finished. Raises `DataError` where there is neither a
+    container nor progress.
+    """
+    records = read_containers(table)
+    if not records.containers:
+        raise DataError(f"{name}: no container and no progress was observed: nothing to report")
+    begun = min(one.first_seen for one in records.containers)
+    run = Run(label, begun=begun, is_sampled=any(one.is_sampled for one in records.containers))
+    jobs = observed_jobs(records.containers)
+    weights = weight_sums(records.containers)
+    for job in jobs:
+        run.timelines[job.name] = timeline(job, weights, begun, records.last_sampled)
+    results = [_result(job, run.timelines[job.name], begun) for job in jobs]
+    run.repeats = [sorted(results, key=lambda result: (result.arrival, result.name))]
+    run.satisfied = satisfied_jobs(jobs, run, begun)
+    return run
+
+
+def _result(job: ObservedJob, timeline: Timeline, begun: float) -> JobResult:
+    started = job.containers[0].started
+    start = 0.0 if math.isnan(started) else max(0.0, started - begun)
+    serving, exit_code = service(job), job.last.exit_code
+    was_stopped = serving.served > 0 and exit_code in _STOPPED
+    has_failed = timeline.ended is not None and bool(exit_code) and not was_stopped
+    return JobResult(
+        job.name,
+        job.last.host,
+        arrival=start,
+        start=start,
+        finish=None if has_failed else timeline.ended,
+        first=_time_of_meeting(job, job.targets.first, begun),
+        final=_time_of_meeting(job, job.targets.final, begun),
+        served=serving.served,
+        satisfied=serving.satisfied,
+        cpu=math.fsum(part.cpu_seconds_since(begun) for part in job.containers),
+        migrations=len(timeline.migrated),
+        exit_code=exit_code if has_failed else None,
+    )
+
+
+def _time_of_meeting(job: ObservedJob, target: float | None, begun: float) -> float | None:
+    if target is None:
+        return None
+    points = job.series.get(job.targets.metric or "", [])
+    met = (time - begun for time, value in points if job.targets.meets(value, target))
+    return next(met, None)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedJob:
+    """One job: its containers in order of time, more than one where it has migrated, its targets,
+    and its progress points by metric."""
+
+    name: str
+    containers: tuple[ContainerRecord, ...]
+    targets: Targets
+    series: dict[str, Series]
+
+    @property
+    def last(self) -> ContainerRecord:
+        """Its last container."""
+        return self.containers[-1]
+
+    @property
+    def metric(self) -> str:
+        """The metric to judge it by, "" where it reported none."""
+        wanted = self.containers[0].labels.get(METRIC)
+        return self.targets.metric or main_metric(self.series, wanted)
+
+    @property
+    def latencies(self) -> Series:
+        """Its response times (s), [] where it reported none."""
+        names = metric_names.latencies(self.series)
+        return self.series[names[0]] if names else []
+
+
+def observed_jobs(containers: Iterable[ContainerRecord]) -> list[ObservedJob]:
+    """Return the jobs by their first appearance.
+
+    Containers of one name on different hosts, one after the other, are one job. Others of the same
+    name are told apart by a number.
+    """
+    found: dict[str, list[ContainerRecord]] = {}
+    for one in sorted(containers, key=lambda one: (one.first_seen, one.host, one.id)):
+        title, number = one.name, 2
+        while title in found and not _goes_on(found[title][-1], one):
+            title, number = f"{one.name} ({number})", number + 1
+        found.setdefault(title, []).append(one)
+    return [_job(title, parts) for title, parts in found.items()]
+
+
+def _goes_on(before: ContainerRecord, after: ContainerRecord) -> bool:
+    """Tell whether one container may be another's job on a new host."""
+    return before.host != after.host and before.last_seen <= after.first_seen
+
+
+def _job(name: str, parts: list[ContainerRecord]) -> ObservedJob:
+    series: dict[str, Series] = {}
+    for part in parts:
+        for metric, points in part.series.items():
+            series.setdefault(metric, []).extend(points)
+    for points in series.values():
+        points.sort(key=lambda point: point.time)
+    return ObservedJob(name, tuple(parts), parse(parts[0].labels), series)
+
+
+Weights = Mapping[tuple[float, str], float]
+"""The sum of the weights of a host's containers that are not paused, by time and host."""
+
+_LITTLE = 0.05
+"""Cores of which a job that is allowed, and uses, less is held back by its limits."""
+
+
+def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
+    """Return the sum of weights at each sample of each host."""
+    sums: dict[tuple[float, str], float] = {}
+    for one in containers:
+        for sample in one.samples:
+            weight = 0.0 if sample.allowed_cores() == 0 else sample.cpu_weight
+            sums[sample.time, one.host] = sums.get((sample.time, one.host), 0.0) + weight
+    return sums
+
+
+def timeline(job: ObservedJob, weights: Weights, begun: float, last_sampled: float) -> Timeline:
+    """Return a job's timeline in seconds since `begun`. A job that is still there at the last
+    sample of all, and has not exited, has not ended."""
+    found = Timeline(metric=job.metric)
+    for container in job.containers:
+        if found.limit:
+            _migrate(found, container.first_seen - begun)
+        _add_cpu(found, container, weights, begun)
+    if job.last.samples:
+        found.settings = settings(job.last.samples[-1])
+    reported = job.series.get(job.metric, [])
+    found.progress = [
+        SeriesPoint(time - begun, value) for time, value in reported if math.isfinite(value)
+    ]
+    found.has_diverged = bool(reported) and not math.isfinite(reported[-1].value)
+    ended = _ended(job.last, last_sampled)
+    found.ended = None if ended is None else ended - begun
+    return found
+
+
+def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
+    """Return when a job's last container exited, or else was last seen; None while it is there."""
+    if not last.is_sampled:
+        return None
+    if not math.isnan(last.exited):
+        return max(last.exited, last.last_seen)
+    return last.last_seen if last.last_seen < last_sampled else None
+
+
+def settings(sample: ContainerSample) -> Settings:
+    """Return the settings in force at a sample, defaults left out."""
+    listed = len(parse_cpus(sample.cpuset))
+    found = {
+        "cpus": sample.cpu_limit < sample.host_cpus and sample.cpu_limit,
+        "cpu_weight": sample.cpu_weight != DEFAULT_CPU_WEIGHT and sample.cpu_weight,
+        "cpuset": listed < sample.host_cpus and sample.cpuset,
+        "state": sample.is_paused and sample.state,
+        "turn_s": not math.isnan(sample.turn_s) and sample.turn_s,
+        "queue": sample.turn_queue,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _migrate(found: Timeline, time: float) -> None:
+    """Note that a job starts on another host. It had no CPU on the way."""
+    found.migrated.append(time)
+    found.limit.append(SeriesPoint(found.limit[-1].time, 0.0))
+    found.use.append(SeriesPoint(time, 0.0))
+
+
+def _add_cpu(found: Timeline, container: ContainerRecord, weights: Weights, begun: float) -> None:
+    for sample in container.samples:
+        cores = _allowed(sample, weights[sample.time, container.host])
+        if not math.isnan(cores):
+            found.limit.append(SeriesPoint(sample.time - begun, cores))
+    for use in container.cpu_uses():
+        if use.begin.is_paused:
+            found.paused += use.span_s
+        elif max(_allowed(use.begin, weights[use.begin.time, container.host]), use.cores) < _LITTLE:
+            found.held_back += use.span_s
+    found.use += [
+        SeriesPoint(use.end.time - begun, use.cores)
+        for use in container.cpu_uses()
+        if use.span_s > 0
+    ]
+
+
+def _allowed(sample: ContainerSample, weights: float) -> float:
+    """Return the cores that a container may use: what its state, quota and CPU list allow; where
+    that is the whole host, its share by weight."""
+    cpus, allowed = sample.host_cpus, sample.allowed_cores()
+    cores = cpus if math.isnan(allowed) else min(allowed, cpus)
+    if weights > 0 and abs(cores - cpus) < 1e-9:
+        return cpus * sample.cpu_weight / weights
+    return cores
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """For how many seconds a job answered, and for how many of them within its target."""
+
+    served: float
+    satisfied: float
+
+
+class _Change(NamedTuple):
+    time: float
+    job: str
+    is_satisfied: bool
+
+
+def service(job: ObservedJob) -> Service:
+    """Return how long a job served; a response time holds until the next one."""
+    served = satisfied = 0.0
+    for begin, end in pairwise(job.latencies):
+        served += end.time - begin.time
+        if satisfies(begin.value, job.targets.qoe_s):
+            satisfied += end.time - begin.time
+    return Service(served, satisfied)
+
+
+def satisfied_jobs(jobs: Iterable[ObservedJob], run: Run, begun: float) -> Series:
+    """Return how many jobs keep their response-time targets, at each time that this changes."""
+    changes = sorted(change for job in jobs for change in _changes(job, run, begun))
+    if not changes:
+        return []
+    is_satisfied: dict[str, bool] = {}
+    series = [SeriesPoint(0.0, 0.0)]
+    for change in changes:
+        is_satisfied[change.job] = change.is_satisfied
+        count = float(sum(is_satisfied.values()))
+        if count != series[-1].value:
+            series.append(SeriesPoint(change.time, count))
+    return [*series, SeriesPoint(changes[-1].time, series[-1].value)]
+
+
+def _changes(job: ObservedJob, run: Run, begun: float) -> list[_Change]:
+    target = job.targets.qoe_s
+    if target is None:
+        return []
+    found = [
+        _Change(time - begun, job.name, satisfies(value, target)) for time, value in job.latencies
+    ]
+    ended = run.timelines[job.name].ended
+    return found if ended is None else [*found, _Change(ended, job.name, False)]

@@ -1,0 +1,205 @@
+"""How a host shares its CPUs and GPUs, as the kernel does, and what jobs make of their shares.
+
+CPUs go to the jobs that can use them in proportion to their weights, but no job gets more than its
+quota, its CPU list or its threads allow; the others get what it cannot use (weighted max-min
+fairness).
+
+Threads of one job wait for each other at barriers, and spin while they do. A job of k threads that
+has the share f of the CPUs that it could use makes f^(3 (1 - 1/k)) of its CPU time, but not less
+than 0.21 of f: one thread loses nothing, two at half the CPUs run at 0.18 of their speed, two at a
+third of them at 0.07. tests/sim/test_sharing.py has the measured rows, and how far off the law
+is. Where a job has more threads than there are CPUs, its threads sleep at barriers (libgomp spins
+much less then), and lose nothing. Where jobs take turns, each change costs 0.16 s.
+
+Measured, Docker 20.10, PyTorch trainings on two CPUs: two at once (7.1 s of work each alone) are
+done after 35 s in free competition, after 14.5 and 21.9 s with weights 1024 : 300, 8.4 and 16.7 s
+with 1024 : 2, 16.5 s in turns of 2 s. Two, three, four and six at once in free competition run at
+0.25, 0.09, 0.08 and 0.04 of their speed in the mean.
+
+Trainings that hold one GPU, measured: 330 pairs on a V100 that fit its memory together (636 entries
+of the table of throughputs of Gavel, Narayanan et al., OSDI 2020, which has most pairs twice). Each
+one's rate counts against its rate alone. The sum of both is 1.37 in the median, from 0.35 to 2; the
+slower one has 0.43 of it in the median, from 0.17 to 0.5. Here a pair's sum and the slower one's
+part are drawn from these two distributions, each by itself (in the table they correlate by 0.44),
+and always alike for the same two jobs. Of three and more on a GPU each other one costs its factor
+(ours).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+
+@dataclass(slots=True)
+class Limits:
+    """What is set for a job.
+
+    `cpus`: its quota in cores, None for none. `weight`: that of each of its `containers`. `listed`:
+    how many CPUs its list holds, None for all. Where jobs take turns, `group` is the number of its
+    group and `turn_s` the length of that group's turn; `queue` names the GPUs on which they do, ""
+    for the CPUs.
+    """
+
+    cpus: float | None = None
+    weight: float = 1024.0
+    listed: int | None = None
+    is_paused: bool = False
+    group: int | None = None
+    turn_s: float = 0.0
+    queue: str = ""
+    containers: int = 1
+
+    @property
+    def all_weights(self) -> float:
+        """The weight of all its containers together."""
+        return self.weight * self.containers
+
+
+def allocate(wanted: Sequence[float], limits: Sequence[Limits], cpus: float) -> list[float]:
+    """Return the cores that each job gets, of a host's CPUs.
+
+    `wanted` are the cores that each job could use alone: its threads, or less where it waits for
+    requests. A CPU list counts as a cap, too: jobs without one compete for all CPUs.
+    """
+    got = [0.0] * len(wanted)
+    levels: list[tuple[float, int]] = []
+    left = cpus
+    for i, (most, limit) in enumerate(zip(wanted, limits, strict=True)):
+        cap = min(most, cpus if limit.cpus is None else limit.cpus)
+        if limit.listed is not None:
+            cap = min(cap, float(limit.listed))
+        if not limit.is_paused and cap > 0:
+            levels.append((cap / limit.all_weights, i))
+    total = sum(limits[i].all_weights for _, i in levels)
+    for level, i in sorted(levels):
+        weight = limits[i].all_weights
+        got[i] = min(level * weight, left * weight / total)
+        left -= got[i]
+        total -= weight
+    return got
+
+
+def cores_without_quota(
+    at: int, wanted: Sequence[float], limits: Sequence[Limits], cpus: float
+) -> float:
+    """Return the cores that the job at an index would get without its own quota."""
+    freed = list(limits)
+    freed[at] = replace(limits[at], cpus=None)
+    return allocate(wanted, freed, cpus)[at]
+
+
+class Turn(NamedTuple):
+    """One turn of a cycle: its share of the time, and the limits of all jobs in it."""
+
+    share: float
+    limits: list[Limits]
+
+
+def turns(limits: Sequence[Limits]) -> list[Turn]:
+    """Return the turns of a cycle on the CPUs; without groups one, all the time.
+
+    Jobs in no group compete with the group that has its turn, as with dl-apply.
+    """
+    lengths = {
+        limit.group: limit.turn_s for limit in limits if limit.group is not None and not limit.queue
+    }
+    if not lengths:
+        return [Turn(1.0, list(limits))]
+    cycle = sum(lengths.values())
+    return [
+        Turn(seconds / cycle, [_in_turn(limit, group) for limit in limits])
+        for group, seconds in sorted(lengths.items())
+    ]
+
+
+def _in_turn(limit: Limits, group: int) -> Limits:
+    if limit.queue or limit.group in (None, group):
+        return limit
+    return replace(limit, is_paused=True)
+
+
+def parts_of_gpu_turns(limits: Sequence[Limits]) -> list[float]:
+    """Return the part of the time that the turns on GPUs leave each job: 1 for one without."""
+    lengths: dict[str, dict[int, float]] = {}
+    for limit in limits:
+        if limit.queue and limit.group is not None:
+            lengths.setdefault(limit.queue, {})[limit.group] = limit.turn_s
+    return [
+        lengths[limit.queue][limit.group] / sum(lengths[limit.queue].values())
+        if limit.queue and limit.group is not None
+        else 1.0
+        for limit in limits
+    ]
+
+
+CHANGE_OVER_S = 0.16
+
+
+def change_over_loss(limits: Limits) -> float:
+    """Return the part of its CPU time that a job loses to changes of turns."""
+    return 0.0 if limits.group is None else min(1.0, CHANGE_OVER_S / limits.turn_s)
+
+
+_SPIN = 3.0
+LEAST_SPEED = 0.21
+"""What a job of several threads makes of its CPU time at the least (measured: three competing
+trainings 0.12 to 0.46, in the mean 0.19, with large batches; with batches of 64 three 0.27, four
+0.31 and six 0.25)."""
+
+
+def speed_exponent(threads: int, spin: float = 1.0) -> float:
+    """Return the power of the share of its CPUs with which a job's speed falls."""
+    return 1 + _SPIN * spin * (1 - 1 / max(1, threads))
+
+
+def speed(
+    cores: float, threads: int, cpus: float, spin: float = 1.0, without_quota: float | None = None
+) -> float:
+    """Return the useful CPU seconds per second of a job that has these cores of a host's CPUs.
+
+    `spin` is the part of the measured loss that its threads suffer: 1 where they spin at barriers,
+    0 where they sleep (OMP_WAIT_POLICY=passive; measured: two trainings at once take 17.1 s, one
+    after the other 19.3 s). `without_quota` are the cores that it would have without its own quota:
+    a quota stops all threads of a job at once, so that none waits for another (measured: a training
+    held to one of two CPUs, alone on the host, takes twice as long).
+    """
+    most = min(float(threads), cpus)
+    if cores <= 0 or most <= 0:
+        return 0.0
+    share = min(1.0, cores / most)
+    if threads > cpus or spin <= 0:
+        return most * share
+    unhindered = min(1.0, max(share, (without_quota or 0.0) / most))
+    kept = max(LEAST_SPEED**spin, unhindered ** (speed_exponent(threads, spin) - 1))
+    return float(most * share * kept)
+
+
+_SUMS = (0.35, 0.68, 0.91, 1.21, 1.28, 1.37, 1.43, 1.53, 1.65, 1.81, 2.0)
+_PARTS = (0.17, 0.30, 0.35, 0.38, 0.41, 0.43, 0.45, 0.46, 0.48, 0.5, 0.5)
+"""Deciles, from the least to the most, of the pairs' sums and of the slower one's part."""
+
+
+def kept_on_gpu(name: str, others: Iterable[str]) -> float:
+    """Return the part of its speed alone that a job keeps on a GPU that these others use too."""
+    return math.prod(_of_pair(name, other) for other in others)
+
+
+def _of_pair(one: str, other: str) -> float:
+    """Return the first one's rate beside the other, against its rate alone."""
+    first, second = sorted((one, other))
+    digest = hashlib.blake2b(f"{first}\0{second}".encode(), digest_size=9).digest()
+    total = _drawn(_SUMS, digest[:4])
+    part = _drawn(_PARTS, digest[4:8])
+    is_slower = (digest[8] % 2 == 0) == (one == first)
+    return min(1.0, total * (part if is_slower else 1 - part))
+
+
+def _drawn(deciles: Sequence[float], chance: bytes) -> float:
+    """Return a value of a distribution with these deciles."""
+    at = int.from_bytes(chance, "big") / 2**32 * (len(deciles) - 1)
+    low = int(at)
+    return deciles[low] + (at - low) * (deciles[low + 1] - deciles[low])

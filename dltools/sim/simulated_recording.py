@@ -1,0 +1,135 @@
+"""A simulation as dl-probe would have recorded it, for `dl-sim --record`: observations in the one
+schema.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.times import MICRO
+from dltools.observations.table import Row, to_table
+from dltools.sim.simulated_host import SimulatedHost
+from dltools.sim.simulated_job import GPU_MEMORY, GPU_MEMORY_LIMIT, Report, SimulatedJob, gpu_name
+from dltools.sim.workload import labels_text, role_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+"""When virtual time begins in the observations."""
+
+
+class Recorder:
+    """Collects a sample of a host whenever it is called, as `Observer.observe`."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+
+    def __call__(self, now: float, host: SimulatedHost) -> None:
+        """Record a host, its containers, and what they have reported since the last call."""
+        node: Row = {
+            "time": _moment(now),
+            "host": host.spec.name,
+            "kind": "node",
+            "cpu_count": host.spec.cpus,
+        }
+        if not host.spec.remote:
+            node["cpu_seconds"] = host.cpu_seconds
+        self._rows.append(node)
+        for job in host.jobs.values():
+            for number in range(job.job.members):
+                self._rows.append(_container_row(job, number, host, now))
+                self._rows += _gpu_rows(job, number, host, now)
+        if host.reports:
+            self._rows += [_progress_row(report, host) for report in host.reports]
+            host.reports.clear()
+
+    def table(self) -> pa.Table:
+        """Return all that was recorded."""
+        return to_table(self._rows)
+
+
+def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -> Row:
+    """Return the row of a container of a job, of this number."""
+    limits, one = job.limits, job.job
+    role = role_of(one, is_remote=host.spec.remote)
+    quota = host.spec.cpus if limits.cpus is None else limits.cpus / one.members
+    row: Row = {
+        "time": _moment(now),
+        "host": host.spec.name,
+        "kind": "container",
+        "container_id": _id(job, number),
+        "container_name": _name(job, number),
+        "state": "running",
+        "labels": labels_text(one),
+        "started_at": _moment((job.history.started or 0) / MICRO),
+        "cpu_seconds": job.cpu / one.members,
+        "cpu_limit_cores": quota,
+        "cpu_weight": limits.weight or DEFAULT_CPU_WEIGHT,
+        "owner_cpu_weight": one.cpu_weight,
+        "thread_count": one.threads + one.idle_threads,
+        "role": str(role.role),
+        "role_reason": role.reason,
+    }
+    if one.cpus:
+        row["owner_cpu_limit_cores"] = one.cpus
+    if not host.spec.remote:
+        row["demand_cores"] = job.demand / one.members
+    if one.members > 1:
+        row |= {"job": one.name, "job_containers": one.members}
+    return row
+
+
+def _gpu_rows(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -> Iterator[Row]:
+    """Yield a row for each GPU that a container holds; members hold those of their job in turn."""
+    for gpu in job.gpus[number :: job.job.members] if job.holds_gpus else ():
+        row: Row = {
+            "time": _moment(now),
+            "host": host.spec.name,
+            "kind": "gpu",
+            "container_id": _id(job, number),
+            "container_name": _name(job, number),
+            "gpu_uuid": gpu_name(gpu),
+            "gpu_memory_used_bytes": GPU_MEMORY,
+            "gpu_memory_limit_bytes": GPU_MEMORY_LIMIT,
+        }
+        if job.job.device > 0:
+            row["gpu_utilization_ratio"] = job.gpu_use
+        yield row
+
+
+def _progress_row(report: Report, host: SimulatedHost) -> Row:
+    job = report.job
+    row: Row = {
+        "time": _moment(report.time),
+        "host": host.spec.name,
+        "kind": "progress",
+        "container_id": _id(job),
+        "container_name": _name(job, 0),
+        "metric": job.metric,
+        "value": report.value,
+        "step": report.epoch,
+        "source": "simulated",
+    }
+    if report.epoch is not None:
+        row["epoch"] = float(report.epoch)
+    return row
+
+
+def _name(job: SimulatedJob, number: int) -> str:
+    """Return the name of a container of a job."""
+    return f"{job.job.name}-{number}" if job.job.members > 1 else job.job.name
+
+
+def _id(job: SimulatedJob, number: int = 0) -> str:
+    key = f"{job.history.id} {number}" if number else job.history.id
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _moment(seconds: float) -> datetime:
+    return BEGUN + timedelta(microseconds=round(seconds * MICRO))

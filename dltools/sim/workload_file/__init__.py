@@ -1,1 +1,0 @@
-"""Workload files: jobs and hosts as TOML, see dltools-workload(5)."""

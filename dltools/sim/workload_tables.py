@@ -1,0 +1,312 @@
+"""The tables of a workload file, read and checked: jobs, kinds of jobs, curves, containers.
+
+A curve is a formula, a table of points, or a CSV file. A container is how a job is started for
+real.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from dltools.errors import DataError
+from dltools.labels import Role
+from dltools.notation.resources import parse_cpus
+from dltools.sim.generate import TRAININGS
+from dltools.sim.workload import CURVE_KINDS, ContainerSpec, Job, LearningCurve, Phase
+
+MOST = 1_000_000
+_LARGEST_NUMBER = 1e300
+_NOT_FOR_FILES = ("curve", "table", "seed", "container", "phases")
+"""Fields of the classes that no file sets."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a workload file; `where` names the file and the table in errors."""
+
+    where: str
+    data: Mapping[str, Any]
+
+    def error(self, text: str) -> DataError:
+        """Return an error that names the table."""
+        return DataError(f"{self.where}: {text}")
+
+    def without(self, *keys: str) -> Table:
+        """Return the table without some keys."""
+        rest = {key: value for key, value in self.data.items() if key not in keys}
+        return Table(self.where, rest)
+
+    def fields(self, cls: type[Any]) -> dict[str, Any]:
+        """Return its values as the fields of a class. Raises `DataError` for unknown keys and
+        values of another type."""
+        known = {
+            field.name: str(field.type)
+            for field in dataclasses.fields(cls)
+            if field.name not in _NOT_FOR_FILES
+        }
+        found = {}
+        for key, value in self.data.items():
+            if key not in known:
+                raise self.error(f"unknown key {key!r}; known: {', '.join(known)}")
+            found[key] = _value(value, known[key], f"{self.where}: {key}")
+        return found
+
+
+def tables(data: Mapping[str, Any], key: str, name: str) -> list[Table]:
+    """Return the tables [[key]] of a file, each with its name or number in `where`."""
+    found = data.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
+        raise DataError(f"{name}: write [[{key}]] once for each {key}")
+    return [
+        Table(f"{name}: {key} {table.get('name', number)}", table)
+        for number, table in enumerate(found, 1)
+    ]
+
+
+def _value(value: Any, type_: str, where: str) -> Any:
+    if type_ == "str":
+        if not isinstance(value, str) or not value:
+            raise DataError(f"{where} must be text, not {value!r}")
+        return value
+    if type_ == "bool":
+        if not isinstance(value, bool):
+            raise DataError(f"{where} must be true or false, not {value!r}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DataError(f"{where} must be a number, not {value!r}")
+    if not abs(value) < _LARGEST_NUMBER:
+        raise DataError(f"{where} must be between -1e300 and 1e300, not {str(value)[:20]}")
+    if type_ != "int":
+        return float(value)
+    if value != int(value):
+        raise DataError(f"{where} must be a whole number, not {value!r}")
+    return int(value)
+
+
+Kinds = Mapping[str, Job]
+"""Kinds of jobs by name."""
+
+_POSITIVE = ("work", "threads", "epochs", "members", "cpu_weight")
+_MAY_BE_NEGATIVE = ("first", "final")
+_MOST_OF = {
+    "arrival": 1e9,
+    "work": 1e9,
+    "startup": 1e9,
+    "shutdown": 1e9,
+    "request": 1e9,
+    "think": 1e9,
+    "duration": 1e9,
+    "checkpoint": 1e9,
+    "wait": 1e9,
+    "device": 1e9,
+    "threads": 1e6,
+    "idle_threads": 1e6,
+    "members": 1e6,
+    "epochs": MOST,
+    "memory": 2**63,
+    "gpus": 1e6,
+    "cpus": 1e6,
+    "cpu_weight": 262144,
+}
+"""Bounds of what can be simulated: 1e9 seconds are 30 years, and each epoch is a report."""
+
+
+def read_kinds(tables: Iterable[Table], load: Loader) -> Kinds:
+    """Return the usual kinds and those of a file. Raises `DataError`."""
+    kinds = {kind.name: kind for kind in TRAININGS}
+    for number, table in enumerate(tables, 1):
+        if "kind" in table.data:
+            raise table.error("unknown key 'kind'")
+        kind = _job(table, Job(f"kind-{number}"), load)
+        kinds[kind.name] = kind
+    return kinds
+
+
+def read_jobs(tables: Iterable[Table], kinds: Kinds, load: Loader) -> list[Job]:
+    """Return the jobs of a file. Raises `DataError`."""
+    return [
+        _job(table, _model(table, kinds, number), load) for number, table in enumerate(tables, 1)
+    ]
+
+
+def kind_of(named: Any, kinds: Kinds, table: Table) -> Job:
+    """Return a kind by its name. Raises `DataError` that lists the known ones."""
+    if not isinstance(named, str) or named not in kinds:
+        raise table.error(f"no kind is called {named!r}; known: {', '.join(kinds)}")
+    return kinds[named]
+
+
+def _model(table: Table, kinds: Kinds, number: int) -> Job:
+    """Return what a job is where its table is silent."""
+    if "kind" not in table.data:
+        return Job(f"job-{number}")
+    kind = kind_of(table.data["kind"], kinds, table)
+    return dataclasses.replace(kind, name=f"{kind.name}-{number}")
+
+
+def _job(table: Table, model: Job, load: Loader) -> Job:
+    curve = _curve_table(table.data, table.where)
+    found = table.without("curve", "kind", "phases", *_CONTAINER_KEYS).fields(Job)
+    found["container"] = _read_container(table, model.container)
+    if "phases" in table.data:
+        found["phases"] = _phases(table)
+    if curve.data:
+        found["curve"] = _read_curve(curve, load)
+    job = dataclasses.replace(model, **found)
+    _check(job, table)
+    return job
+
+
+def _phases(table: Table) -> tuple[Phase, ...]:
+    phases = table.data["phases"]
+    if not isinstance(phases, list) or not all(isinstance(one, dict) for one in phases):
+        raise table.error("phases must be tables, such as [{ every = 5, cpu = 10, threads = 2 }]")
+    found = []
+    for number, one in enumerate(phases, 1):
+        phase = Phase(**Table(f"{table.where}: phase {number}", one).fields(Phase))
+        if phase.every <= 0 or phase.threads <= 0:
+            raise table.error("every and threads of a phase must be more than 0")
+        if not (0 <= phase.cpu <= _MOST_OF["work"] and 0 <= phase.sleep <= _MOST_OF["wait"]):
+            raise table.error("cpu and sleep of a phase must be between 0 and 1e9 seconds")
+        found.append(phase)
+    return tuple(found)
+
+
+def _check(job: Job, table: Table) -> None:
+    if job.role and job.role not in list(Role):
+        raise table.error(f"role must be one of {', '.join(Role)}, not {job.role!r}")
+    if job.gpu_list and not parse_cpus(job.gpu_list):
+        raise table.error(f"gpu_list must be numbers of GPUs, such as 0-1,3, not {job.gpu_list!r}")
+    if job.serves == (job.acts_as is Role.TRAINING):
+        wrong = (
+            "does not serve: leave out request"
+            if job.serves
+            else ("needs request, the CPU seconds that it works at a time")
+        )
+        raise table.error(f"a job of role {job.role} {wrong}")
+    numbers = {field.name: getattr(job, field.name) for field in dataclasses.fields(Job)}
+    for key, value in numbers.items():
+        if isinstance(value, int | float) and value < 0 and key not in _MAY_BE_NEGATIVE:
+            raise table.error(f"{key} must not be below 0")
+    for key in _POSITIVE:
+        if numbers[key] <= 0:
+            raise table.error(f"{key} must be more than 0")
+    for key, most in _MOST_OF.items():
+        if numbers[key] > most:
+            raise table.error(f"{key} must be at most {most:.0f}")
+    if job.spin > 1:
+        raise table.error("spin must be between 0 and 1")
+    if job.serves and job.duration <= 0:
+        raise table.error("a serving job needs a duration in seconds")
+
+
+Loader = Callable[[str], str]
+"""Returns the text of a file that a workload names; may raise `DataError`."""
+
+_Pairs = list[tuple[float, float]]
+"""(Share of the work, value)."""
+
+
+def _read_curve(table: Table, load: Loader) -> LearningCurve:
+    """Return the curve of a job's table `curve`. Raises `DataError`."""
+    pairs = _pairs(table, load)
+    found = Table(f"{table.where}: curve", table.without("table", "file", "x", "y").data)
+    kind = {"kind": "points"} if "file" in table.data else {}
+    curve = LearningCurve(**{**kind, **found.fields(LearningCurve)}, table=tuple(sorted(pairs)))
+    if curve.kind not in CURVE_KINDS:
+        raise table.error(
+            f"a curve's kind must be one of {', '.join(CURVE_KINDS)}, not {curve.kind!r}"
+        )
+    if curve.kind == "points" and not pairs:
+        raise table.error("a curve of points needs a table or a file")
+    return curve
+
+
+def _pairs(table: Table, load: Loader) -> _Pairs:
+    points, file = table.data.get("table", ()), table.data.get("file")
+    if file is None:
+        if "x" in table.data or "y" in table.data:
+            raise table.error("x and y are columns of a curve's file: set file, too")
+        return _points(points, table)
+    if points:
+        raise table.error("a curve has a table or a file, not both")
+    if not isinstance(file, str):
+        raise table.error(f"a curve's file must be a name, not {file!r}")
+    where = f"{table.where}: {file}"
+    return _from_csv(load(file), where, table.data.get("x"), table.data.get("y"))
+
+
+def _points(points: Any, table: Table) -> _Pairs:
+    try:
+        return [(float(share), float(value)) for share, value in points]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise table.error("a curve's table must be pairs of [share of the work, value]") from error
+
+
+def _from_csv(text: str, where: str, x: Any, y: Any) -> _Pairs:
+    """Return the pairs of a CSV file: column x, by default the first, over its largest value, and
+    column y, by default metric, value or the second."""
+    rows = csv.DictReader(io.StringIO(text))
+    try:
+        fields = list(rows.fieldnames or ())
+        usual = [field for field in ("metric", "value") if field in fields] or fields[1:]
+        x, y = _csv_column(x, fields, fields, where), _csv_column(y, usual, fields, where)
+        found = [(float(row[x]), float(row[y])) for row in rows]
+    except (TypeError, ValueError, csv.Error) as error:
+        raise DataError(f"{where}: {error}") from error
+    found = [(u, v) for u, v in found if math.isfinite(u) and math.isfinite(v)]
+    most = max((u for u, _ in found), default=0.0)
+    if most <= 0:
+        raise DataError(f"{where}: column {x} has no number above 0")
+    return [(u / most, v) for u, v in found if u >= 0]
+
+
+def _csv_column(named: Any, usual: Sequence[str], fields: Sequence[str], where: str) -> str:
+    """Return the name of a column: the one that is named, else the first usual one."""
+    column = named or next(iter(usual), "")
+    if column not in fields:
+        raise DataError(f"{where}: no column {column!r}; it has {', '.join(fields)}")
+    return str(column)
+
+
+def _curve_table(table: Mapping[str, Any], where: str) -> Table:
+    """Return a job's table `curve`. Raises `DataError` where it is no table."""
+    curve = table.get("curve", {})
+    if not isinstance(curve, dict):
+        raise DataError(f'{where}: curve must be a table, such as {{ kind = "power", end = 0.2 }}')
+    return Table(where, curve)
+
+
+_CONTAINER_KEYS = ("image", "command", "labels", "docker")
+
+
+def _read_container(table: Table, model: ContainerSpec) -> ContainerSpec:
+    """Return the container of a job's table; `model` is that of its kind, for keys that the table
+    does not have. Raises `DataError`."""
+    image = table.data.get("image", model.image)
+    if not isinstance(image, str) or (not image and "image" in table.data):
+        raise table.error(f"image must be text, not {image!r}")
+    command = _texts(table, "command", model.command, '["--epochs", "40"]')
+    docker = _texts(table, "docker", model.docker, '["--cpuset-cpus", "0"]')
+    return ContainerSpec(image, command, _labels(table, model), docker)
+
+
+def _texts(table: Table, key: str, usual: tuple[str, ...], example: str) -> tuple[str, ...]:
+    found = table.data.get(key, usual)
+    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
+        raise table.error(f"{key} must be a list of text, such as {example}")
+    return tuple(found)
+
+
+def _labels(table: Table, model: ContainerSpec) -> dict[str, str]:
+    labels: Any = table.data.get("labels", model.labels)
+    if not isinstance(labels, dict) or not all(isinstance(one, str) for one in labels.values()):
+        raise table.error('labels must be a table of text, such as { "dltools.epochs" = "40" }')
+    if "" in labels:
+        raise table.error("a label needs a name")
+    return labels

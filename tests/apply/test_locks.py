@@ -1,0 +1,137 @@
+"""The state after a run that was killed: its last request to the engine is waited for.
+
+The mark of the dl-apply that writes to an engine's containers.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dltools.apply import locks as module
+from dltools.apply.locks import ANY, SETTLING_S, WriterMarks, locked_state, writer_of
+from dltools.errors import RetryError
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr(module.time, "sleep", found.append)
+    return found
+
+
+def test_an_engine_settles_after_a_run_that_was_killed(tmp_path: Path, waits: list[float]) -> None:
+    (tmp_path / "apply.lock").write_text("process 1: dl-apply\n")
+    with locked_state(tmp_path) as state:
+        state.settle()
+    assert waits == [SETTLING_S]
+
+
+def test_nobody_waits_after_a_run_that_ended(tmp_path: Path, waits: list[float]) -> None:
+    for _ in range(2):
+        with locked_state(tmp_path) as state:
+            state.settle()
+    assert waits == []
+
+
+def test_files_that_a_killed_run_had_begun_are_removed(tmp_path: Path) -> None:
+    staged = tmp_path / "journal" / ".a.json.0123abcd"
+    staged.parent.mkdir(mode=0o700)
+    staged.touch(mode=0o600)
+    with locked_state(tmp_path):
+        assert not staged.exists()
+
+
+HOLDS = """
+import socket, sys
+made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+made.bind("\\0dltools/dl-apply/" + sys.argv[1])
+{listens}
+print("ready", flush=True)
+input()
+"""
+
+
+@pytest.fixture
+def engine() -> Any:
+    return SimpleNamespace(id=uuid.uuid4().hex, host="box")
+
+
+class Squatter:
+    """Another process that has taken the name."""
+
+    def __init__(self, engine: Any, listens: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HOLDS.format(listens=listens), engine.id],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == b"ready\n"
+
+    def end(self) -> None:
+        self.process.communicate(b"\n")
+
+
+def test_one_run_at_a_time_marks_an_engine(engine: Any) -> None:
+    first, second = WriterMarks(), WriterMarks()
+    assert writer_of(engine) is None
+    first.set(engine)
+    first.set(engine)  # it came back
+    for _ in range(200):  # more than a queue holds
+        found = writer_of(engine)
+        assert found is not None
+        assert found.command
+    with pytest.raises(RetryError, match=r"it writes to the containers of box"):
+        second.set(engine)
+    other = SimpleNamespace(id=uuid.uuid4().hex, host="other")
+    second.set(other)
+    first.free()
+    second.set(engine)
+    second.free()
+    assert writer_of(engine) is None
+
+
+@pytest.mark.parametrize(
+    "listens",
+    ["made.listen()", "pass", "made.listen(0); socket.socket(socket.AF_UNIX).connect("
+     "made.getsockname()); kept = socket.socket(socket.AF_UNIX); kept.setblocking(False)\n"
+     "kept.connect_ex(made.getsockname())"],
+    ids=["listens", "is silent", "is full"],
+)  # fmt: skip
+def test_who_has_taken_the_name_is_named(engine: Any, listens: str) -> None:
+    squatter = Squatter(engine, listens)
+    pid = squatter.process.pid
+    try:
+        with pytest.raises(RetryError, match=rf"process {pid}: python.*--beside {pid}$"):
+            WriterMarks().set(engine)
+        with pytest.raises(RetryError):
+            WriterMarks(beside=pid + 1).set(engine)
+        for beside in (pid, ANY):
+            WriterMarks(beside).set(engine)
+    finally:
+        squatter.end()
+    freed = WriterMarks()
+    freed.set(engine)
+    freed.free()
+
+
+def test_the_kernel_frees_the_mark_of_a_killed_run(engine: Any) -> None:
+    squatter = Squatter(engine, "made.listen()")
+    squatter.process.kill()
+    squatter.process.wait()
+    marks = WriterMarks()
+    marks.set(engine)
+    marks.free()
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(engine: Any) -> Iterator[None]:
+    yield
+    assert writer_of(engine) is None

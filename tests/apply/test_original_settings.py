@@ -1,0 +1,374 @@
+"""The journal: containers as they were before dl-apply first changed them.
+
+Original settings: recorded before a change, compared and restored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.fake_engine import ID, FakeEngine
+from helpers.journal_entries import journal_entry
+from helpers.located_containers import on_version_1, on_version_2
+
+from dltools.apply.original_settings import (
+    Entry,
+    Journal,
+    Originals,
+    is_foreign,
+    is_restored,
+    restore,
+)
+from dltools.engine.interface import Engine, GpuAccess, LocatedContainer
+from dltools.engine.limits.cpu_limits import Locator
+from dltools.engine.runs import ApplyRun
+from dltools.errors import DataError, OutputError
+from dltools.plan.realisation.settings import Settings
+
+
+def entry(name: str = "job", **changes: Any) -> Entry:
+    values = {
+        "engine": "E1",
+        "fields": {"NanoCpus": 500_000_000},
+        "settings": {"cpus": 0.5, "cpu_weight": 1024.0},
+        "kernel": {"cpu.max": "50000 100000"},
+    }
+    return journal_entry((name * 64)[:64], name, **values | changes)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "journal"
+
+
+@pytest.fixture
+def journal(directory: Path) -> Journal:
+    return Journal(directory)
+
+
+def test_reading_an_empty_journal_creates_nothing(journal: Journal, directory: Path) -> None:
+    assert journal.all() == []
+    assert not directory.exists()
+
+
+def test_entries_come_back_as_they_were(journal: Journal) -> None:
+    without = entry("b", settings={"cpus": None})
+    journal.add(without)
+    journal.add(entry("a"))
+    assert journal.all() == [entry("a"), without]
+
+
+def test_entries_outlive_the_journal_object(journal: Journal, directory: Path) -> None:
+    journal.add(entry())
+    assert Journal(directory).all() == [entry()]
+
+
+def test_what_an_earlier_run_asked_for_is_still_ours(journal: Journal) -> None:
+    """It may have been killed before the engine carried it out."""
+    wanted = [({"cpus": float(number)}, {"cpus": number + 0.5}) for number in range(5)]
+    for ours in wanted:
+        journal.add(entry(ours=ours))
+    (found,) = journal.all()
+    assert found.ours == (*wanted[2], *wanted[3], *wanted[4])
+
+
+def test_the_first_entry_stays(journal: Journal) -> None:
+    journal.add(entry())
+    journal.add(entry(settings={"cpus": 0.1}))
+    assert journal.all() == [entry()]
+
+
+def test_a_removed_entry_can_be_added_again(journal: Journal) -> None:
+    journal.add(entry())
+    journal.remove(entry())
+    journal.remove(entry())
+    assert journal.all() == []
+    changed = entry(settings={"cpus": 0.1})
+    journal.add(changed)
+    assert journal.all() == [changed]
+
+
+def test_an_entry_is_whole_or_not_there(
+    journal: Journal, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        journal.add(entry())
+    assert list(directory.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot create"):
+        Journal(tmp_path / "file" / "journal").add(entry())
+
+
+WHOLE = json.dumps({"v": 1, **dataclasses.asdict(entry())})
+
+
+def changed(**changes: Any) -> str:
+    record = json.loads(WHOLE) | changes
+    return json.dumps({key: value for key, value in record.items() if value != "drop"})
+
+
+DAMAGE = {
+    "empty": "",
+    "cut": WHOLE[:-9],
+    "not JSON": "junk",
+    "not UTF-8": b"\xff\xfe",
+    "a list": "[]",
+    "lists without end": "[" * 100_000,
+    "a number": "7",
+    "null": "null",
+    "no version": changed(v="drop"),
+    "another version": changed(v=2),
+    "a field too few": changed(settings="drop"),
+    "a field too many": changed(more=1),
+    "settings of a wrong type": changed(settings=["cpus"]),
+    "fields of a wrong type": changed(fields=7),
+    "an id of a wrong type": changed(container_id=7),
+    "a state of a wrong type": changed(state=["paused"]),
+    "a state that is none": changed(state="dead"),
+    "a run that is none": changed(run="x"),
+    "a run of a wrong process": changed(run={"pid": "7"}),
+    "a run of a wrong command": changed(run={"command": 3}),
+    "a run that is no number": changed(leased_by={"pid": True}),
+    "settings of ours of a wrong type": changed(ours=[7]),
+    "a name that is no text": changed(container_name="\ud800"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_entry_is_named(journal: Journal, directory: Path, damage: str | bytes) -> None:
+    directory.mkdir(parents=True)
+    path = directory / "x.json"
+    path.write_bytes(damage if isinstance(damage, bytes) else damage.encode())
+    with pytest.raises(DataError, match="damaged journal entry") as caught:
+        journal.all()
+    assert str(path) in str(caught.value)
+
+
+def test_other_files_are_ignored(journal: Journal, directory: Path) -> None:
+    journal.add(entry())
+    (directory / ".x.json.staged").write_text("")
+    (directory / "README").write_text("")
+    assert journal.all() == [entry()]
+
+
+def test_time_and_run_are_kept(journal: Journal) -> None:
+    whole = entry(since="2026-01-31T12:00:00Z", run=ApplyRun(7, 8, "dl-apply --restore", "srtf"))
+    journal.add(whole)
+    assert journal.all() == [whole]
+
+
+def test_only_a_new_entry_is_new(journal: Journal) -> None:
+    assert journal.add(entry())
+    assert not journal.add(entry())
+    assert not journal.add(entry(state="running"))
+
+
+def test_what_a_run_leaves_under_lease_has_an_end(journal: Journal) -> None:
+    journal.add(entry("a", leased_by=ApplyRun(7, 1)))
+    journal.add(entry("b"))
+    assert journal.next_end() == ""
+    leased = [one for one in journal.all() if one.is_leased]
+    journal.lease_until(leased, "2026-01-01T00:00:10Z")
+    (found,) = [one for one in journal.all() if one.until]
+    assert (found.container_name, found.leased_by.pid, found.is_leased) == ("a", 0, True)
+    assert journal.next_end() == "2026-01-01T00:00:10Z"
+    assert not found.has_expired("2026-01-01T00:00:09Z")
+    assert found.has_expired("2026-01-01T00:00:10Z")
+    journal.lease_to([found], ApplyRun(8, 2))
+    taken = journal.find(found.container_id)
+    assert taken is not None
+    assert (taken.leased_by.pid, taken.until) == (8, "")
+
+
+def test_a_change_for_good_ends_a_lease(journal: Journal) -> None:
+    journal.add(entry(until="2026-01-01T00:00:10Z"))
+    journal.add(entry())
+    (found,) = journal.all()
+    assert not found.is_leased
+
+
+RUN = ApplyRun(7, 8, "dl-apply", "srtf")
+
+
+@pytest.fixture
+def originals(engine: Engine, journal: Journal) -> Originals:
+    return Originals(engine, journal, RUN)
+
+
+@pytest.fixture
+def v1(tmp_path: Path) -> LocatedContainer:
+    for name, text in {"cpu.cfs_quota_us": "25000", "cpu.cfs_period_us": "50000",
+                       "cpu.shares": "300", "cpuset.cpus": "0-3"}.items():  # fmt: skip
+        (tmp_path / name).write_text(text + "\n")
+    return on_version_1(tmp_path, CpuQuota=25_000, CpuPeriod=50_000, CpuShares=300)
+
+
+def test_an_entry_holds_the_record_the_settings_the_files_and_the_run(
+    originals: Originals, v1: LocatedContainer
+) -> None:
+    entry = originals.describe(v1, "running")
+    assert entry.fields == {"NanoCpus": 0, "CpuPeriod": 50_000, "CpuQuota": 25_000,
+                            "CpuShares": 300, "CpusetCpus": 0}  # fmt: skip
+    assert entry.settings == {"cpus": 0.5, "cpu_weight": 300.0, "cpuset": None}
+    assert entry.kernel == {"cpu.cfs_quota_us": "25000", "cpu.cfs_period_us": "50000",
+                            "cpu.shares": "300", "cpuset.cpus": "0-3"}  # fmt: skip
+    assert (entry.engine, entry.state, entry.run) == ("FAKE", "running", RUN)
+    assert entry.since.endswith("Z")
+
+
+def test_the_journal_keeps_the_first_entry(
+    originals: Originals, v1: LocatedContainer, journal: Journal
+) -> None:
+    entry = originals.describe(v1)
+    assert originals.record(entry)
+    assert not originals.record(originals.describe(v1))
+    assert originals.changed == {entry.container_id}
+    originals.forget(entry)
+    assert (originals.changed, journal.all()) == (set(), [])
+
+
+def test_of_many_changed_containers_those_that_are_gone_are_forgotten(
+    originals: Originals, journal: Journal
+) -> None:
+    ids = [ID, *(f"{number:064x}" for number in range(98))]
+    for id_ in ids:
+        originals.record(journal_entry(id_))
+    assert originals.forget_gone() == set()
+    originals.record(journal_entry("a" * 64))
+    assert originals.forget_gone() == {*ids[1:], "a" * 64}
+    assert [entry.container_id for entry in journal.all()] == [ID]
+    assert originals.changed == {ID}
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        (({"cpus": 0.5, "cpu_weight": 300.0},), False),
+        (({"cpus": None, "cpu_weight": 300.0}, {"cpus": 0.5, "cpu_weight": 1024.0}), False),
+        (({"cpus": None, "cpu_weight": 300.0}, {"cpus": 1.0, "cpu_weight": 1024.0}), True),
+        ((), False),
+    ],
+)
+def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
+    v1: LocatedContainer, ours: tuple[Settings, ...], expected: bool
+) -> None:
+    assert is_foreign(v1, journal_entry(ours=ours)) is expected
+
+
+def test_a_container_that_has_not_changed_is_as_it_was(
+    engine: Engine, originals: Originals, v1: LocatedContainer
+) -> None:
+    assert is_restored(engine, v1, originals.describe(v1))
+
+
+@pytest.mark.parametrize("name", ["cpu.cfs_quota_us", "cpu.shares", "cpuset.cpus"])
+def test_a_file_that_has_changed_is_noticed(
+    engine: Engine, originals: Originals, v1: LocatedContainer, tmp_path: Path, name: str
+) -> None:
+    entry = originals.describe(v1)
+    (tmp_path / name).write_text("0-1\n" if name == "cpuset.cpus" else "20000\n")
+    assert not is_restored(engine, v1, entry)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{"NanoCpus": 1}, {"CpuQuota": 30_000}, {"CpuShares": 2}, {"CpusetCpus": "1"}],
+    ids=str,
+)
+def test_a_record_that_has_changed_is_noticed(
+    engine: Engine,
+    originals: Originals,
+    v1: LocatedContainer,
+    tmp_path: Path,
+    record: dict[str, int | str],
+) -> None:
+    """A restart of the container would bring it about."""
+    entry = originals.describe(v1)
+    assert not is_restored(
+        engine, on_version_1(tmp_path, **{**v1.container.limit_fields, **record}), entry
+    )
+
+
+def test_a_record_of_the_same_effect_is_the_same(
+    engine: Engine, originals: Originals, v1: LocatedContainer, tmp_path: Path
+) -> None:
+    entry = originals.describe(v1)
+    same = {"CpuQuota": 50_000, "CpuPeriod": 100_000, "CpuShares": 300, "CpusetCpus": "0-3"}
+    assert is_restored(engine, on_version_1(tmp_path, **same), entry)
+
+
+def test_on_version_2_many_shares_stand_for_one_weight(
+    engine: Engine, originals: Originals, tmp_path: Path
+) -> None:
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    (tmp_path / "cpu.weight").write_text("100\n")
+    entry = originals.describe(on_version_2(tmp_path))
+    assert is_restored(engine, on_version_2(tmp_path, CpuShares=1020), entry)
+
+
+def test_a_gpu_container_without_processes_has_lost_the_change(
+    engine: Engine, originals: Originals, v1: LocatedContainer, tmp_path: Path
+) -> None:
+    """Its files were written directly, and a restart brings about what the engine's record says."""
+    entry = originals.describe(v1)
+    (tmp_path / "cpu.shares").write_text("20000\n")
+    assert not is_restored(engine, v1, entry)
+    fragile = replace(v1, container=replace(v1.container, gpu=GpuAccess.FRAGILE))
+    assert is_restored(engine, fragile, entry)
+
+
+# Restoring on an engine whose containers have no visible cgroup
+
+
+def entry_of(engine: Engine, journal: Journal) -> Entry:
+    return Originals(engine, journal, RUN).describe(Locator(engine).find(ID))
+
+
+@pytest.mark.parametrize(
+    ("original", "changed"),
+    [
+        ({}, {"CpuPeriod": 100_000, "CpuQuota": 150_000, "CpuShares": 300}),
+        ({"NanoCpus": 500_000_000}, {"NanoCpus": 1_500_000_000}),
+        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuQuota": 10_000}),
+        ({"CpuShares": 512}, {"CpuShares": 2}),
+        ({"CpusetCpus": "1"}, {"CpusetCpus": "0,2"}),
+        ({}, {"CpusetCpus": "0,2"}),
+    ],
+    ids=str,
+)
+def test_a_container_is_restored(
+    engine: Engine,
+    journal: Journal,
+    fake_engine: FakeEngine,
+    original: dict[str, int | str],
+    changed: dict[str, int | str],
+) -> None:
+    fake_engine.host_config |= original
+    entry = entry_of(engine, journal)
+    fake_engine.host_config |= changed
+    located = Locator(engine).find(ID)
+    assert not is_restored(engine, located, entry)
+    restore(engine, located, entry)
+    assert is_restored(engine, Locator(engine).find(ID), entry)
+
+
+def test_a_cpu_list_that_has_not_changed_is_not_sent(
+    engine: Engine, journal: Journal, fake_engine: FakeEngine
+) -> None:
+    fake_engine.host_config["CpusetCpus"] = "1"
+    entry = entry_of(engine, journal)
+    fake_engine.host_config["CpuShares"] = 2
+    restore(engine, Locator(engine).find(ID), entry)
+    assert "CpusetCpus" not in fake_engine.updates[-1]

@@ -1,0 +1,218 @@
+"""Undoing: containers become what the journal says, and their entries are removed.
+
+Containers that a killed run has left paused are unpaused.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.journal_entries import journal_entry
+
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.original_settings import Journal
+from dltools.apply.recovery import Leftover, undo, unpause_leftovers
+from dltools.engine.interface import Engine
+from dltools.engine.turn_notes import TurnNote, TurnNotes
+from dltools.errors import DataError
+from dltools.plan.records import Op, Result, Status
+
+
+@pytest.fixture
+def changed(actuator: EngineActuator, fake_engine: FakeEngine) -> FakeEngine:
+    """The engine after a quota was applied."""
+    (result,) = actuator.apply(plan_of(action({"cpus": 1.5})))
+    assert result.status is Status.APPLIED
+    return fake_engine
+
+
+def undone(engine: Engine, journal: Journal, **how: bool) -> list[Result]:
+    told: list[Result] = []
+    assert undo(engine, journal, told.append, **how) == told
+    return told
+
+
+def test_a_changed_container_is_restored(
+    changed: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    (result,) = undone(engine, journal)
+    assert (result.status, result.container_name) == ("applied", NAME)
+    assert (result.before["cpus"], result.after["cpus"]) == (1.5, None)
+    assert changed.host_config["CpuQuota"] == -1
+    assert undone(engine, journal) == []
+
+
+def test_a_container_that_is_as_it_was_is_left_alone(
+    changed: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    changed.host_config["CpuQuota"] = -1
+    changed.updates.clear()
+    (result,) = undone(engine, journal)
+    assert result.status is Status.UNCHANGED
+    assert changed.updates == []
+    assert journal.all() == []
+
+
+def test_a_container_that_is_gone_is_forgotten(engine: Engine, journal: Journal) -> None:
+    journal.add(journal_entry("0" * 64, "gone"))
+    assert undone(engine, journal, dry_run=True) == []
+    assert len(journal.all()) == 1
+    assert undone(engine, journal) == []
+    assert journal.all() == []
+
+
+def test_a_refusal_keeps_the_entry(changed: FakeEngine, engine: Engine, journal: Journal) -> None:
+    changed.faults["POST /update"] = 500
+    (result,) = undone(engine, journal)
+    assert (result.status, result.error) == ("failed", "status 500 on demand")
+    assert len(journal.all()) == 1
+
+
+def test_an_engine_that_changes_nothing_keeps_the_entry(
+    changed: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    changed.ignores_updates = True
+    (result,) = undone(engine, journal)
+    assert result.status is Status.FAILED
+    assert result.error == "the engine accepted the change, but other settings are in force"
+    assert len(journal.all()) == 1
+
+
+def test_a_dry_run_changes_nothing(changed: FakeEngine, engine: Engine, journal: Journal) -> None:
+    (result,) = undone(engine, journal, dry_run=True)
+    assert (result.status, result.after["cpus"]) == ("planned", None)
+    assert changed.host_config["CpuQuota"] == 150_000
+    assert len(journal.all()) == 1
+
+
+@pytest.mark.usefixtures("changed")
+def test_only_some_containers_are_restored(engine: Engine, journal: Journal) -> None:
+    journal.add(journal_entry("0" * 64, "gone"))
+    results = undo(engine, journal, lambda _: None, only=[ID])
+    assert [result.container_id for result in results] == [ID]
+    assert [entry.container_name for entry in journal.all()] == ["gone"]
+
+
+# States
+
+
+def test_a_pause_is_undone(
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    actuator.apply(plan_of(action({}, Op.PAUSE)))
+    assert [one.status for one in undone(engine, journal, dry_run=True)] == ["planned"]
+    assert fake_engine.state == "paused"
+    assert [one.status for one in undone(engine, journal)] == ["applied"]
+    assert fake_engine.state == "running"
+
+
+def test_a_container_that_was_paused_is_paused_again(
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    fake_engine.state = "paused"
+    actuator.apply(plan_of(action({}, Op.UNPAUSE)))
+    assert fake_engine.state == "running"
+    undone(engine, journal)
+    assert fake_engine.state == "paused"
+
+
+def test_a_container_that_was_started_again_is_not_paused(
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    """Whoever started it meant it to run."""
+    fake_engine.state = "paused"
+    actuator.apply(plan_of(action({}, Op.UNPAUSE)))
+    fake_engine.started = "2020-01-02T00:00:00Z"
+    assert [one.status for one in undone(engine, journal)] == ["unchanged"]
+    assert fake_engine.state == "running"
+
+
+def test_a_pause_after_a_new_start_is_undone(
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    fake_engine.state = "paused"
+    actuator.apply(plan_of(action({}, Op.UNPAUSE)))
+    fake_engine.started = "2020-01-02T00:00:00Z"
+    actuator.apply(plan_of(action({}, Op.PAUSE)))
+    assert fake_engine.state == "paused"
+    assert [one.status for one in undone(engine, journal)] == ["applied"]
+    assert fake_engine.state == "running"
+
+
+def test_an_ended_container_is_not_paused(
+    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    fake_engine.state = "paused"
+    actuator.apply(plan_of(action({}, Op.UNPAUSE)))
+    fake_engine.state = "exited"
+    assert [one.status for one in undone(engine, journal)] == ["unchanged"]
+    assert fake_engine.state == "exited"
+
+
+def test_a_later_pause_by_its_owner_is_left_alone(
+    changed: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    changed.state = "paused"
+    assert [one.status for one in undone(engine, journal)] == ["applied"]
+    assert changed.state == "paused"
+
+
+def note(engine_id: str) -> TurnNote:
+    return TurnNote(engine_id, HOST, ID, NAME, 0, 2.0, "2026-01-31T12:00:00Z")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "rotation"
+
+
+@pytest.fixture
+def noted(engine: Engine, directory: Path) -> Path:
+    """The file of a container that takes turns."""
+    TurnNotes(directory).write(note(engine.id))
+    return directory / f"{ID}.json"
+
+
+def test_a_paused_container_is_unpaused(
+    engine: Engine, fake_engine: FakeEngine, directory: Path, noted: Path
+) -> None:
+    fake_engine.state = "paused"
+    assert list(unpause_leftovers(engine, directory)) == [Leftover(NAME)]
+    assert fake_engine.state == "running"
+    assert not noted.exists()
+
+
+@pytest.mark.parametrize("state", ["running", "exited"])
+def test_one_that_is_not_paused_is_not_told(
+    engine: Engine, fake_engine: FakeEngine, directory: Path, noted: Path, state: str
+) -> None:
+    fake_engine.state = state
+    assert list(unpause_leftovers(engine, directory)) == []
+    assert (fake_engine.state, noted.exists()) == (state, False)
+
+
+def test_a_refusal_is_told_and_the_file_stays(
+    engine: Engine, fake_engine: FakeEngine, directory: Path, noted: Path
+) -> None:
+    fake_engine.state = "paused"
+    fake_engine.faults["POST /unpause"] = 500
+    assert list(unpause_leftovers(engine, directory)) == [Leftover(NAME, "status 500 on demand")]
+    assert noted.exists()
+
+
+def test_files_of_another_engine_are_left_alone(
+    engine: Engine, fake_engine: FakeEngine, directory: Path
+) -> None:
+    TurnNotes(directory).write(note("OTHER"))
+    fake_engine.state = "paused"
+    assert list(unpause_leftovers(engine, directory)) == []
+    assert fake_engine.state == "paused"
+
+
+def test_a_damaged_file_is_named(engine: Engine, directory: Path) -> None:
+    directory.mkdir()
+    (directory / "x.json").write_text("junk")
+    with pytest.raises(DataError, match=r"x\.json: damaged note"):
+        list(unpause_leftovers(engine, directory))

@@ -1,0 +1,41 @@
+"""Tables of jobs as runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from dltools.cli.report.loading import read_job_table
+from dltools.errors import DataError
+
+CSV = b"policy,seed,name,arrival,finish\nnoop,0,a,0,10\nnoop,1,a,0,12\nsrtf,0,a,0,9\n"
+
+
+def test_policies_are_runs_and_seeds_are_repeats() -> None:
+    noop, srtf = read_job_table(CSV, "f", "")
+    assert (noop.label, srtf.label) == ("noop", "srtf")
+    assert [[job.finish for job in repeat] for repeat in noop.repeats] == [[10.0], [12.0]]
+    assert len(srtf.repeats) == 1
+
+
+def test_a_name_stands_before_the_policies_or_for_a_single_one() -> None:
+    assert [run.label for run in read_job_table(CSV, "f", "mine")] == ["mine/noop", "mine/srtf"]
+    (single,) = read_job_table(b'{"run":"noop","name":"a","arrival":0}\n', "f", "mine")
+    assert single.label == "mine"
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b"policy,name,arrival\n", "f: a table of jobs without jobs"),
+        (b"policy,name,arrival\nnoop,a,soon\n", "f: row 1: arrival: "),
+        (b"policy,name,arrival\nnoop,a,1e300\n", "f: row 1: arrival is no number of seconds"),
+        (b"policy,name,arrival\nnoop,,1\n", "f: row 1: no name"),
+        (b'{"policy":"noop","name":"a"}', "f: row 1: no arrival"),
+        (b'{"policy":"noop","name":"a","arrival":0}\n{x', "f: line 2: "),
+        (b'{"policy":"noop","name":"a","arrival":0}\n[]', "f: line 2: not an object"),
+        (b"{\xff", "f: 'utf-8' codec"),
+    ],
+)
+def test_what_is_malformed_is_named(data: bytes, fault: str) -> None:
+    with pytest.raises(DataError, match="^" + fault):
+        read_job_table(data, "f", "")

@@ -1,0 +1,242 @@
+"""The fields of Docker that set a limit, and how a container got its GPU."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.located_containers import (
+    CPUS,
+    EVERY_CPU,
+    container,
+    located,
+    on_version_1,
+    on_version_2,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.limit_fields import (
+    equivalent_original,
+    restoring_updates,
+    setting_updates,
+)
+from dltools.engine.interface import Container, GpuAccess, LocatedContainer, RefusedError
+from dltools.errors import UnavailableError
+
+
+def quota_fields(started: dict[str, int], cpus: float | None) -> dict[str, Any]:
+    """The fields that set a quota in a container that was started with others."""
+    (fields,) = setting_updates(located(**started), {"cpus": cpus}, CPUS)
+    return fields
+
+
+def weights(there: LocatedContainer, weight: float) -> list[dict[str, Any]]:
+    """The fields that may set a weight."""
+    return list(setting_updates(there, {"cpu_weight": weight}, CPUS))
+
+
+def cpu_list(cpuset: str | None) -> dict[str, Any]:
+    """The fields that set a CPU list."""
+    (fields,) = setting_updates(located(), {"cpuset": cpuset}, CPUS)
+    return fields
+
+
+# Quotas
+
+
+@pytest.mark.parametrize(
+    ("started", "fields"),
+    [
+        ({}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
+        (
+            {"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0},
+            {"CpuPeriod": 100_000, "CpuQuota": 150_000},
+        ),
+        ({"NanoCpus": 500_000_000}, {"NanoCpus": 1_500_000_000}),
+        ({"CpuQuota": 50_000}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
+        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": 30_000}),
+        ({"CpuShares": 512}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
+    ],
+)  # fmt: skip
+def test_a_quota_uses_the_field_of_the_container_s_start(
+    started: dict[str, int], fields: dict[str, int]
+) -> None:
+    assert quota_fields(started, 1.5) == fields
+
+
+@pytest.mark.parametrize(
+    ("started", "fields"),
+    [
+        ({}, {"CpuQuota": -1}),
+        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuQuota": -1}),
+        ({"NanoCpus": 500_000_000}, {"NanoCpus": CPUS * 1_000_000_000}),
+    ],
+)
+def test_no_quota_has_a_neutral_value(started: dict[str, int], fields: dict[str, int]) -> None:
+    assert quota_fields(started, None) == fields
+
+
+@given(cpus=st.floats(0.01, CPUS), period=st.integers(1000, 1_000_000))
+def test_any_quota_fits_any_period_within_the_kernel_s_bounds(cpus: float, period: int) -> None:
+    fields = quota_fields({"CpuPeriod": period, "CpuQuota": period}, cpus)
+    assert fields["CpuQuota"] >= 1000
+    assert 1000 <= fields["CpuPeriod"] <= 1_000_000
+    met = fields["CpuQuota"] / fields["CpuPeriod"]
+    assert met == pytest.approx(cpus, abs=0.5 / fields["CpuPeriod"] + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("started", "fields"),
+    [
+        ({}, {"CpuPeriod": 100_000, "CpuQuota": -1}),
+        ({"NanoCpus": 500_000_000, "CpuPeriod": 0, "CpuQuota": 0}, {"NanoCpus": 500_000_000}),
+        ({"CpuQuota": 50_000}, {"CpuPeriod": 100_000, "CpuQuota": 50_000}),
+        ({"CpuQuota": -1, "CpuPeriod": 100_000}, {"CpuPeriod": 100_000, "CpuQuota": -1}),
+        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": 50_000}),
+        ({"CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": -1}),
+    ],
+)
+def test_the_original_fields_never_say_unchanged(
+    started: dict[str, int], fields: dict[str, int]
+) -> None:
+    """The engine takes 0 for "as it is": it would reset nothing."""
+    assert next(restoring_updates(located(), started, {})) == fields
+
+
+# Weights
+
+
+def linear(shares: int) -> int:
+    """What runc up to 1.3.1 makes of Docker's shares."""
+    return 1 + ((shares - 2) * 9999) // 262142
+
+
+def quadratic(shares: int) -> int:
+    """What runc makes of them since 1.3.2."""
+    if shares <= 2:
+        return 1
+    if shares >= 262144:
+        return 10_000
+    level = math.log2(shares)
+    return math.ceil(10 ** ((level * level + 125 * level) / 612 - 7 / 34))
+
+
+def test_every_kernel_weight_is_met_by_one_candidate_for_each_formula(tmp_path: Path) -> None:
+    there = on_version_2(tmp_path)
+    for wanted in range(1, 10_001):
+        first, second = weights(there, wanted * 10.24)
+        assert linear(first["CpuShares"]) == wanted
+        assert quadratic(second["CpuShares"]) == wanted
+        assert all(2 <= f["CpuShares"] <= 262_144 for f in (first, second))
+
+
+def test_the_default_weight_is_the_engine_s_own_default(tmp_path: Path) -> None:
+    _, second = weights(on_version_2(tmp_path), 1024)
+    assert second == {"CpuShares": 1024}
+
+
+@pytest.mark.parametrize(("weight", "shares"), [(1024.0, 1024), (300.4, 300), (1.0, 2), (0.1, 2)])
+def test_version_1_takes_shares_as_they_are(tmp_path: Path, weight: float, shares: int) -> None:
+    there = on_version_1(tmp_path)
+    assert weights(there, weight) == [{"CpuShares": shares}]
+
+
+# Quotas in other fields
+
+
+@pytest.mark.parametrize(
+    ("original", "recorded", "fields"),
+    [
+        ({"CpuQuota": 150_000}, {"NanoCpus": 1}, {"NanoCpus": 1_500_000_000}),
+        ({}, {"NanoCpus": 1}, {"NanoCpus": CPUS * 1_000_000_000}),
+        ({"NanoCpus": 500_000_000}, {"NanoCpus": 1}, {}),
+        ({"CpuQuota": 150_000}, {"CpuQuota": 50_000}, {}),
+    ],
+)
+def test_nano_cpus_on_record_are_met_by_their_equivalent(
+    original: dict[str, int], recorded: dict[str, int], fields: dict[str, int]
+) -> None:
+    assert equivalent_original(located(**recorded), original, CPUS) == fields
+
+
+# CPU lists
+
+
+def test_all_cpus_are_named() -> None:
+    assert cpu_list("0,2") == {"CpusetCpus": "0,2"}
+    assert cpu_list(None) == {"CpusetCpus": EVERY_CPU}
+
+
+GPUS_ALL = {"Driver": "", "Count": -1, "DeviceIDs": None, "Capabilities": [["gpu"]], "Options": {}}
+GPUS_NVIDIA = {**GPUS_ALL, "Driver": "nvidia"}
+CDI = {"Driver": "cdi", "Count": 0, "DeviceIDs": ["nvidia.com/gpu=0"], "Capabilities": None}
+NVIDIA_DEVICE = {"PathOnHost": "/dev/nvidia0", "PathInContainer": "/dev/nvidia0"}
+FUSE = {"PathOnHost": "/dev/fuse", "PathInContainer": "/dev/fuse"}
+VISIBLE = ["PATH=/bin", "NVIDIA_VISIBLE_DEVICES=all"]
+
+
+def gpu_container(environment: list[str] | None = None, **host_config: Any) -> Container:
+    return container({"Config": {"Env": environment}, "HostConfig": host_config})
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (gpu_container(), GpuAccess.NONE),
+        (gpu_container(DeviceRequests=None, Devices=None, Runtime="runc"), GpuAccess.NONE),
+        (gpu_container(Devices=[FUSE]), GpuAccess.NONE),
+        (gpu_container(DeviceRequests=[GPUS_ALL]), GpuAccess.FRAGILE),
+        (gpu_container(DeviceRequests=[GPUS_NVIDIA]), GpuAccess.FRAGILE),
+        (gpu_container(DeviceRequests=[CDI]), GpuAccess.LASTING),
+        (gpu_container(DeviceRequests=[CDI, GPUS_ALL]), GpuAccess.FRAGILE),
+        (gpu_container(Devices=[NVIDIA_DEVICE]), GpuAccess.LASTING),
+        (gpu_container(VISIBLE, Runtime="nvidia"), GpuAccess.FRAGILE),
+        (gpu_container(VISIBLE, Runtime="runc"), GpuAccess.NONE),
+        (gpu_container(Runtime="nvidia"), GpuAccess.NONE),
+        (gpu_container(["NVIDIA_VISIBLE_DEVICES=void"], Runtime="nvidia"), GpuAccess.NONE),
+        (gpu_container(["NVIDIA_VISIBLE_DEVICES=none"], Runtime="nvidia"), GpuAccess.NONE),
+        (gpu_container(["NVIDIA_VISIBLE_DEVICES="], Runtime="nvidia"), GpuAccess.NONE),
+        (
+            gpu_container([*VISIBLE, "NVIDIA_VISIBLE_DEVICES=void"], Runtime="nvidia"),
+            GpuAccess.NONE,
+        ),
+        (gpu_container(["NVIDIA_VISIBLE_DEVICES=GPU-8a5"], Runtime="nvidia"), GpuAccess.FRAGILE),
+        (gpu_container(VISIBLE, Runtime="nvidia", DeviceRequests=[CDI]), GpuAccess.FRAGILE),
+    ],
+)
+def test_access(case: Container, expected: GpuAccess) -> None:
+    assert case.gpu is expected
+
+
+class Answering:
+    """An engine in which commands end in one way."""
+
+    can_open_gpu = DockerEngine.can_open_gpu
+
+    def __init__(self, answer: int | Exception) -> None:
+        self._answer = answer
+
+    def run(self, *_: object) -> int:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (0, True),
+        (1, False),
+        (2, False),
+        (126, None),
+        (127, None),
+        (RefusedError("it is paused"), None),
+        (UnavailableError("no engine"), None),
+    ],
+)
+def test_whether_it_can_be_opened(answer: int | Exception, expected: bool | None) -> None:
+    assert Answering(answer).can_open_gpu(gpu_container()) is expected

@@ -1,0 +1,85 @@
+"""Logs as the engine sends them, cut into entries wherever the pieces end."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.engine.docker import streams, transport
+from dltools.engine.docker.streams import EntrySplitter, FollowedLog
+
+
+def frame(payload: bytes) -> bytes:
+    return b"\x01\0\0\0" + len(payload).to_bytes(4, "big") + payload
+
+
+def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
+    places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    return [data[a:b] for a, b in pairwise(places)]
+
+
+@given(st.lists(st.binary(max_size=40)), st.lists(st.integers(0, 10**6)))
+def test_frames_come_out_whole(payloads: list[bytes], cuts: list[int]) -> None:
+    splitter = EntrySplitter(tty=False)
+    found = []
+    for piece in pieces(b"".join(map(frame, payloads)), cuts):
+        found += splitter.feed(piece)
+    assert found == payloads
+    assert splitter.end() == []
+
+
+@given(st.text("ab\n").map(str.encode), st.lists(st.integers(0, 10**6)))
+def test_lines_of_a_terminal_come_out_whole(text: bytes, cuts: list[int]) -> None:
+    splitter = EntrySplitter(tty=True)
+    found = []
+    for piece in pieces(text, cuts):
+        found += splitter.feed(piece)
+    assert found + splitter.end() == text.splitlines(keepends=True)
+
+
+def test_a_frame_that_is_cut_off_is_no_entry() -> None:
+    splitter = EntrySplitter(tty=False)
+    assert splitter.feed(frame(b"whole") + frame(b"cut off")[:-1]) == [b"whole"]
+    assert splitter.end() == []
+
+
+def test_a_line_that_never_ends_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "LONGEST_ENTRY", 10)
+    splitter = EntrySplitter(tty=True)
+    assert splitter.feed(b"0123456789") == []
+    assert splitter.feed(b"ab") == [b"0123456789ab"]
+
+
+class Arriving:
+    """An answer that goes on for long, in pieces."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = list(pieces)
+
+    @property
+    def ended(self) -> bool:
+        return len(self._pieces) == 1
+
+    def take(self) -> bytes:
+        return self._pieces.pop(0)
+
+    def wait(self, seconds: float) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_log_that_goes_on_gives_whole_entries_and_at_its_end_the_rest() -> None:
+    log = FollowedLog(Arriving(b"t1 a\nt2", b" b\n", b"t3 c"), tty=True)
+    assert [log.take() for _ in range(3)] == [[b"t1 a\n"], [b"t2 b\n"], [b"t3 c"]]
+
+
+def test_a_log_that_outruns_its_reader_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "LARGEST", 20)
+    log = FollowedLog(Arriving(frame(b"x" * 8), frame(b"y" * 12), b""), tty=False)
+    assert [(log.take(), log.is_behind) for _ in range(2)] == [
+        ([b"x" * 8], False), ([b"y" * 12], True)]  # fmt: skip

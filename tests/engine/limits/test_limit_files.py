@@ -1,0 +1,118 @@
+"""Settings written into the kernel's files of both cgroup versions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from helpers.located_containers import located, on_version_1, on_version_2
+
+from dltools.engine.interface import LocatedContainer
+from dltools.engine.limits.limit_files import write_settings
+from dltools.plan.realisation.settings import Settings
+
+
+def files(directory: Path, **texts: str) -> dict[str, Path]:
+    """Make a cgroup's files; in names, _ stands for a dot where the kernel has one."""
+    made = {}
+    for key, text in texts.items():
+        path = directory / key.replace("cpu_", "cpu.", 1).replace("max_", "max.", 1)
+        path.write_text(text)
+        made[path.name] = path
+    return made
+
+
+@pytest.fixture
+def v1(tmp_path: Path) -> LocatedContainer:
+    files(tmp_path, cpu_cfs_quota_us="-1\n", cpu_cfs_period_us="50000\n", cpu_shares="1024\n")
+    return on_version_1(tmp_path)
+
+
+@pytest.fixture
+def v2(tmp_path: Path) -> LocatedContainer:
+    files(tmp_path, cpu_max="max 50000\n", cpu_max_burst="0\n", cpu_weight="100\n")
+    return on_version_2(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "quota", "shares"),
+    [
+        ({"cpus": 0.5}, "25000", "1024\n"),
+        ({"cpus": 0.001}, "1000", "1024\n"),
+        ({"cpus": None}, "-1", "1024\n"),
+        ({"cpu_weight": 300.0}, "-1\n", "300"),
+        ({"cpu_weight": 1.0}, "-1\n", "2"),
+        ({"cpus": 2.0, "cpu_weight": 2048.0}, "100000", "2048"),
+    ],
+)
+def test_version_1(
+    v1: LocatedContainer, tmp_path: Path, wanted: Settings, quota: str, shares: str
+) -> None:
+    write_settings(v1, wanted)
+    assert (tmp_path / "cpu.cfs_quota_us").read_text() == quota
+    assert (tmp_path / "cpu.cfs_period_us").read_text() == "50000\n"
+    assert (tmp_path / "cpu.shares").read_text() == shares
+
+
+@pytest.mark.parametrize(
+    ("wanted", "most", "weight"),
+    [
+        ({"cpus": 0.5}, "25000 50000", "100\n"),
+        ({"cpus": 0.001}, "1000 50000", "100\n"),
+        ({"cpus": None}, "max 50000", "100\n"),
+        ({"cpu_weight": 512.0}, "max 50000\n", "50"),
+        ({"cpu_weight": 2.0}, "max 50000\n", "1"),
+        ({"cpu_weight": 262_144.0}, "max 50000\n", "10000"),
+        ({"cpus": 2.0, "cpu_weight": 2048.0}, "100000 50000", "200"),
+    ],
+)
+def test_version_2(
+    v2: LocatedContainer, tmp_path: Path, wanted: Settings, most: str, weight: str
+) -> None:
+    write_settings(v2, wanted)
+    assert (tmp_path / "cpu.max").read_text() == most
+    assert (tmp_path / "cpu.weight").read_text() == weight
+
+
+def test_a_burst_above_the_new_quota_is_lowered_first(
+    v2: LocatedContainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel refuses a quota below the burst."""
+    order = []
+    write = Path.write_text
+
+    def noted(path: Path, text: str) -> int:
+        order.append(path.name)
+        return write(path, text)
+
+    (tmp_path / "cpu.max.burst").write_text("40000\n")
+    monkeypatch.setattr(Path, "write_text", noted)
+    write_settings(v2, {"cpus": 0.5})
+    assert order == ["cpu.max.burst", "cpu.max"]
+    assert (tmp_path / "cpu.max.burst").read_text() == "25000"
+
+
+def test_a_burst_within_the_new_quota_is_kept(v2: LocatedContainer, tmp_path: Path) -> None:
+    (tmp_path / "cpu.max.burst").write_text("10000\n")
+    write_settings(v2, {"cpus": 0.5})
+    assert (tmp_path / "cpu.max.burst").read_text() == "10000\n"
+
+
+def test_a_kernel_without_bursts(v2: LocatedContainer, tmp_path: Path) -> None:
+    (tmp_path / "cpu.max.burst").unlink()
+    write_settings(v2, {"cpus": 0.5})
+    assert not (tmp_path / "cpu.max.burst").exists()
+    assert (tmp_path / "cpu.max").read_text() == "25000 50000"
+
+
+def test_a_cgroup_that_is_not_visible_is_an_error() -> None:
+    with pytest.raises(OSError, match="not visible"):
+        write_settings(located(), {"cpus": 0.5})
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
+def test_a_file_that_may_not_be_written_is_an_error(v1: LocatedContainer, tmp_path: Path) -> None:
+    (tmp_path / "cpu.cfs_quota_us").chmod(0o400)
+    with pytest.raises(PermissionError):
+        write_settings(v1, {"cpus": 0.5})

@@ -1,0 +1,65 @@
+"""Quotas and weights: in the fields of an engine, for the kernel, and for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.located_containers import located
+
+from dltools.engine.docker.limit_fields import recorded_limits, setting_updates
+from dltools.engine.limits.cpu_limits import recorded_settings
+from dltools.engine.scales import quota_in_cores, weight_from_v2, weight_to_v2
+
+
+@pytest.mark.parametrize(
+    ("fields", "cores"),
+    [
+        ({"NanoCpus": 1_500_000_000, "CpuQuota": 0, "CpuPeriod": 0}, 1.5),
+        ({"NanoCpus": 0, "CpuQuota": 150_000, "CpuPeriod": 0}, 1.5),
+        ({"NanoCpus": 0, "CpuQuota": 25_000, "CpuPeriod": 50_000}, 0.5),
+        ({"NanoCpus": 0, "CpuQuota": -1, "CpuPeriod": 100_000}, None),
+        ({"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0}, None),
+        ({"NanoCpus": None, "CpuQuota": None, "CpuPeriod": None}, None),
+        ({}, None),
+    ],
+)
+def test_the_fields_of_the_engine_give_cores(fields: dict[str, Any], cores: float | None) -> None:
+    assert recorded_limits(fields).cpus == cores
+
+
+@pytest.mark.parametrize(
+    ("quota", "period", "cores"),
+    [(130_000, 100_000, 1.3), (-1, 100_000, None), (None, 100_000, None), (50_000, None, 0.5)],
+)
+def test_the_numbers_of_the_kernel_give_cores(
+    quota: int | None, period: int | None, cores: float | None
+) -> None:
+    assert quota_in_cores(quota, period) == cores
+
+
+def test_nano_cpus_come_back_as_the_same_cores() -> None:
+    for cores in (0.01, 0.5, 1.3, 64.0):
+        (fields,) = setting_updates(located(NanoCpus=1), {"cpus": cores}, 64)
+        assert recorded_limits(fields).cpus == cores
+
+
+@pytest.mark.parametrize(
+    ("fields", "weight"), [({}, 1024), ({"CpuShares": 0}, 1024), ({"CpuShares": 512}, 512)]
+)
+def test_a_container_without_shares_has_the_default_weight(
+    fields: dict[str, int], weight: float
+) -> None:
+    assert recorded_settings(located(**fields))["cpu_weight"] == weight
+
+
+@pytest.mark.parametrize(
+    ("weight", "steps"), [(1024, 100), (512, 50), (2, 1), (300, 29), (262_144, 10_000)]
+)
+def test_version_2_has_the_nearest_step(weight: float, steps: int) -> None:
+    assert weight_to_v2(weight) == steps
+
+
+@pytest.mark.parametrize("steps", [1, 50, 100, 9999, 10_000])
+def test_a_step_of_version_2_comes_back(steps: int) -> None:
+    assert weight_to_v2(weight_from_v2(steps)) == steps

@@ -1,0 +1,111 @@
+"""Records of state come back as they were; what is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+
+from dltools.engine.state_records import Records, decode
+from dltools.errors import DataError
+
+
+class Step(StrEnum):
+    BEGIN = "begin"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    number: int
+    word: str = ""
+
+
+class Limits(TypedDict, total=False):
+    cpus: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    container_id: str
+    container_name: str
+    table: Mapping[str, Any]
+    texts: Mapping[str, str]
+    seconds: float
+    is_there: bool = False
+    step: Step = Step.BEGIN
+    before: Step | None = None
+    part: Part | None = None
+    parts: tuple[Part, ...] = ()
+    tables: Sequence[Mapping[str, Any]] = ()
+    limits: Limits | None = None
+
+
+class Wholes(Records[Whole]):
+    record_type = Whole
+    what = "record of a whole"
+
+
+LEAST = {"container_id": "c1", "container_name": "job", "table": {}, "texts": {}, "seconds": 2}
+FULL = Whole("c1", "job", {"a": [None, 1.5]}, {"a": "1"}, 2.5, True, Step.END, Step.BEGIN,
+             Part(1, "x"), (Part(2), Part(3)), ({"a": 1}, {}), {"cpus": None})  # fmt: skip
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Wholes:
+    return Wholes(tmp_path / "state" / "wholes")
+
+
+def test_a_record_comes_back_as_it_was_until_it_is_removed(records: Wholes) -> None:
+    assert (records.find("c1"), records.all()) == (None, [])
+    records.write(FULL)
+    assert (records.find("c1"), records.all()) == (FULL, [FULL])
+    for _ in range(2):
+        records.remove(FULL)
+    assert records.all() == []
+
+
+def test_records_are_in_the_order_of_the_names_of_containers(records: Wholes) -> None:
+    for id_, name in (("c1", "z"), ("c2", "a"), ("c3", "a")):
+        records.write(Whole(id_, name, {}, {}, 1.0))
+    assert [one.container_id for one in records.all()] == ["c2", "c3", "c1"]
+
+
+def test_fields_with_a_default_may_be_missing_and_numbers_stay_as_they_are() -> None:
+    found = decode(Whole, LEAST)
+    assert found == Whole("c1", "job", {}, {}, 2)
+    assert type(found.seconds) is int
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"more": 1}, {"container_id": 7}, {"container_name": None}, {"table": []}, {"table": "x"},
+     {"texts": {"a": 1}}, {"seconds": "2"}, {"seconds": True}, {"is_there": 1}, {"step": "middle"},
+     {"step": None}, {"before": 7}, {"part": 7}, {"part": {}}, {"part": {"number": 1.5}},
+     {"part": {"number": 1, "more": 2}}, {"parts": {}}, {"parts": [1]}, {"parts": "x"},
+     {"limits": 1}, {"limits": {"cpus": "1"}}, {"limits": {"more": 1}}, {"tables": [[]]},
+     {"tables": None}],
+    ids=str,
+)  # fmt: skip
+def test_values_of_other_types_are_damage(
+    records: Wholes, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        decode(Whole, LEAST | changes)
+    records.write(FULL)
+    path = tmp_path / "state" / "wholes" / "x.json"
+    path.write_text(json.dumps({"v": 1, **LEAST, **changes}))
+    with pytest.raises(DataError, match=f"^{path}: damaged record of a whole: "):
+        records.all()
+    assert list(records.readable()) == [FULL]
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_a_field_without_a_default_must_be_there(name: str) -> None:
+    with pytest.raises(ValueError, match=f"it lacks fields: {name}"):
+        decode(Whole, {key: value for key, value in LEAST.items() if key != name})

@@ -1,0 +1,28 @@
+"""Weights of CPU time: whole ones within bounds, and steps of version 2 of cgroups."""
+
+from __future__ import annotations
+
+import pytest
+
+from dltools.notation.cpu_weights import is_step_of_v2, whole_weight
+
+
+def test_a_weight_is_whole_and_within_bounds() -> None:
+    assert [whole_weight(weight) for weight in (0.3, 2.4, 341.3, 1e9)] == [2, 2, 341, 262144]
+    assert whole_weight(3000.0, 512.0, 2048.0) == 2048
+
+
+@pytest.mark.parametrize(
+    ("wanted", "present", "expected"),
+    [
+        (10.0, 10.24, True),
+        (2.0, 10.24, True),
+        (300.0, 296.96, True),
+        (300.0, 307.2, False),
+        (1024.0, 1024.0, False),  # whole: not known to be of version 2
+    ],
+)
+def test_a_weight_in_force_is_the_nearest_step(
+    wanted: float, present: float, expected: bool
+) -> None:
+    assert is_step_of_v2(wanted, present) is expected

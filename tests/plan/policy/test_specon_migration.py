@@ -1,0 +1,263 @@
+"""The choice of a migration, and each reason why there is none, worked by hand.
+
+Hosts have two CPUs. What a job still needs is unknown, so it is taken to be what it has had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pytest
+from helpers.histories import ONE_POINT, history
+
+from dltools.notation.times import MICRO
+from dltools.plan.policy.interface import Cluster, HostState
+from dltools.plan.policy.specon_migration import (
+    CONVERGED,
+    PROGRESSING,
+    WATCHING,
+    Choice,
+    Chooser,
+    KnownJob,
+    KnownJobs,
+    load_of,
+    saved_seconds,
+)
+from dltools.plan.signals.container_history import ContainerHistory
+
+NOW_S = 100.0
+NO_CANDIDATE = "no migration: no host holds a converged job next to a progressing one"
+
+
+def job(name: str, attained: float = 50.0) -> ContainerHistory:
+    """A job that has used its CPU seconds evenly until now."""
+    return history(ONE_POINT, [(0, 0), (NOW_S, attained)], started_s=0, name=name)
+
+
+def host(name: str, jobs: Collection[ContainerHistory], cpus: float = 2.0) -> HostState:
+    return HostState(name, cpus, tuple(jobs))
+
+
+def choice(
+    classes: Mapping[str, Mapping[str, str]],
+    growths: Mapping[str, float] | None = None,
+    cpus: Mapping[str, float] | None = None,
+    moved: Collection[str] = (),
+    load: str = "progressing",
+    pause_s: float = 0.0,
+    attained: Mapping[str, float] | None = None,
+) -> Choice:
+    """The choice among jobs whose classes are given for each host, by name."""
+    hosts, known = {}, {}
+    for name, own in classes.items():
+        jobs = [job(one, (attained or {}).get(one, 50.0)) for one in own]
+        hosts[name] = host(name, jobs, (cpus or {}).get(name, 2.0))
+        known[name] = {
+            one.run_id: KnownJob(1.0, own[one.name], (growths or {}).get(one.name, 0.01))
+            for one in jobs
+        }
+    cluster = Cluster(round(NOW_S * MICRO), next(iter(hosts)), hosts, 10.0)
+    return chooser(cluster, known, moved, load, pause_s).choose()
+
+
+def chooser(
+    cluster: Cluster,
+    known: KnownJobs,
+    moved: Collection[str] = (),
+    load: str = "progressing",
+    pause_s: float = 0.0,
+) -> Chooser:
+    """What chooses in a cluster in which each host has had a round."""
+    loads = {
+        name: load_of(one, known.get(name, {}), moved, cluster.now, 10.0, load)._asdict()
+        for name, one in cluster.hosts.items()
+        if one.cpus > 0
+    }
+    return Chooser(cluster, loads, known, moved, load, pause_s, stale_s=60.0)
+
+
+def migrated(found: Choice) -> tuple[str, str, str]:
+    """The job, where it is and where it goes."""
+    assert found.migration is not None, found.why
+    return found.migration.job.name, found.migration.source, found.migration.target
+
+
+# Why there is no migration
+
+
+@pytest.mark.parametrize(
+    "cpus", [{}, {"i": 0.0}], ids=["alone", "the other host's size is unknown"]
+)
+def test_one_host_alone_has_no_migration(cpus: dict[str, float]) -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}}
+    found = choice(hosts | ({"i": {}} if cpus else {}), cpus=cpus)
+    assert found == Choice(None, "no migration: no other host is known")
+
+
+@pytest.mark.parametrize("neighbour", [CONVERGED, WATCHING])
+def test_without_a_progressing_neighbour_no_job_moves(neighbour: str) -> None:
+    found = choice({"h": {"a": neighbour, "c": CONVERGED}, "i": {"d": PROGRESSING}})
+    assert found == Choice(None, NO_CANDIDATE)
+
+
+def test_without_a_converged_job_no_job_moves_to_a_busy_host() -> None:
+    found = choice({"h": {"a": PROGRESSING, "b": WATCHING}, "i": {"d": CONVERGED}})
+    assert found == Choice(None, NO_CANDIDATE)
+
+
+def test_the_only_job_of_a_host_does_not_move_to_an_idle_host() -> None:
+    assert choice({"h": {"a": PROGRESSING}, "i": {}}) == Choice(None, NO_CANDIDATE)
+    assert choice({"h": {"a": CONVERGED}, "i": {}}) == Choice(None, NO_CANDIDATE)
+
+
+def test_a_job_that_was_moved_stays() -> None:
+    hosts = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {"d": CONVERGED}}
+    assert choice(hosts, moved=["c"]) == Choice(None, NO_CANDIDATE)
+
+
+def test_a_migration_must_lower_the_heaviest_load() -> None:
+    # h has one progressing job and one more, i has one progressing job: it would be h's mirror.
+    found = choice({"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {"d": PROGRESSING}})
+    assert found == Choice(None, "no migration: c on i would not lower the heaviest load")
+
+
+@pytest.mark.parametrize(("pause_s", "costs"), [(60.0, "10"), (50.0, "0")])
+def test_a_migration_must_save_more_than_it_costs(pause_s: float, costs: str) -> None:
+    # c needs 50 CPU s: 50 s here with a, 25 s alone on i; a is rid of it and saves 25 s too.
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
+    found = choice(hosts, pause_s=pause_s)
+    assert found == Choice(None, f"no migration: c to i would cost {costs} s more than it saves")
+
+
+# The choice
+
+
+def test_a_converged_job_next_to_a_progressing_one_moves() -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
+    found = choice(hosts, pause_s=20.0)
+    assert migrated(found) == ("c", "h", "i")
+    assert found.migration is not None and found.migration.saves == 30.0
+    assert found.why == "c to i saves 30 job seconds (predicted: it gains 50 and costs 20)"
+
+
+def test_a_migration_may_save_less_than_a_second() -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
+    found = choice(hosts, pause_s=49.5)
+    assert found.migration is not None and found.migration.saves == 0.5
+
+
+def test_a_job_more_on_the_target_may_leave_it_less_loaded_than_the_source_was() -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
+    assert migrated(choice(hosts, load="jobs")) == ("c", "h", "i")  # one job on each
+
+
+def test_the_converged_job_that_grows_least_moves() -> None:
+    hosts: dict[str, dict[str, str]] = {
+        "h": {"a": PROGRESSING, "b": CONVERGED, "c": CONVERGED, "d": CONVERGED}, "i": {},
+    }  # fmt: skip
+    assert migrated(choice(hosts, {"b": 0.03, "c": 0.01, "d": 0.02}))[0] == "c"
+    assert migrated(choice(hosts))[0] == "b"  # equal growth: by name
+
+
+def test_an_idle_host_takes_any_job_where_none_has_converged() -> None:
+    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "b": PROGRESSING}, "i": {}}
+    assert migrated(choice(hosts, {"a": 0.9, "b": 0.5})) == ("b", "h", "i")
+    hosts = {"h": {"a": WATCHING, "b": CONVERGED}, "i": {}}
+    assert migrated(choice(hosts)) == ("b", "h", "i")
+
+
+def test_a_job_of_the_heaviest_host_that_has_a_candidate_moves() -> None:
+    hosts: dict[str, dict[str, str]] = {
+        "h": {"a": PROGRESSING, "c": CONVERGED},
+        "i": {"d": PROGRESSING, "e": PROGRESSING, "f": CONVERGED},
+        "j": {"g": CONVERGED},
+    }
+    assert migrated(choice(hosts)) == ("f", "i", "j")
+    # Where f has to stay the heaviest host has no candidate, and the next one is asked. c saves
+    # time on the four CPUs of j.
+    found = choice(hosts, moved=["f"], cpus={"j": 4.0})
+    assert migrated(found) == ("c", "h", "j")
+
+
+def test_an_unknown_job_counts_as_progressing() -> None:
+    a, c = job("a"), job("c")
+    hosts = {"h": host("h", [a, c]), "i": host("i", [])}
+    cluster = Cluster(round(NOW_S * MICRO), "h", hosts, 10.0)
+    known = {"h": {c.run_id: KnownJob(1.0, CONVERGED, 0.01)}}
+    found = chooser(cluster, known).choose()
+    assert migrated(found) == ("c", "h", "i")
+
+
+@pytest.mark.parametrize(
+    ("load", "target"), [("progressing", "few progressing"), ("jobs", "few"), ("cpu", "idle CPU")]
+)
+def test_the_target_is_the_host_with_the_least_load_of_the_kind_asked_for(
+    load: str, target: str
+) -> None:
+    # Loads (progressing, jobs, CPU in shares of two CPUs over 100 s):
+    hosts: dict[str, dict[str, str]] = {
+        "source": dict.fromkeys("abcd", PROGRESSING) | {"e": CONVERGED},  # 4, 5, 1.25
+        "few progressing": dict.fromkeys("fgh", WATCHING),  # 0, 3, 0.75
+        "few": {"k": PROGRESSING},  # 1, 1, 0.25
+        "idle CPU": {"l": PROGRESSING, "m": PROGRESSING},  # 2, 2, 0.01
+    }
+    found = choice(hosts, load=load, attained={"l": 1.0, "m": 1.0}, cpus={"source": 2.0})
+    assert migrated(found) == ("e", "source", target)
+
+
+# What it saves
+
+
+def test_the_neighbours_on_both_hosts_count() -> None:
+    # 40 CPU s: here 40 * 3 / 2 = 60 s, there 40 * 2 / 4 = 20 s. The job itself saves 40 s less the
+    # pause; its two neighbours are rid of it, 60 * 2 / 3 = 40 s; the new one bears 20 * 1 / 2.
+    one = job("c", attained=40.0)
+    source = host("h", [job("a"), job("b"), one])
+    target = host("i", [job("d")], cpus=4.0)
+    assert saved_seconds(one, source, target, 15.0) == pytest.approx(40 - 15 + 40 - 10)
+
+
+def test_what_a_job_still_needs_is_predicted_where_that_is_possible() -> None:
+    # 5 of 10 epochs took 50 CPU s: 50 left; 8 of 10: 12.5 left. On an idle host they save as much.
+    one = job("c")
+    one.label({"dltools.epochs": "10"})
+    source, target = host("h", [job("a"), one]), host("i", [])
+    for epoch, saves in ((5.0, 50.0), (8.0, 12.5)):
+        one.epoch = epoch
+        assert saved_seconds(one, source, target, 0.0) == saves
+
+
+def test_the_learning_curve_predicts_what_a_job_needs_to_its_target() -> None:
+    # The loss falls from 10 by 1 every CPU second; at 50 CPU s it would be -40. Half a core.
+    labels = {"dltools.metric": "loss", "dltools.target": "-60"}
+    points = {"loss": [(s, 10 - s / 2) for s in range(1, 101)]}
+    one = history(points, [(0, 0), (NOW_S, 50)], labels, name="c")
+    source, target = host("h", [job("a"), one]), host("i", [])
+    # 20 CPU s left: it saves 20 - 10 s, and its neighbour 10 s.
+    assert saved_seconds(one, source, target, 0.0) == pytest.approx(20.0, rel=0.1)
+
+
+def test_a_known_job_is_loaded_by_name() -> None:
+    expected = KnownJob(0.5, CONVERGED, None)
+    assert KnownJob(**expected.to_json()) == expected
+
+
+# Hosts that are not sampled
+
+
+def test_a_host_that_was_not_sampled_of_late_neither_gives_nor_takes() -> None:
+    now = round(NOW_S * MICRO)
+    late, fresh = now - 61 * MICRO, now - 60 * MICRO
+    jobs = [job("a"), job("c")]
+    known = {"h": {one.run_id: KnownJob(1.0, CONVERGED if one.name == "c" else PROGRESSING, 0.01)
+                   for one in jobs}}  # fmt: skip
+
+    def between(source: int, target: int) -> Choice:
+        hosts = {"h": HostState("h", 2.0, tuple(jobs), sampled_at=source),
+                 "i": HostState("i", 2.0, (), sampled_at=target),
+                 "k": HostState("k", 2.0, (job("d"),), sampled_at=now)}  # fmt: skip
+        return chooser(Cluster(now, "k", hosts, 10.0), known).choose()
+
+    assert migrated(between(fresh, fresh)) == ("c", "h", "i")
+    assert between(fresh, late).migration is None
+    assert between(late, fresh) != between(fresh, fresh)

@@ -1,0 +1,66 @@
+"""When CPUs are contested: golden cases, and cut anywhere."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.notation.times import MICRO
+from dltools.plan.signals.busy_cpus import BusyCpus
+
+
+def load(*samples: tuple[float, float], cpus: float = 2.0) -> BusyCpus:
+    times = [round(second * MICRO) for second, _ in samples]
+    return BusyCpus().after(times, [seconds for _, seconds in samples], [cpus] * len(times), 0.0)
+
+
+def test_one_sample_tells_nothing() -> None:
+    assert load((0, 5.0)).is_contested is None
+    assert load((0, 5.0)).share(2.0) is None
+    assert load((0, 5.0), (2, math.nan)).is_contested is None
+
+
+def test_busy_cpus_are_contested_at_once() -> None:
+    assert load((0, 0.0), (10, 1.0), (11, 3.0)).is_contested
+    assert load((0, 0.0), (10, 1.0), (11, 2.7)).is_contested is False
+
+
+def test_a_quarter_of_64_cpus_is_not_contested() -> None:
+    found = load((0, 0.0), (2, 32.0), (4, 64.0), cpus=64.0)
+    assert found.is_contested is False
+    assert found.share(64.0) == 0.25
+
+
+def test_contested_cpus_are_calm_after_ten_seconds_of_less() -> None:
+    busy = [(t, 2.0 * t) for t in range(0, 12, 2)]
+    half = [(t, 20.0 + (t - 10)) for t in (12, 14, 16, 18, 20)]
+    assert load(*busy, *half[:1]).is_contested
+    assert load(*busy, *half[:2]).is_contested  # 8 of 10 s
+    assert load(*busy, *half).is_contested is False
+
+
+def test_a_burst_between_close_samples_contests_nothing() -> None:
+    assert load((0, 0.0), (10, 2.0), (10.2, 2.4)).is_contested is False
+
+
+def test_a_host_that_restarts_begins_anew() -> None:
+    assert load((0, 100.0), (2, 104.0), (4, 1.0)).is_contested is None
+
+
+@given(
+    parts=st.lists(st.tuples(st.floats(0.1, 30), st.floats(0, 1)), max_size=30),
+    cut=st.integers(0, 30),
+)
+def test_samples_may_be_added_in_any_pieces(parts: list[tuple[float, float]], cut: int) -> None:
+    times, busy = [0], [0.0]
+    for span, share in parts:
+        times.append(times[-1] + round(span * MICRO))
+        busy.append(busy[-1] + 4 * share * span)
+    sizes = [4.0] * len(times)
+    whole = BusyCpus().after(times, busy, sizes, 0.0)
+    at = min(cut, len(times))
+    first = BusyCpus().after(times[:at], busy[:at], sizes[:at], 0.0)
+    assert first.after(times[at:], busy[at:], sizes[at:], 4.0) == whole
+    assert len(whole.samples) <= 2 + sum(time > times[-1] - 10 * MICRO for time in times)

@@ -1,0 +1,68 @@
+"""Whose threads spin, by libgomp's and libiomp5's rules."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.histories import history
+
+from dltools.plan.signals.busy_threads import spinning_threads, stoppers
+from dltools.plan.signals.container_history import ContainerHistory
+
+
+def job(
+    runtime: str | None, settings: str | None = None, threads: int | None = 4
+) -> ContainerHistory:
+    made = history()
+    made.openmp_runtime, made.openmp_settings, made.threads = runtime, settings, threads
+    return made
+
+
+@pytest.mark.parametrize(
+    ("runtime", "settings", "expected"),
+    [
+        (None, None, []),
+        (None, "OMP_NUM_THREADS=2", []),
+        ("another", None, []),
+        ("libgomp", None, ["OMP_WAIT_POLICY=passive"]),
+        ("libgomp", "OMP_WAIT_POLICY=active", ["OMP_WAIT_POLICY=passive"]),
+        ("libgomp", "OMP_WAIT_POLICY=Passive", []),
+        ("libgomp", "KMP_BLOCKTIME=0", ["OMP_WAIT_POLICY=passive"]),  # is for the others
+        ("libgomp", "GOMP_SPINCOUNT=0", []),
+        ("libgomp", "GOMP_SPINCOUNT=100", []),
+        ("libgomp", "GOMP_SPINCOUNT=100k", ["GOMP_SPINCOUNT=0"]),
+        ("libgomp", "GOMP_SPINCOUNT=infinity OMP_WAIT_POLICY=passive", ["GOMP_SPINCOUNT=0"]),
+        ("libiomp5", None, ["OMP_WAIT_POLICY=passive"]),
+        ("libomp", "OMP_WAIT_POLICY=passive", []),
+        ("libiomp5", "KMP_BLOCKTIME=0", []),
+        ("libiomp5", "KMP_BLOCKTIME=0ms", []),
+        ("libiomp5", "KMP_BLOCKTIME=200 OMP_WAIT_POLICY=passive", ["KMP_BLOCKTIME=0"]),
+        ("libgomp+libiomp5", None, ["OMP_WAIT_POLICY=passive"]),
+        ("libgomp+libiomp5", "OMP_WAIT_POLICY=passive", []),
+        ("libgomp+libomp", "KMP_BLOCKTIME=1", ["KMP_BLOCKTIME=0", "OMP_WAIT_POLICY=passive"]),
+    ],
+)
+def test_what_stops_the_spinning(
+    runtime: str | None, settings: str | None, expected: list[str]
+) -> None:
+    assert stoppers(job(runtime, settings)) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "threads", "expected"),
+    [
+        (None, 4, 4),
+        (None, 1, 0),
+        (None, None, 0),
+        ("OMP_NUM_THREADS=2", 4, 2),
+        ("OMP_NUM_THREADS=8", 4, 4),
+        ("OMP_NUM_THREADS=3,2", 4, 3),
+        ("OMP_NUM_THREADS=1", 4, 0),
+        ("OMP_NUM_THREADS=0", 4, 0),
+        ("OMP_NUM_THREADS=?", 4, 4),
+        ("OMP_WAIT_POLICY=passive", 4, 0),
+    ],
+)
+def test_how_many_threads_may_spin(
+    settings: str | None, threads: int | None, expected: int
+) -> None:
+    assert spinning_threads(job("libgomp", settings, threads)) == expected

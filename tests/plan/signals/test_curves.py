@@ -1,0 +1,260 @@
+"""Learning curves: fits of given histories, predictions of given votes, and shapes."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+from helpers.examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.plan.signals import curves
+from dltools.plan.signals.curves import (
+    KNOTS,
+    SHAPES,
+    Asymptote,
+    Curve,
+    Family,
+    Shape,
+    Voter,
+    curve_from_json,
+)
+
+
+def history(shape: Callable[[float], float], n: int = 200) -> tuple[list[float], list[float]]:
+    return [float(x) for x in range(n)], [shape(x / n) for x in range(n)]
+
+
+def fitted(shape: Callable[[float], float], n: int = 200) -> Curve:
+    found = curves.fit(*history(shape, n))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("rate", [3.0, 6.0, 12.0])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_exponential_s_end_is_found(rate: float, sign: int) -> None:
+    found = fitted(lambda u: 0.3 + sign * 2 * math.exp(-rate * u))
+    end = found.asymptote()
+    assert end is not None
+    assert end.least <= end.value <= end.greatest
+    assert abs(end.value - 0.3) < 0.03
+    assert abs(found.value_at(400) - (0.3 + sign * 2 * math.exp(-rate * 2))) < 0.03
+
+
+def test_a_power_law_s_time_to_a_target_is_found() -> None:
+    found = fitted(lambda u: (1 + 10 * u) ** -0.5)
+    # 0.2 is met where 1 + 10 u = 25: at work 480, 281 after the last point at 199.
+    assert abs(found.work_to(0.2) - 281) < 60
+
+
+def test_noise_and_spikes_change_little() -> None:
+    chance = random.Random(7)
+    works, values = history(lambda u: 0.3 + 2 * math.exp(-6 * u))
+    values = [v + chance.gauss(0, 0.02) for v in values]
+    for place in range(10, 200, 25):
+        values[place] = chance.choice([50.0, -50.0, math.nan, math.inf])
+    found = curves.fit(works, values)
+    assert found is not None
+    assert abs(found.value_at(300) - 0.3) < 0.1
+
+
+def test_a_falling_curve_never_passes_its_end() -> None:
+    assert fitted(lambda u: 0.3 + 2 * math.exp(-6 * u)).work_to(0.1) == math.inf
+
+
+def test_a_curve_that_goes_the_other_way_never_meets_the_target() -> None:
+    assert fitted(lambda u: 1 + u).work_to(0.5) == math.inf
+    assert fitted(lambda u: 1 + u).work_to(-5) == math.inf
+
+
+def test_a_target_that_the_curve_has_passed_needs_no_work() -> None:
+    assert fitted(lambda u: 1 + u).work_to(1.5) == 0.0
+
+
+def test_a_straight_line_has_no_end() -> None:
+    found = fitted(lambda u: 1 - 0.5 * u)
+    assert found.asymptote() is None
+    assert found.convergence(0.02) == math.inf
+
+
+def test_a_flat_curve_is_flat() -> None:
+    found = fitted(lambda _: 0.5)
+    assert found.is_flat
+    assert found.value_at(1e6) == pytest.approx(0.5)
+    assert not fitted(lambda u: 1 + u).is_flat
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1, 2, 3, 4], [math.nan] * 9, [1e200] * 9])
+def test_too_few_or_too_large_values_give_no_curve(values: list[float]) -> None:
+    assert curves.fit([float(i) for i in range(len(values))], values) is None
+
+
+def test_without_work_between_the_points_there_is_no_curve() -> None:
+    assert curves.fit([5.0] * 20, [1 / (i + 1) for i in range(20)]) is None
+
+
+@examples(200)
+@given(st.lists(st.tuples(st.floats(), st.floats(0, 1e12)), max_size=60), st.floats())
+def test_any_history_gives_a_curve_or_none(
+    points: list[tuple[float, float]], target: float
+) -> None:
+    works = sorted(work for _, work in points)
+    found = curves.fit(works, [value for value, _ in points])
+    if found is not None:
+        found.value_at(works[-1] * 2)
+        assert not found.work_to(target) < 0
+        found.asymptote()
+        found.convergence(0.02)
+        assert curve_from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+@examples(50)
+@given(st.integers(0, 999), st.sampled_from([2.0**-20, 0.5, 8.0, 2.0**20]))
+def test_the_scale_of_values_changes_nothing(seed: int, factor: float) -> None:
+    chance = random.Random(seed)
+    works = [float(i) for i in range(50)]
+    values = [1 / (1 + i) + chance.gauss(0, 0.01) for i in range(50)]
+    one, other = curves.fit(works, values), curves.fit(works, [v * factor for v in values])
+    assert one is not None and other is not None
+    assert other.value_at(80) == one.value_at(80) * factor
+    assert other.work_to(0.01 * factor) == one.work_to(0.01)
+
+
+LINE = 0
+EXP = next(k for k, one in enumerate(SHAPES) if one.kind is Family.EXP and one.rate == 1.0)
+
+
+def curve(*voters: Voter, level: float = 1.0) -> Curve:
+    """A curve over the CPU seconds 100 to 300."""
+    return Curve(100.0, 300.0, level, 0.0, voters)
+
+
+def lines(*falls: tuple[float, float]) -> Curve:
+    """Straight lines from 10, each with its fall over the history and its weight."""
+    return curve(*((LINE, 10.0, -fall, weight) for fall, weight in falls))
+
+
+def test_a_value_is_on_the_line_through_the_history() -> None:
+    found = lines((4.0, 1.0))
+    works = (100.0, 200.0, 300.0, 400.0)
+    assert [found.value_at(work) for work in works] == [10.0, 8.0, 6.0, 4.0]
+    assert found.value_at(0.0) == 10.0  # before the history it is as at its begin
+
+
+def test_a_prediction_is_the_weighted_median_of_the_votes() -> None:
+    assert lines((1.0, 1.0), (2.0, 1.0), (9.0, 1.0)).value_at(300.0) == 8.0
+    assert lines((1.0, 1.0), (2.0, 1.0), (9.0, 3.0)).value_at(300.0) == 1.0
+    assert lines((1.0, 1.0), (3.0, 1.0)).value_at(300.0) == 7.0  # the smaller of two equal votes
+
+
+def test_a_value_soon_is_by_the_shape_that_fits_best() -> None:
+    found = lines((1.0, 1.0), (2.0, 1.0), (9.0, 3.0))
+    assert [found.soon(work) for work in (100.0, 300.0, 400.0)] == [10.0, 9.0, 8.5]
+
+
+@pytest.mark.parametrize(
+    ("target", "work"),
+    [(6.0, 0.0), (4.0, 100.0), (5.0, 50.0), (8.0, 0.0), (10.0, 0.0), (11.0, math.inf)],
+)
+def test_the_work_to_a_target_counts_from_the_last_point(target: float, work: float) -> None:
+    found = lines((4.0, 1.0))
+    assert found.work_to(target) == work
+    assert found.work_to(target) == work  # the second time from memory
+
+
+def test_a_flat_vote_never_meets_a_target() -> None:
+    assert curve((LINE, 10.0, 0.0, 1.0)).work_to(9.0) == math.inf
+
+
+def test_an_exponential_tends_to_a_value_and_a_line_does_not() -> None:
+    assert curve((EXP, 2.0, 8.0, 1.0)).asymptote() == Asymptote(2.0, 2.0, 2.0)
+    assert lines((4.0, 1.0)).asymptote() is None
+
+
+def test_the_end_is_known_where_voters_of_half_the_weight_know_it() -> None:
+    three: Sequence[Voter] = ((EXP, 2.0, 8.0, 1.0), (EXP, 1.0, 9.0, 1.0), (EXP, 4.0, 6.0, 1.0))
+    assert curve(*three, (LINE, 10.0, -4.0, 3.0)).asymptote() == Asymptote(2.0, 1.0, 4.0)
+    assert curve(*three, (LINE, 10.0, -4.0, 3.1)).asymptote() is None
+
+
+def test_convergence_is_where_only_a_part_of_the_way_is_left() -> None:
+    # 2 + 8 exp(-u): a tenth of its way is left at u = ln 10, which is ln 10 - 1 histories ahead.
+    found = curve((EXP, 2.0, 8.0, 1.0))
+    assert found.convergence(0.1) == pytest.approx((math.log(10) - 1) * 200.0)
+    assert found.convergence(0.9) == 0.0  # passed long ago
+    assert lines((4.0, 1.0)).convergence(0.1) == math.inf
+
+
+@pytest.mark.parametrize(("fall", "is_flat"), [(0.0, True), (0.009, True), (0.011, False)])
+def test_a_curve_is_flat_that_has_changed_by_less_than_a_thousandth(
+    fall: float, is_flat: bool
+) -> None:
+    assert curve((LINE, 10.0, -fall, 1.0), level=10.0 - fall).is_flat is is_flat
+
+
+def test_a_curve_survives_a_round_trip() -> None:
+    found = curve((EXP, 2.0, 8.0, 0.75), (LINE, 10.0, -4.0, 0.25))
+    assert curve_from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+@pytest.mark.parametrize(
+    "data", [[], [1, 2, 3], [1, 2, 3, 4, [[0, 1]]], [1, 2, 3, "x", []], [1, 2, 3, 4, None]]
+)
+def test_damage_is_refused(data: list[object]) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError, IndexError)):
+        curve_from_json(data)
+
+
+def shape(kind: Family, rate: float = 0.0, offset: float = 1.0) -> Shape:
+    return next(one for one in SHAPES
+                if (one.kind, one.rate, one.offset) == (kind, rate, offset))  # fmt: skip
+
+
+def name(one: Shape) -> str:
+    return f"{one.kind.name} {one.rate:g} {one.offset:g}"
+
+
+def test_values_at_the_ends() -> None:
+    assert [shape(Family.LINE).at(u) for u in (0.0, 1.0, 2.0)] == [0.0, 1.0, 2.0]
+    assert shape(Family.LOG).at(1.0) == pytest.approx(math.log(2))
+    assert shape(Family.EXP, 1.0).at(1.0) == pytest.approx(1 / math.e)
+    assert shape(Family.POWER, 0.5, 0.1).at(0.3) == pytest.approx(0.5)  # (1 + 3)^-0.5
+
+
+def test_only_exponentials_and_power_laws_tend_to_a_value() -> None:
+    assert {one.kind for one in SHAPES if one.kind.has_asymptote} == {Family.EXP, Family.POWER}
+
+
+@pytest.mark.parametrize("one", SHAPES, ids=name)
+def test_a_shape_has_a_value_where_it_says(one: Shape) -> None:
+    for u in (0.0, 0.1, 0.5, 1.0, 3.0):
+        assert one.where(one.at(u)) == pytest.approx(u, abs=1e-9)
+
+
+@pytest.mark.parametrize("one", SHAPES, ids=name)
+def test_a_shape_s_basis_is_centred_and_of_length_1(one: Shape) -> None:
+    assert len(one.basis) == KNOTS
+    assert math.fsum(one.basis) == pytest.approx(0, abs=1e-9)
+    assert math.fsum(value**2 for value in one.basis) == pytest.approx(1)
+    first, last = one.basis[0] * one.norm + one.mean, one.basis[-1] * one.norm + one.mean
+    assert (first, last) == (pytest.approx(one.at(0)), pytest.approx(one.at(1)))
+
+
+@pytest.mark.parametrize("one", SHAPES, ids=name)
+def test_a_shape_never_has_a_value_that_it_only_tends_to(one: Shape) -> None:
+    if one.kind.has_asymptote:
+        assert one.where(0.0) is None
+        assert one.where(-1.0) is None
+    else:
+        assert one.where(-1.0) is not None
+
+
+def test_a_value_that_is_too_far_off_for_a_number_is_never_had() -> None:
+    assert shape(Family.LOG).where(1e3) is None
+    assert shape(Family.POWER, 0.25, 0.1).where(1e-9) is None
+    assert len(set(map(name, SHAPES))) == len(SHAPES)

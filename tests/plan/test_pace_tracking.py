@@ -1,0 +1,86 @@
+"""What is measured of jobs that compete decides the mode, and goes on in the state."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+from helpers.closed_loop import follow
+from helpers.examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.records import dump_plan
+
+SLEEP, SPIN = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+
+def begin(policy: str = "fair", state: object = None) -> Planner:
+    found = registry.get(policy, [])
+    return Planner(found, build(found.parameters, {}), RealisationOptions(), state)  # type: ignore[arg-type]
+
+
+def planned(rows: list[Row], policy: str = "fair", state: object = None) -> Planner:
+    made = begin(policy, state)
+    made.add(to_table(rows))
+    return made
+
+
+@functools.cache
+def recorded(policy: str, spins: tuple[float, ...]) -> list[Row]:
+    return follow(begin(policy), spins, 150.0)
+
+
+@pytest.mark.parametrize(
+    ("spins", "mode", "why"),
+    [
+        (SLEEP, Mode.WEIGHT, "best rate while competing: turns win nothing"),
+        (SPIN, Mode.PRIORITY, "best rate while competing: take turns"),
+        ((1.0, 1.0, 0.0), Mode.PRIORITY, "best rate while competing: take turns"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["fair", "srtf"])
+def test_the_plan_says_which_mode_was_measured_and_why(
+    policy: str, spins: tuple[float, ...], mode: Mode, why: str
+) -> None:
+    made = begin(policy)
+    follow(made, spins, 150.0)
+    plan = made.plan({})
+    assert plan.params["realize"] == mode.value
+    assert why in plan.params["realize_why"]
+    assert any(why in line for line in made.explain().lines)
+
+
+@pytest.mark.parametrize("policy", ["fair", "srtf"])
+@pytest.mark.parametrize("spins", [SLEEP, SPIN], ids=["sleep", "spin"])
+@examples(20)
+@given(data=st.data())
+def test_a_recording_cut_anywhere_gives_the_same_last_plan(
+    spins: tuple[float, ...], policy: str, data: st.DataObject
+) -> None:
+    rows = recorded(policy, spins)
+    rows = rows[: data.draw(st.integers(1, len(rows)))]
+    whole = dump_plan(planned(rows, policy).plan({}))
+    assert dump_plan(planned(rows, policy).plan({})) == whole  # the same bytes
+    state, at = None, 0
+    for cut in sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3))):
+        plan = planned(rows[at:cut], policy, state).plan({})
+        state, at = json.loads(json.dumps(plan.state)), cut
+    assert dump_plan(planned(rows[at:], policy, state).plan({})) == whole
+
+
+def test_a_state_that_lacks_what_was_measured_is_readable() -> None:
+    rows = recorded("fair", SPIN)
+    state = json.loads(json.dumps(planned(rows[: len(rows) // 2]).plan({}).state))
+    (host,) = state["hosts"].values()
+    del host["contention"]
+    for container in host["containers"].values():
+        del container["pace"]
+    plan = planned(rows[len(rows) // 2 :], state=state).plan({})
+    assert plan.params["realize"] == "priority"

@@ -1,0 +1,262 @@
+"""Plans that are refused, with the line at fault."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from helpers.examples import examples
+from helpers.plan_records import ACTION, END, HEAD, encoded, loaded, without
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.errors import DataError
+from dltools.plan.records import VERSION, dump_plan, load_plans
+
+WRONG: dict[str, list[Any]] = {
+    "text": [None, 1, 1.5, True, [], {}],
+    "integer": [None, "1", 1.5, True, [], {}],
+    "object": [1, 1.5, "x", True, [1], math.nan],
+    "objects that must be there": [None, 1, "x", True, [], {}],
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *[(key, value) for key in ("op", "host") for value in WRONG["text"]],
+        *[("id", value) for value in WRONG["integer"] if value is not None],
+        *[("container", value) for value in WRONG["objects that must be there"]],
+        ("container", {"id": "c"}),
+        ("container", {"name": "n"}),
+        ("container", {"id": 1, "name": "n"}),
+        ("container", {"id": "c", "name": None}),
+        ("op", "destroy"),
+        ("op", "UPDATE"),
+        *[(key, value) for key in ("set", "expect") for value in WRONG["object"]],
+        ("set", []),
+        ("set", False),
+        ("set", ""),
+    ],
+)
+def test_a_malformed_action_is_refused_by_its_line(key: str, value: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line 2: "):
+        loaded(HEAD, {**ACTION, key: value}, END)
+
+
+@pytest.mark.parametrize("queue", [1, True, [], {}, "G" * 201, "G\x1b[2J"])
+def test_a_turn_in_a_queue_without_a_name_is_refused(queue: Any) -> None:
+    turn = {"group": 0, "turn_s": 2.0, "queue": queue}
+    with pytest.raises(DataError, match=r"^plan: line 2: .*queue"):
+        loaded(HEAD, {**ACTION, "op": "rotate", "set": turn}, END)
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 400 + ".0"])
+def test_a_number_that_is_too_large_is_refused_by_its_line(number: str) -> None:
+    """Found by fuzzing: read as infinite, it could not be written again."""
+    head = json.dumps({**HEAD, "params": {"alpha": "X"}}).replace('"X"', number)
+    with pytest.raises(DataError, match=r"^plan: line 1: not JSON: .* is too large a number$"):
+        list(load_plans([head.encode(), *encoded(END)], "plan"))
+
+
+@pytest.mark.parametrize("key", ["op", "host", "container"])
+def test_an_action_that_lacks_a_field_is_refused_by_its_line(key: str) -> None:
+    with pytest.raises(DataError, match=f"^plan: line 2: missing or wrong '{key}'$"):
+        loaded(HEAD, without(ACTION, key), END)
+
+
+@pytest.mark.parametrize("key", ["set", "expect"])
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"gpu": 1}, "unknown setting 'gpu'; known: cpus, cpu_weight, cpuset, memory"),
+        ({"": 1}, "unknown setting ''"),
+        ({"cpus": 0}, "cpus is not a positive number: 0"),
+        ({"cpus": -1.5}, "cpus is not a positive number: -1.5"),
+        ({"cpus": "2"}, "cpus is not a positive number: '2'"),
+        ({"cpus": True}, "cpus is not a positive number: True"),
+        ({"cpus": [1]}, "cpus is not a positive number"),
+        ({"cpus": math.nan}, "nan"),
+        ({"cpus": math.inf}, "inf"),
+        pytest.param({"cpus": 10**400}, "cpus is not a positive number", id="400 digits"),
+        ({"memory": -1}, "memory is not a positive number"),
+        ({"memory": 0}, "memory is not a positive number"),
+        ({"memory": "1g"}, "memory is not a positive number"),
+        ({"cpu_weight": None}, "cpu_weight is not a positive number: None"),
+        ({"cpu_weight": 0}, "cpu_weight is not a positive number"),
+        ({"cpuset": ""}, "cpuset is not a list of CPUs: ''"),
+        ({"cpuset": 3}, "cpuset is not a list of CPUs: 3"),
+        ({"cpuset": [0, 1]}, "cpuset is not a list of CPUs"),
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_is_refused_by_its_line(
+    key: str, setting: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DataError, match=r"^plan: line 2: ") as refused:
+        loaded(HEAD, {**ACTION, key: setting}, END)
+    assert message.lower() in str(refused.value).lower()
+
+
+@pytest.mark.parametrize("version", [None, 0, 2, 1.5, "1", [], {}])
+def test_another_version_is_refused_and_both_are_named(version: Any) -> None:
+    with pytest.raises(DataError, match=f"^plan: line 1: plan version .* reads {VERSION}$"):
+        loaded({**HEAD, "v": version}, ACTION, END)
+
+
+@pytest.mark.parametrize(
+    "version", ["2\n0", "\x1b[2J", "9" * 10_000, ["\n"]], ids=["newline", "escape", "long", "list"]
+)
+def test_a_hostile_version_is_named_in_one_short_printable_line(version: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line 1: plan version") as refused:
+        loaded({**HEAD, "v": version}, ACTION, END)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 300
+
+
+def test_a_version_is_required() -> None:
+    with pytest.raises(DataError, match=r"^plan: line 1: plan version .?None"):
+        loaded(without(HEAD, "v"), ACTION, END)
+
+
+@pytest.mark.parametrize("key", ["params", "input"])
+@pytest.mark.parametrize("value", WRONG["object"])
+def test_a_malformed_head_is_refused(key: str, value: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line [13]: "):
+        loaded({**HEAD, key: value}, ACTION, END)
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, pytest.param(10**400, id="400 digits"), "20", True, [], {}]
+)
+def test_a_next_time_that_is_no_number_of_seconds_is_refused(value: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line [13]: "):
+        loaded({**HEAD, "next_s": value}, ACTION, END)
+
+
+@pytest.mark.parametrize("value", ["a", 1, {}, [1], ["a", None]])
+def test_ids_of_containers_that_are_no_texts_are_refused(value: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line 3: missing or wrong 'covers'"):
+        loaded({**HEAD, "covers": value}, ACTION, END)
+
+
+@pytest.mark.parametrize("value", WRONG["object"])
+def test_a_malformed_state_is_refused(value: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line 3: "):
+        loaded(HEAD, ACTION, {**END, "state": value})
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("line", [1, 2, 3])
+def test_numbers_that_json_does_not_have_are_refused_by_their_line(word: str, line: int) -> None:
+    records = [{**HEAD, "params": "?"}, {**ACTION, "set": "?"}, {**END, "state": "?"}]
+    lines = encoded(HEAD, ACTION, END)
+    lines[line - 1] = encoded(*records)[line - 1].replace(b'"?"', b'{"cpus":%s}' % word.encode())
+    with pytest.raises(DataError, match=f"^plan: line {line}: "):
+        list(load_plans(lines, "plan"))
+
+
+@pytest.mark.parametrize("actions", WRONG["integer"])
+def test_a_count_that_is_no_integer_is_refused(actions: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line 3: missing or wrong 'actions'$"):
+        loaded(HEAD, ACTION, {**END, "actions": actions})
+
+
+@pytest.mark.parametrize(
+    "classes", [{"h": 1}, {"h": None}, {"h": {"a": 1}}, {"h": {"a": None}}, [], ["h"], "h"]
+)
+def test_malformed_classes_are_refused(classes: Any) -> None:
+    with pytest.raises(DataError, match=r"^plan: line 3: "):
+        loaded({**HEAD, "classes": classes}, ACTION, END)
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([HEAD], "plan: plan cut off after line 1: no end record"),
+        ([HEAD, ACTION], "plan: plan cut off after line 2: no end record"),
+        ([HEAD, ACTION, END, HEAD], "plan: plan cut off after line 4: no end record"),
+        ([HEAD, ACTION, HEAD], "plan: line 3: a new plan begins before the end of the last one"),
+        ([ACTION, END], "plan: line 1: not a dltools plan"),
+        ([END], "plan: line 1: not a dltools plan"),
+        ([{"kind": "result", "id": 1}], "plan: this is what dl-apply has printed"),
+        ([{}], "plan: line 1: not a dltools plan"),
+        ([HEAD, ACTION, END, ACTION], "plan: line 4: not a dltools plan"),
+        ([[]], "plan: line 1: not a JSON object"),
+        (["plan"], "plan: line 1: not a JSON object"),
+        ([None], "plan: line 1: not a JSON object"),
+        ([HEAD, 5], "plan: line 2: not a JSON object"),
+    ],
+)
+def test_a_plan_out_of_order_is_refused(records: list[Any], message: str) -> None:
+    with pytest.raises(DataError) as refused:
+        loaded(*records)
+    assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"{", b"{]", b"\xff\n", b"\x00", b"[" * 100_000, b'{"v":' + b"9" * 5000 + b"}"],
+    ids=["open", "crossed", "no UTF-8", "NUL", "deep", "5000 digits"],
+)
+@pytest.mark.parametrize("before", [[], encoded(HEAD)], ids=["first", "second"])
+def test_a_line_that_is_no_json_is_refused_by_its_number(before: list[bytes], line: bytes) -> None:
+    with pytest.raises(DataError, match=f"^plan: line {len(before) + 1}: not JSON: ") as refused:
+        list(load_plans([*before, line], "plan"))
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [(b"PAR1\x15\x04", "Parquet"), (b"\xff\xff\xff\xff\x00\x01", "Arrow"),
+     (b"time,host,kind\n", "a table of observations")],
+)  # fmt: skip
+def test_a_recording_is_no_plan_but_dl_plan_makes_one(line: bytes, what: str) -> None:
+    with pytest.raises(DataError, match=f"^plan: this is {what}: put dl-plan between$"):
+        list(load_plans([line], "plan"))
+
+
+@pytest.mark.parametrize(
+    "lines", [[], [b"\n"], [b"\n", b"  \r\n"]], ids=["empty", "blank", "blanks"]
+)
+def test_input_without_a_plan_is_refused(lines: list[bytes]) -> None:
+    with pytest.raises(DataError, match=r"^plan: empty input: no plan$"):
+        list(load_plans(lines, "plan"))
+
+
+def test_every_cut_of_a_plan_is_refused() -> None:
+    plan = loaded(HEAD, ACTION, {**ACTION, "id": 2, "reason": "é 🐋"}, {**END, "actions": 2})[0]
+    text = dump_plan(plan).encode()
+    for cut in range(len(text) - 1):
+        with pytest.raises(DataError):
+            list(load_plans(text[:cut].splitlines(keepends=True), "plan"))
+    assert list(load_plans(text[:-1].splitlines(), "plan")) == [plan]
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=3,
+)
+
+
+@examples(200)
+@given(data=st.data())
+def test_no_value_breaks_the_reader(data: st.DataObject) -> None:
+    records = [dict(HEAD), dict(ACTION), dict(END)]
+    record = data.draw(st.sampled_from(records))
+    record[data.draw(st.sampled_from(sorted(record)))] = data.draw(JUNK)
+    try:
+        found = loaded(*records)
+    except DataError as error:
+        assert str(error).startswith("plan: ")
+    else:
+        assert list(load_plans("".join(map(dump_plan, found)).encode().splitlines(), "")) == found
+
+
+@examples(100)
+@given(noise=st.lists(st.binary(max_size=40), max_size=4))
+def test_noise_is_refused(noise: list[bytes]) -> None:
+    with pytest.raises(DataError):
+        list(load_plans(noise, "plan"))

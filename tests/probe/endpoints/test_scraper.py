@@ -1,0 +1,180 @@
+"""Scraping: servers that are slow, endless, huge, redirecting, dying; and a good one."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from dltools.probe.endpoints import scraper
+from dltools.probe.endpoints.scraper import EndpointSource
+
+TEXT = "ts_inference_requests_total {n}\nts_inference_latency_microseconds {us}\n"
+
+
+class Server:
+    """A local HTTP server; `answer` is what it does with a request."""
+
+    def __init__(self) -> None:
+        self.answer: Callable[[http.server.BaseHTTPRequestHandler], None] = self.metrics
+        self.requests = 0
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                server.requests += 1
+                with suppress(OSError):
+                    server.answer(self)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self._http.block_on_close = False
+        threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}/metrics"
+
+    def metrics(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+        body = TEXT.format(n=self.requests * 10, us=self.requests * 200_000).encode()
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def stop(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+@pytest.fixture(autouse=True)
+def time_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that answers does so in time, however busy the machine is."""
+    monkeypatch.setattr(scraper, "TIMEOUT_S", 2.0)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.stop()
+
+
+def test_the_second_scrape_gives_a_window(server: Server) -> None:
+    source = EndpointSource([server.url], wanted=True)
+    assert source.read(0) == []
+    found = {found.point.metric: found.point.value for found in source.read(5)}
+    assert found == {"request_rate": 2.0, "latency_seconds": pytest.approx(0.02)}
+    assert source.gap is None
+
+
+def slow(handler: http.server.BaseHTTPRequestHandler) -> None:
+    time.sleep(600)
+
+
+def endless(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b"x 1\n")
+        time.sleep(0.01)
+
+
+def huge(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    for _ in range(200):
+        handler.wfile.write(b"x" * 65536)
+
+
+def redirecting(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.send_response(302)
+    handler.send_header("Location", "http://127.0.0.1:1/")
+    handler.end_headers()
+
+
+def dying(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.connection.close()
+
+
+def garbage(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"not http at all\r\n\r\n")
+
+
+def page(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    handler.wfile.write(b"<html>hello</html>")
+
+
+@pytest.mark.parametrize("answer", [slow, endless, huge, redirecting, dying, garbage, page])
+def test_a_bad_server_is_a_gap_and_never_waited_for(server: Server, answer: Any) -> None:
+    server.answer = answer
+    source = EndpointSource([server.url], wanted=True)
+    assert source.read(0) == []  # the slow one would answer in ten minutes, the endless one never
+    assert (source.gap or "").startswith(f"endpoint {server.url}: ")
+
+
+def test_one_that_fails_is_not_tried_again_for_a_minute(server: Server) -> None:
+    server.answer = redirecting
+    source = EndpointSource([server.url], wanted=True)
+    for now in (0, 1, 30, 59):
+        source.read(now)
+    assert server.requests == 1
+    server.answer = server.metrics
+    source.read(60)
+    assert source.gap is None
+    assert len(source.read(61)) == 2
+
+
+def test_ports_that_are_only_guessed_leave_no_gap() -> None:
+    source = EndpointSource(["http://127.0.0.1:1/metrics"], wanted=False)
+    assert source.read(0) == []
+    assert source.gap is None
+
+
+def dripping(handler: http.server.BaseHTTPRequestHandler) -> None:
+    for byte in b"HTTP/1.0 200 OK\r\n" + b"X: y\r\n" * 1000:
+        handler.wfile.write(bytes([byte]))
+        time.sleep(0.1)
+
+
+def cut(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "5000")
+    handler.end_headers()
+    handler.wfile.write(b"ts_inference_requests_total 12")
+
+
+@pytest.mark.parametrize(("answer", "reason"), [(dripping, "timed out"), (cut, "IncompleteRead")])
+def test_headers_that_drip_and_answers_cut_short(server: Server, answer: Any, reason: str) -> None:
+    server.answer = answer
+    source = EndpointSource([server.url], wanted=True)
+    assert source.read(0) == []
+    assert reason in (source.gap or "")
+
+
+def test_a_last_line_that_may_be_cut_is_left_out(server: Server) -> None:
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(f"nv_inference_pending_request_count {server.requests}\n".encode())
+        handler.wfile.write(b"nv_inference_request_success 5\nnv_inference_request_duration_us 1")
+
+    server.answer = answer
+    source = EndpointSource([server.url], wanted=True)
+    source.read(0)
+    found = {found.point.metric: found.point.value for found in source.read(5)}
+    assert found == {"request_rate": 0.0, "queue_length": 2.0}
+
+
+def test_one_that_served_and_fails_is_a_gap_though_guessed(server: Server) -> None:
+    source = EndpointSource([server.url], wanted=False)
+    source.read(0)
+    server.answer = redirecting
+    assert source.read(5) == []
+    assert source.gap == f"endpoint {server.url}: status 302"

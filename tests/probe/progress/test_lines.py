@@ -1,0 +1,43 @@
+"""Lines of logs: bars redrawn in place, escape codes, any bytes."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.examples import examples
+from helpers.log_text import line_text, lines_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dltools.probe.progress.lines import LONGEST_LINE
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"", []),
+        (b"\n", []),
+        (b"  \n\t\n", []),
+        (b"a\n", ["a"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"1/3\r2/3\r3/3\n", ["1/3", "2/3", "3/3"]),
+        (b"\x1b[1mbold\x1b[0m \x1b[38;5;12mblue\x1b[K", ["bold blue"]),
+        (b"\x1b[?25lhidden\x1b[?25h", ["hidden"]),
+        ("größe 🐋".encode(), ["größe 🐋"]),
+        (b"loss \xff\xfe 1", ["loss \ufffd\ufffd 1"]),
+        (b"\x00\x01", ["\x01"]),
+        (b"x" * (LONGEST_LINE + 1), ["x" * LONGEST_LINE]),
+        ("é".encode() * (LONGEST_LINE + 1), ["é" * (LONGEST_LINE // 2)]),
+    ],
+    ids=lambda part: repr(part)[:30],
+)
+def test_a_log_entry_is_cut_into_what_it_shows(raw: bytes, expected: list[str]) -> None:
+    assert lines_of(raw) == expected
+
+
+@examples(200)
+@given(raw=st.binary(max_size=80) | line_text.map(str.encode))
+def test_no_bytes_break_the_cutting(raw: bytes) -> None:
+    for line in lines_of(raw):
+        assert "\n" not in line
+        assert "\r" not in line

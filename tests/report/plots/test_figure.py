@@ -1,0 +1,104 @@
+"""What panels draw, by the numbers and texts in them; and how matplotlib is added."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dltools.observations.container_records import SeriesPoint
+from dltools.observations.outcomes import JobResult
+from dltools.plan.policy.interface import JobClass, Tone
+from dltools.report.plots.figure import KINDS, command_to_add, panels, picture
+from dltools.report.timelines import ClassChange, Run, Timeline
+
+
+def axes_of(runs: list[Run], kind: str) -> list[Any]:
+    """The axes of the panels of runs."""
+    pytest.importorskip("matplotlib")
+    return list(picture(panels(runs, [kind], runs[0].label)).axes)
+
+
+def drawn(run: Run, kind: str) -> list[tuple[list[float], list[float]]]:
+    """The lines of a panel, as x and y."""
+    (axes,) = axes_of([run], kind)
+    return [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
+
+
+def test_a_cdf_reaches_only_the_share_that_finished() -> None:
+    done = [JobResult(str(n), "h", 0.0, 0.0, float(n)) for n in (1, 2, 3)]
+    not_done = [JobResult("x", "h", 0.0, 0.0), JobResult("y", "h", 0.0, 0.0, exit_code=3)]
+    served = [JobResult("s", "h", 0.0, 0.0, 9.0, served=9.0)]
+    ((times, shares),) = drawn(Run("r", [[*done, *not_done, *served], done]), "cdf")
+    assert shares[0] == 0
+    assert max(shares) == shares[-1] == 6 / 8
+    assert dict(zip(times, shares, strict=True))[1] == 2 / 8
+
+
+def test_a_failed_job_says_so_in_the_chart() -> None:
+    jobs = [JobResult("a", "h", 0.0, 0.0, 9.0), JobResult("b", "h", 0.0, 0.0, exit_code=3)]
+    (axes,) = axes_of([Run("r", [jobs])], "gantt")
+    assert "failed (3)" in [text.get_text() for text in axes.texts]
+
+
+def test_the_word_for_a_late_failure_stays_off_the_legend() -> None:
+    jobs = [JobResult("a", "h", 0.0, 0.0, 9.0), JobResult("b", "h", 0.0, 0.0, exit_code=3)]
+    early, late = Run("r", [jobs]), Run("r", [jobs])
+    early.timelines["b"], late.timelines["b"] = Timeline(ended=2.0), Timeline(ended=8.9)
+    places = [axes_of([run], "gantt")[0].texts[0].get_ha() for run in (early, late)]
+    assert places == ["left", "right"]
+
+
+def test_a_chart_explains_grey_and_hollow_bars() -> None:
+    run = Run("r", [[JobResult("a", "h", 0.0, 4.0, 9.0)]])
+    (axes,) = axes_of([run], "gantt")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["running", "waiting"]
+
+
+def test_a_chart_explains_the_classes_of_any_policy() -> None:
+    own = JobClass("Z", "sleeping", "", Tone.WATCHED)
+    run = Run("r", [[JobResult("a", "h", 0.0, 0.0, 9.0)]])
+    run.timelines["a"] = Timeline(classes=[ClassChange(3.0, own)])
+    (axes,) = axes_of([run], "gantt")
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["Z sleeping", "no class yet"]
+    assert [round(bar.get_width()) for bar in axes.patches] == [3, 6]
+
+
+def test_runs_without_data_have_no_panels() -> None:
+    assert panels([Run("r")], KINDS, "r") == []
+
+
+def test_panels_of_several_runs_name_them_and_share_their_time_axis() -> None:
+    use = [SeriesPoint(0.0, 1.0), SeriesPoint(40.0, 1.0)]
+    runs = [
+        Run("one", timelines={"a": Timeline(use=use)}),
+        Run("two", timelines={"a": Timeline(use=use[:1])}),
+    ]
+    found = panels(runs, ["limits"], "one")
+    assert [panel.title.rpartition(": ")[2] for panel in found] == ["one", "two"]
+    assert len({axes.get_xlim() for axes in axes_of(runs, "limits")}) == 1
+
+
+def made_by(folder: Path, mark: str = "") -> Path:
+    """An environment, with the file that its maker leaves in it."""
+    folder.mkdir(parents=True)
+    if mark:
+        (folder / mark).touch()
+    return folder
+
+
+def test_pipx_injects(tmp_path: Path) -> None:
+    prefix = made_by(tmp_path / "pipx/venvs/dltools", "pipx_metadata.json")
+    assert command_to_add("matplotlib", prefix) == "pipx inject dltools matplotlib"
+
+
+def test_uv_installs_into_its_environment(tmp_path: Path) -> None:
+    prefix = made_by(tmp_path / "uv/tools/dltools", "uv-receipt.toml")
+    assert command_to_add("matplotlib", prefix) == f"uv pip install --python {prefix} matplotlib"
+
+
+def test_any_other_environment_has_its_own_pip(tmp_path: Path) -> None:
+    prefix = made_by(tmp_path / "my venv")
+    assert command_to_add("matplotlib", prefix).startswith(f"'{prefix}'/bin/python3 -m pip install")
