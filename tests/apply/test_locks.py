@@ -88,7 +88,7 @@ def test_one_run_at_a_time_marks_an_engine(engine: Any) -> None:
         found = writer_of(engine)
         assert found is not None
         assert found.command
-    with pytest.raises(RetryError, match=r"it writes to the containers of box"):
+    with pytest.raises(RetryError, match=r"the containers of box"):
         second.set(engine)
     other = SimpleNamespace(id=uuid.uuid4().hex, host="other")
     second.set(other)
