@@ -24,7 +24,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
-PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 # A virtual environment holds absolute paths: set it up again in a checkout that has moved.
 MOVED := $(shell test -e $(BIN)/dl-plan && ! grep -qF '$(CURDIR)/$(BIN)/' $(BIN)/dl-plan && echo yes)

@@ -13,7 +13,7 @@ import pytest
 from helpers.containers import IMAGE, Containers, Gate, ImageError, build_image
 from helpers.examples import HYPOTHESIS_EXAMPLES
 from helpers.fake_engine import FakeEngine
-from helpers.sharing import group, turn
+from helpers.sharing import in_order, turn
 from helpers.tools import Tools
 
 from dltools.engine.docker.engine import DockerEngine
@@ -56,13 +56,12 @@ def needs_engine(item: pytest.Item) -> bool:
     return bool(found) and found[-1].func.__module__ == __name__
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if needs_engine(item) or item.path.is_relative_to(ENGINE_TESTS):
             item.add_marker(pytest.mark.engine)
     if runs_in_parallel(config):
-        group(items)
+        items[:] = in_order(items)
 
 
 @pytest.hookimpl(wrapper=True)

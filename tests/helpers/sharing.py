@@ -1,8 +1,8 @@
 """Which tests run at the same time: how a run in parallel is ordered and divided.
 
-The tests of a file run one after another in one process, which shares their fixtures. Files on a
-real engine mostly wait: they run beside those that need none. A test that measures time or CPU is
-marked `alone`: it runs while no other does, at the end.
+With `--dist loadfile` the tests of a file run one after another in one process, which shares their
+fixtures. Files on a real engine mostly wait: they run beside those that need none. A test that
+measures time or CPU is marked `alone`: it runs while no other does, at the end.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ ALONE = "alone"
 """The marker of a test that measures time or CPU."""
 
 
-def group(items: list[pytest.Item]) -> None:
-    """Say of each test with which others it stays together, and put the tests in order: files on
-    an engine among the others, and what runs alone last."""
-    alone: File = []
+def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests with the files on an engine spread among the others, and those with tests
+    that run alone last."""
     files: dict[Path, File] = {}
     for item in items:
-        is_alone = item.get_closest_marker(ALONE) is not None
-        file = item.path.relative_to(item.config.rootpath)
-        item.add_marker(pytest.mark.xdist_group(ALONE if is_alone else str(file)))
-        (alone if is_alone else files.setdefault(file, [])).append(item)
-    on_engine, others = [], []
+        files.setdefault(item.path, []).append(item)
+    last, on_engine, others = [], [], []
     for tests in files.values():
-        (on_engine if tests[0].get_closest_marker("engine") else others).append(tests)
-    items[:] = [item for tests in _spread(on_engine, others) for item in tests] + alone
+        if any(item.get_closest_marker(ALONE) for item in tests):
+            last.append(tests)
+        elif tests[0].get_closest_marker("engine"):
+            on_engine.append(tests)
+        else:
+            others.append(tests)
+    return [item for tests in (*_spread(on_engine, others), *last) for item in tests]
 
 
 def _spread(few: list[File], many: list[File]) -> Iterator[File]:
