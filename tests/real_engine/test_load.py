@@ -18,7 +18,7 @@ def test_containers_come_and_go(engine: object) -> None:
     del engine
     seed = random.randrange(1 << 32)
     try:
-        load = hold(20, 10, seed)
+        load = hold(12, 6, seed)
     except (DaemonError, ImageError) as error:
         missing(str(error))
     assert load.broken == [], f"seed {seed}: {load.figures}"

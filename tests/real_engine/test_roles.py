@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
 from helpers.containers import BUSYBOX, Containers, Job, eventually
+from helpers.examples import repeated
 from helpers.tools import Tools, records
 from real_engine.test_turns import SPIN, changes
 
@@ -37,6 +39,11 @@ EXPECTED = {
     "reports-1": "training: reports loss",
     "reports-2": "training: reports loss",
 }
+EVERY = tuple(product(("flowcon --set itval=1", "fair", "srtf --set itval=1"),
+                      ("auto", "rotate", "quota", "weight")))  # fmt: skip
+SOME = tuple(EVERY[number] for number in (0, 2, 4, 5, 9, 11))
+"""Policies and modes: each policy twice, each mode at least once."""
+
 UNTOUCHED = ("loop", "postgres", "web", "notebook")
 
 
@@ -72,6 +79,7 @@ def roles(tool: Tools, run: Containers, jobs: dict[str, Job], *options: str) -> 
     return {names[row["container_name"]]: f"{row['role']}: {row['role_reason']}" for row in rows}
 
 
+@pytest.mark.alone
 def test_each_is_what_it_is_and_no_more_are_touched_than_train(
     run: Containers, tool: Tools, jobs: dict[str, Job], tmp_path: Path
 ) -> None:
@@ -82,16 +90,15 @@ def test_each_is_what_it_is_and_no_more_are_touched_than_train(
     untouched = {jobs[name].name: jobs[name] for name in UNTOUCHED}
     before = {name: job.kernel() for name, job in untouched.items()}
     touched: set[str] = set()
-    for policy in ("flowcon --set itval=1", "fair", "srtf --set itval=1"):
-        for mode in ("auto", "rotate", "quota", "weight"):
-            line = (f"dl-probe -i 0.5 -c 5 {' '.join(run.only)} | dl-plan -p {policy} "
-                    f"--realize {mode} | dl-apply --restore")  # fmt: skip
-            done = tool.shell(line, tmp_path / "bin")
-            found = [json.loads(text) for text in done.stdout.splitlines()]
-            touched |= {result["container"]["name"] for result in found}
-            turns = [one["container"]["name"] for one in found if "turn_s" in one["after"]]
-            assert jobs["torch"].name not in turns
-            assert {name: job.kernel() for name, job in untouched.items()} == before
+    for policy, mode in repeated(SOME, EVERY):
+        line = (f"dl-probe -i 0.5 -c 5 {' '.join(run.only)} | dl-plan -p {policy} "
+                f"--realize {mode} | dl-apply --restore")  # fmt: skip
+        done = tool.shell(line, tmp_path / "bin")
+        found = [json.loads(text) for text in done.stdout.splitlines()]
+        touched |= {result["container"]["name"] for result in found}
+        turns = [one["container"]["name"] for one in found if "turn_s" in one["after"]]
+        assert jobs["torch"].name not in turns
+        assert {name: job.kernel() for name, job in untouched.items()} == before
     trainings = {job.name for key, job in jobs.items() if key not in UNTOUCHED}
     reporting = {jobs["reports-1"].name, jobs["reports-2"].name}
     assert reporting <= touched <= trainings

@@ -75,7 +75,7 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
     assert completion(policy, None, late, beside) <= completion("noop", None, late, beside)
 
 
-@examples(repeated(6, 20))
+@examples(repeated(4, 20))
 @given(
     others=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     cpus=st.sampled_from([1.0, 2.0, 4.0]),

@@ -42,7 +42,8 @@ SHOWN_BY = {
     "turns leave no container paused": ["real_engine/test_turns.py"],
     "bad settings are refused, failed changes reverted": ["real_engine/test_reverting.py"],
     "an administrator's change, and what is not selected, is left alone": [
-        "real_engine/test_foreign.py", "apply/test_refusals.py", "engine/limits/test_cpu_limits.py",
+        "real_engine/test_foreign.py", "real_engine/test_roles.py",
+        "apply/test_refusals.py", "engine/limits/test_cpu_limits.py",
     ],
     "one run at a time; a dead run holds no lock": ["test_files.py"],
     "state is its owner's; a clone takes none of another machine": [
