@@ -106,7 +106,11 @@ spawn_in_root() {
         mount_root "$1" "$2"; echo $$ >"$2/pid"; root=$2/root mark=$3; shift 3
         exec env -i "$mark" PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root chroot "$root" "$@"' \
         bash "$tree" "$home" "$mark" "$@" </dev/null >>"$home/log" 2>&1 9>&- &
+    started
 }
+
+# What was started last is `daemon`; disown, so that bash says nothing when it is killed.
+started() { daemon=$!; disown; }
 
 # Run a client of the engine in the daemon's own root and mounts.
 inside() { env "$mark" nsenter --target "$(cat "$home/pid")" --mount --root --wd -- "$@" 9>&-; }
@@ -117,7 +121,7 @@ wait_until() {
     for _ in $(seq 300); do
         if "$@" >/dev/null 2>&1; then return; fi
         sleep 0.1
-        [ -n "$(jobs -r)" ] || break
+        kill -0 "$daemon" 2>/dev/null || break
     done
     fail "the engine does not answer: $(tail -1 "$home/log")"
 }
@@ -197,11 +201,15 @@ end() {
 # Each program defines answers (does the engine answer), begin (start it), address (print its address),
 # leave (stop it) and settings (the environment of CMD).
 main() {
-    local started=
     case ${1-} in
     start)
         need; lock
-        answers || { leave; begin; }
+        if ! answers; then
+            # Half an engine would pass for a whole one at the next start.
+            trap leave EXIT
+            leave; begin
+            trap - EXIT
+        fi
         address
         ;;
     stop) need; lock; leave ;;
