@@ -1,12 +1,13 @@
 # What the programs of this folder share: packages in a private root, processes that are found again,
 # and the way back. Sourced by them, after `engine` (the name) is set.
 #
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
+#
 # Nothing is installed: packages are unpacked into a cache folder, and mounts are made only in a
 # mount namespace that ends with its last process. So a crash leaves processes, cgroups of containers
 # and one folder, and `stop` finds all three without any record of what was going on.
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
-export LC_ALL=C
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dltools-engines
 homes=${ENGINES_HOME:-/var/lib/dltools-engines}
 home=$homes/$engine
@@ -56,8 +57,8 @@ unpack() {
         -o "Dir::State::Lists=$apt/lists" -o "Dir::State::status=${status:-$apt/none}" -o "Dir::Cache=$apt"
         -o "Dir::Cache::archives=$apt/archives" -o APT::Sandbox::User=root -o Acquire::Languages=none
         -o Debug::NoLocking=1)
-    apt-get "${options[@]}" update >"$apt/log" 2>&1 &&
-        apt-get "${options[@]}" install -y --download-only --no-install-recommends "$@" >>"$apt/log" 2>&1 ||
+    { apt-get "${options[@]}" update &&
+        apt-get "${options[@]}" install -y --download-only --no-install-recommends "$@"; } >"$apt/log" 2>&1 ||
         fail "cannot download $*: $(grep -m1 '^[EW]:' "$apt/log" || echo "see $apt/log")"
     # Debian 12 ships files under /lib that belong under /usr/lib: the links come first, and tar keeps them.
     for file in bin sbin lib lib64; do ln -s "usr/$file" "$tree/$file"; done
@@ -93,6 +94,17 @@ mount_root() {
     done
     mkdir -p "$root$home" "$root/run" "$root/var/tmp"
     mount --bind "$home" "$root$home"
+}
+
+# Files that the scripts of packages or this machine's owner would have written; engines copy some of them
+# into containers.
+write_etc() {
+    mkdir -p "$home/upper/etc"
+    echo root:x:0:0:root:/root:/bin/sh >"$home/upper/etc/passwd"
+    echo root:x:0: >"$home/upper/etc/group"
+    echo 127.0.0.1 localhost >"$home/upper/etc/hosts"
+    : >"$home/upper/etc/resolv.conf"
+    if [ -e /etc/machine-id ]; then cp /etc/machine-id "$home/upper/etc/machine-id"; fi
 }
 
 # spawn_in_root TREE CMD...: start a daemon in a private root; its process id goes to $home/pid.
@@ -132,7 +144,7 @@ wait_until() {
 write_image() {
     local tree=$cache/$1 name=$2 folder applet sum command=
     shift 2
-    folder=$(mktemp -d)
+    folder=$home/image
     mkdir -p "$folder/root/bin" "$folder/root/tmp"
     cp "$tree/bin/busybox" "$folder/root/bin/busybox"
     for applet in $("$tree/bin/busybox" --list); do
@@ -154,26 +166,48 @@ write_image() {
 # environment. No process id is trusted: after a crash it may be another program's.
 marked() { grep -lszxF -e "$mark" /proc/[0-9]*/environ | cut -d/ -f3 || true; }
 
-# end_cgroup PATH: kill what runs in a container's cgroup in every hierarchy, and remove it and what it leaves empty.
-end_cgroup() {
-    local top folder pids _
+# The folders of a cgroup in all hierarchies (version 1) or in the only one (version 2).
+folders_of() {
+    local top
     for top in "$cgroups" "$cgroups"/*/; do
-        folder=${top%/}$1
-        [ -d "$folder" ] || continue
-        for _ in $(seq 50); do
-            # What is frozen takes no signal.
-            find "$folder" -name freezer.state -exec sh -c 'echo THAWED >"$1"' sh {} \; 2>/dev/null || true
-            find "$folder" -name cgroup.freeze -exec sh -c 'echo 0 >"$1"' sh {} \; 2>/dev/null || true
-            pids=$(find "$folder" -name cgroup.procs -exec cat {} + 2>/dev/null || true)
-            [ -n "$pids" ] || break
-            # shellcheck disable=SC2086
-            kill -KILL $pids 2>/dev/null || true
-            sleep 0.05
-        done
-        find "$folder" -depth -type d -exec rmdir {} + 2>/dev/null || true
-        folder=$(dirname "$1")
-        while [ "$folder" != / ] && rmdir "${top%/}$folder" 2>/dev/null; do folder=$(dirname "$folder"); done
+        if [ -d "${top%/}$1" ]; then echo "${top%/}$1"; fi
     done
+}
+
+# Remove a cgroup with all in it, and its parents as far as they are empty then: others may live beside it.
+remove_empty() {
+    local path=$1 folder
+    for folder in $(folders_of "$path"); do
+        find "$folder" -depth -type d -exec rmdir {} + 2>/dev/null || true
+    done
+    while path=$(dirname "$path"); [ "$path" != / ]; do
+        for folder in $(folders_of "$path"); do rmdir "$folder" 2>/dev/null || true; done
+    done
+}
+
+# end_cgroup PATH: kill what runs in the cgroup of a container, and remove it and what it leaves empty.
+end_cgroup() {
+    local folders pids file _
+    [ "$1" != / ] || return 0
+    folders=$(folders_of "$1")
+    [ -n "$folders" ] || return 0
+    for _ in $(seq 100); do
+        # shellcheck disable=SC2086
+        pids=$(find $folders -name cgroup.procs -exec cat {} + 2>/dev/null | sort -u)
+        [ -n "$pids" ] || break
+        # What is frozen takes no signal, in whichever hierarchy the freezer is.
+        # shellcheck disable=SC2086
+        find $folders -name freezer.state -o -name cgroup.freeze 2>/dev/null | while read -r file; do
+            case $file in
+            */freezer.state) echo THAWED >"$file" ;;
+            *) echo 0 >"$file" ;;
+            esac
+        done 2>/dev/null || true
+        # shellcheck disable=SC2086
+        kill -KILL $pids 2>/dev/null || true
+        sleep 0.02
+    done
+    remove_empty "$1"
 }
 
 # end [PATH...]: end all processes of the engine, and remove the cgroups at PATH, those of its containers, and its folder.
@@ -198,30 +232,34 @@ end() {
 }
 
 # --- the words that each program knows ---------------------------------------
-# Each program defines answers (does the engine answer), begin (start it), address (print its address),
-# leave (stop it) and settings (the environment of CMD).
+# Each program defines begin (start the engine), answers (does it), leave (stop it), address and version (print
+# them), settings (the environment of CMD) and, where CMD is to run elsewhere, within.
+# An engine whose start was cut short may answer, but has no image.
+ready() { [ -e "$home/ready" ] && answers; }
 main() {
     case ${1-} in
     start)
         need; lock
-        if ! answers; then
-            # Half an engine would pass for a whole one at the next start.
+        if ! ready; then
             trap leave EXIT
             leave; begin
+            touch "$home/ready"
             trap - EXIT
         fi
         address
         ;;
     stop) need; lock; leave ;;
+    version) need; version ;;
     run)
         shift
         [ $# -gt 0 ] || usage
         need; lock
-        if ! answers; then
+        if ! ready; then
             # Whatever ends CMD, the engine ends too. One that was up before stays up.
             trap 'lock; leave' EXIT
             trap 'exit 143' TERM HUP
             leave; begin
+            touch "$home/ready"
         fi
         unlock
         settings
