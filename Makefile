@@ -2,6 +2,7 @@
 # make check       run the tests that need no engine, in a minute: no slow ones, fewer examples
 # make test        run all tests, on a real engine if one answers
 # make test-cluster  move jobs between three real Swarm nodes on this machine; needs root
+# make test-engines  start and stop Podman, containerd and Slurm beside Docker; needs root, a minute
 # make faults      break moves between three Swarm nodes in all ways; needs root, 25 minutes
 # make lint        check style, types and import contracts
 # make docs        write the generated parts of man pages, completions and README
@@ -32,7 +33,7 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
-.PHONY: fuzz demo check test test-cluster faults test-v2 test-units lint bench bench-contention live live-full live-cluster live-strangers strangers papers \
+.PHONY: fuzz demo check test test-cluster test-engines faults test-v2 test-units lint bench bench-contention live live-full live-cluster live-strangers strangers papers \
   load trust structure docs clean
 
 $(VENV)/bin/python:
@@ -73,6 +74,9 @@ test: $(VENV)/.test
 test-cluster: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'
 	@tests/cluster/nodes run $(BIN)/python -m pytest -q tests/cluster $(PYTEST_ARGS)
+
+test-engines:
+	@tests/engines/each
 
 faults: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, V2_STEP
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, V2_STEP
 
 PERIOD_US = 100_000
 """The kernel's default CPU period, in microseconds."""
@@ -18,8 +18,8 @@ LEAST_QUOTA_US = 1000
 LEAST_CPUS = LEAST_QUOTA_US / PERIOD_US
 """Smallest quota in cores."""
 
-LEAST_SHARES, MOST_SHARES = 2, 262_144
-"""Bounds of a weight, in Docker's shares."""
+LEAST_SHARES, MOST_SHARES = int(LEAST_WEIGHT), int(MOST_WEIGHT)
+"""Bounds of Docker's shares, which are whole numbers."""
 
 _V2_DEFAULT = 100
 _V2_LARGEST = 10_000

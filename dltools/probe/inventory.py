@@ -79,9 +79,6 @@ class Watched:
 
 _RELIST_S = 30.0
 
-_HARMLESS = ("exec_", "health_status", "top")
-"""Actions that begin so change nothing in the inventory."""
-
 
 class Inventory:
     """The containers of one engine. Methods raise the errors of `Engine`."""

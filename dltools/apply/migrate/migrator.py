@@ -1,7 +1,6 @@
 """Migrations that plans order, and those that earlier runs have left half-way.
 
-The actuator calls it; `mover` takes the steps. Here stands, too, from what the target's engine
-creates the new container.
+The actuator calls it; `mover` takes the steps.
 """
 
 from __future__ import annotations

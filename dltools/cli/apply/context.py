@@ -225,8 +225,7 @@ class ApplyContext:
 
     @contextmanager
     def _locked_state(self, home: Path, advice: str) -> Iterator[None]:
-        """Lock the state, and take over what killed runs have left of it. The advice is for those
-        whom another run keeps out."""
+        """Lock the state. `advice` is for those whom another run keeps out."""
         from dltools.apply.locks import locked_state
         from dltools.engine.state_folder import prepare
 

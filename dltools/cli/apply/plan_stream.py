@@ -47,11 +47,12 @@ class PlanStream:
         self.last: list[Result] = []
         self._told: set[tuple[str, str]] = set()
         self._sets_for_good = False
+        self._signals: FirstSignal
 
     def apply_all(self, stream: BinaryIO, name: str) -> None:
         """Apply all plans, then unpause all containers, and restore them if that is asked for,
         whatever ends the stream."""
-        signals = FirstSignal()
+        signals = self._signals = FirstSignal()
         try:
             try:
                 try:
@@ -124,6 +125,7 @@ class PlanStream:
         """Yield lines as they come; while none comes, go on with the turns."""
         lines = InputLines(name)
         while True:
+            self._signals.check()
             self._actuator.advance_turns()
             self._end_lease()
             if not select.select([stream], [], [], self._seconds_until_due())[0]:
@@ -182,6 +184,7 @@ class PlanStream:
         hold = self._request.hold_s
         ends = math.inf if hold is None else time.monotonic() + hold
         while self._actuator.has_turns:
+            self._signals.check()
             left = ends - time.monotonic()
             if left <= 0:
                 return
@@ -291,11 +294,13 @@ class LeaseKeeper:
 
 class FirstSignal:
     """Ends the run at the first SIGTERM, SIGINT or SIGHUP. Later signals are ignored, so that they
-    do not interrupt what is done at the end."""
+    do not interrupt what is done at the end. Python drops an exception that is raised while it
+    frees an object: so a run that waits must `check`."""
 
     def __init__(self) -> None:
         """Handle the signals from now on."""
         self._is_armed = True
+        self._number: int | None = None
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._handle)
 
@@ -307,6 +312,13 @@ class FirstSignal:
         if not self._is_armed:
             return
         self._is_armed = False
-        if number == signal.SIGINT:
+        self._number = number
+        self.check()
+
+    def check(self) -> None:
+        """End the run if a signal has come."""
+        if self._number is None:
+            return
+        if self._number == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(Exit.TERMINATED)

@@ -10,7 +10,8 @@ import typer
 
 from dltools.cli import options
 from dltools.cli.exits import Exit, exit_codes, guarded, run
-from dltools.cli.formats import ObservationFormat, format_option
+from dltools.cli.formats import format_option
+from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.options import (
     Contexts,
     Engines,
@@ -199,7 +200,7 @@ def probe(
 
         compact_directory(compact)
         return
-    from dltools.cli.formats import choose_observation_format, option_before_environment
+    from dltools.cli.observation_formats import choose_observation_format, option_before_environment
     from dltools.cli.probe.request import Request, Selection, parse_start
     from dltools.cli.probe.run import run_request
 

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from dltools.cli.exits import print_message
-from dltools.cli.formats import ObservationFormat
 from dltools.cli.input_streams import open_log
+from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import holds_one_sample, open_output
 from dltools.errors import DataError
 from dltools.labels import METRIC, PATTERN

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from dltools.cli.formats import ObservationFormat
+from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.options import Engines
 from dltools.notation.times import parse_time
 

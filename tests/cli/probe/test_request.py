@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from dltools.cli.formats import ObservationFormat
+from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.options import Engines
 from dltools.cli.probe.request import Request, Selection, parse_start
 

@@ -1,0 +1,46 @@
+"""Signals that end a dl-apply."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from dltools.cli.apply.plan_stream import FirstSignal
+
+
+class Freed:
+    """Gets a signal while it is freed, where Python drops what the handler raises."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self._number)
+        for _ in range(1000):
+            pass
+
+
+@pytest.fixture
+def signals() -> Iterator[FirstSignal]:
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield FirstSignal()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
+)
+def test_a_signal_whose_exception_was_dropped_ends_the_run_at_the_next_check(
+    signals: FirstSignal, number: signal.Signals, error: type[BaseException]
+) -> None:
+    signals.check()
+    made = Freed(number)
+    del made
+    with pytest.raises(error):
+        signals.check()
