@@ -33,6 +33,9 @@ ifdef MOVED
 .PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
 endif
 
+# Tests start many processes: let them find what is compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: fuzz demo check test test-cluster test-engines faults test-v2 test-units lint bench bench-contention live live-full live-cluster live-strangers strangers papers \
   load trust structure docs clean
 

@@ -73,10 +73,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return how many processes `-n auto` starts: more than there are CPUs if there are tests on an
-    engine, which mostly wait."""
-    cpus = len(os.sched_getaffinity(0))
-    return cpus if "not engine" in config.option.markexpr else cpus + 2
+    """Return how many processes `-n auto` starts: more than there are CPUs, since some tests wait,
+    and those on an engine mostly do."""
+    spare = 1 if "not engine" in config.option.markexpr else 2
+    return len(os.sched_getaffinity(0)) + spare
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

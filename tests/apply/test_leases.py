@@ -220,6 +220,7 @@ def test_a_run_that_is_stopped_for_longer_than_it_may_is_ended(watched: Watched)
     assert len(told.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_run_that_is_continued_in_time_goes_on(watched: Watched) -> None:
     os.write(watched.ours, beat(3))
     watched.process.send_signal(signal.SIGSTOP)

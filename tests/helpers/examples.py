@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TypeVar
 
 import hypothesis
@@ -20,6 +21,11 @@ HYPOTHESIS_EXAMPLES = 10 if QUICK else 100
 def examples(count: int) -> hypothesis.settings:
     """Try a property on so many examples, on a tenth in `make check`."""
     return hypothesis.settings(max_examples=max(3, count // 10) if QUICK else count)
+
+
+def some_of(values: Iterable[T], few: int) -> list[T]:
+    """Return the values that a test is run with: the first few in `make check`, else all."""
+    return list(values)[: few if QUICK else None]
 
 
 def repeated(few: T, many: T) -> T:

@@ -34,6 +34,7 @@ def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
             on_engine.append(tests)
         else:
             others.append(tests)
+    others.reverse()  # the longest of them are those of the simulator and of whole tools
     return [item for tests in (*_spread(on_engine, others), *last) for item in tests]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
 from helpers.closed_loop import Training, follow
-from helpers.examples import repeated
+from helpers.examples import repeated, some_of
 from helpers.observed_rows import job_id, reread
 
 from dltools.observations.table import Row, to_table
@@ -129,7 +130,7 @@ def test_a_container_that_somebody_else_has_changed_holds_no_place(policy: str) 
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("policy", ["srtf", "flowcon", "las", "slaq", "tradl"])
+@pytest.mark.parametrize("policy", some_of(["srtf", "flowcon", "las", "slaq", "tradl"], 2))
 def test_plans_that_are_followed_find_nobody_else(policy: str, mode: Mode | None) -> None:
     rows = follow(planner(policy, mode), SPINS, 140)
     made = planner(policy, mode)
@@ -137,12 +138,20 @@ def test_plans_that_are_followed_find_nobody_else(policy: str, mode: Mode | None
         assert strangers(made) == {}
 
 
-@pytest.mark.parametrize("policy", ["srtf", "flowcon", "las", "slaq", "tradl", "fair", "noop"])
+@cache
+def followed(recorded: str) -> list[Row]:
+    """What is seen while the plans of a policy are followed."""
+    return follow(planner(recorded), SPINS, 140)
+
+
+@pytest.mark.parametrize(
+    "policy", some_of(["srtf", "flowcon", "las", "slaq", "tradl", "fair", "noop"], 3)
+)
 @pytest.mark.parametrize("recorded", ["srtf", "flowcon", "las"])
 def test_the_plans_of_another_pipe_are_nobody_else_s(recorded: str, policy: str) -> None:
     """A dry run of a policy beside the pipe of another one."""
-    rows = follow(planner(recorded), SPINS, 140)
     made = planner(policy)
+    rows = followed(recorded)
     for _ in made.add_by_sample(to_table(rows)):
         assert strangers(made) == {}
 
@@ -154,6 +163,7 @@ def test_a_replay_looks_for_nobody() -> None:
     assert strangers(made) == {}
 
 
+@pytest.mark.slow
 def test_a_recording_may_be_cut_anywhere() -> None:
     rows = follow(planner(), SPINS, 70, meddle)
     for end in (64, 66, 70):

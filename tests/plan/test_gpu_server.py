@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.examples import repeated
+from helpers.examples import repeated, some_of
 from helpers.observed_rows import container, gpu, node, point
 
 from dltools.observations.table import Row, to_table
@@ -35,13 +35,13 @@ def training(seconds: float, name: str, used: float, threads: int, **more: Any) 
 
 
 def plans(made: Planner, samples: list[list[Row]], every: int = 1) -> list[Plan]:
-    """Add sample by sample, and plan after each that is `every` samples after the last plan."""
+    """Plan after the first sample, and then after each `every` samples."""
     found = []
-    for number, rows in enumerate(samples):
+    for first in range(0, len(samples), every):
+        rows = [row for sample in samples[max(0, first + 1 - every) : first + 1] for row in sample]
         made.add(to_table(sorted(rows, key=lambda row: row["time"])))
         made.complete()
-        if number % every == 0:
-            found.append(made.plan({}, state=False))
+        found.append(made.plan({}, state=False))
     return found
 
 
@@ -66,9 +66,9 @@ def server(
     return samples
 
 
-@pytest.mark.parametrize(("gpus", "threads"), [(True, 60), (False, 96), (False, 128)])
-@pytest.mark.parametrize("demand", [2.0, 11.0, None])
-@pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair"])
+@pytest.mark.parametrize(("gpus", "threads"), some_of([(True, 60), (False, 96), (False, 128)], 2))
+@pytest.mark.parametrize("demand", some_of([11.0, None, 2.0], 2))
+@pytest.mark.parametrize("policy", some_of(["flowcon", "srtf", "fair"], 2))
 def test_no_training_waits_for_cpus_that_are_idle(
     policy: str, threads: int, demand: float | None, gpus: bool
 ) -> None:
@@ -79,7 +79,7 @@ def test_no_training_waits_for_cpus_that_are_idle(
         assert found[-1].params["realize_why"] == "CPUs 25 % busy: nothing to win"
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", some_of(POLICIES, 2))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])
 def test_two_jobs_on_each_gpu_are_left_to_share_it(policy: str, mode: Mode | None) -> None:
     jobs = [f"{letter}{number}" for letter in "ab" for number in range(8)]
@@ -149,7 +149,7 @@ def test_feeders_are_as_all_others_where_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.ROTATE, Mode.QUOTA, Mode.CORES])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", some_of(POLICIES, 2))
 def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(
     policy: str, mode: Mode
 ) -> None:
@@ -166,7 +166,7 @@ def test_a_feeder_that_feeds_no_gpu_any_more_gets_its_weight_back_under_quotas()
         if step >= 10:
             rows[2]["gpu_utilization_ratio"] = 0.0
             rows[1]["cpu_weight"] = FIRST_WEIGHT if step < 300 else 1024.0
-    found = plans(planner("fair", Mode.QUOTA), samples)
+    found = plans(planner("fair", Mode.QUOTA), samples, every=5)
     given = [weights(plan)["gpu0"] for plan in found if "gpu0" in weights(plan)]
     assert given[-1] == 1024.0
 
@@ -189,7 +189,8 @@ def test_an_unknown_use_of_a_gpu_counts_as_use() -> None:
     assert weights(plans(planner("fair"), samples)[-1])["gpu0"] == FIRST_WEIGHT
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", some_of(POLICIES, 2))
+@pytest.mark.slow
 def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan(policy: str) -> None:
     """One of the jobs on GPUs begins on the CPU, and one ends its use of the GPU."""
     rows = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from helpers.examples import some_of
 from helpers.observed_rows import container, gpu, node, point
 
 from dltools.observations.table import Row, to_table
@@ -83,7 +84,7 @@ def why(made: Planner, name: str) -> str:
     return next(one.reason for one in made.explain().decisions if one.name == name)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", some_of(POLICIES, 2))
 def test_two_jobs_on_each_gpu_take_turns_there_where_that_is_asked_for(policy: str) -> None:
     found = turns(plan_of(server(), policy, Mode.ROTATE))
     assert len(found) == 16
@@ -92,7 +93,7 @@ def test_two_jobs_on_each_gpu_take_turns_there_where_that_is_asked_for(policy: s
         assert pair == [(f"GPU-{number}", 0), (f"GPU-{number}", 1)]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", some_of(POLICIES, 2))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
 def test_two_jobs_on_each_gpu_share_it_otherwise(policy: str, mode: Mode | None) -> None:
     made = planner(policy, mode)
@@ -154,7 +155,7 @@ def mixed(now: float) -> list[Row]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", some_of(POLICIES, 2))
 def test_only_who_may_be_paused_takes_turns(policy: str) -> None:
     rows = [row for now in range(0, 40, 2) for row in mixed(now)]
     assert turns(plan_of(rows, policy, Mode.ROTATE)).keys() == {"a", "b"}
@@ -291,6 +292,7 @@ def test_sharing_must_lose_all_the_time() -> None:
 
 
 @pytest.mark.parametrize("cut", range(0, 1800, 199))
+@pytest.mark.slow
 def test_a_state_between_any_two_rows_gives_the_same_plan(cut: int) -> None:
     rows = measured(0.3, 420)
     wanted = plan_of(rows)

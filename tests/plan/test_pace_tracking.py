@@ -61,6 +61,7 @@ def test_the_plan_says_which_mode_was_measured_and_why(
 @pytest.mark.parametrize("spins", [SLEEP, SPIN], ids=["sleep", "spin"])
 @examples(20)
 @given(data=st.data())
+@pytest.mark.slow
 def test_a_recording_cut_anywhere_gives_the_same_last_plan(
     spins: tuple[float, ...], policy: str, data: st.DataObject
 ) -> None:

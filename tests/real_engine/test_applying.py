@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import Containers, Job, api, plan_for
+from helpers.examples import repeated
 from helpers.tools import Tools, complaint, records
 
 from dltools.notation.times import format_time
@@ -24,6 +25,13 @@ STARTS: dict[str, dict[str, Any]] = {
     "cpuset": {"cpuset_cpus": "0"},
 }
 """The ways to start a container with or without CPU limits."""
+
+
+some_starts = pytest.mark.parametrize(
+    "job", [pytest.param(STARTS[name], id=name) for name in
+            repeated(("none", "quota and period", "shares"), tuple(STARTS))], indirect=True
+)  # fmt: skip
+"""For a test beside one that tries all: a few in `make test`."""
 
 
 @pytest.fixture(params=STARTS.values(), ids=STARTS.keys())
@@ -67,6 +75,7 @@ def test_a_quota_is_in_force_and_nothing_else_changes(apply: Any, job: Job) -> N
     assert others() == before
 
 
+@some_starts
 def test_a_quota_is_removed(apply: Any, job: Job) -> None:
     assert apply(plan_for(job, {"cpus": 0.4}))["status"] == "applied"
     result = apply(plan_for(job, {"cpus": None}))
@@ -76,6 +85,7 @@ def test_a_quota_is_removed(apply: Any, job: Job) -> None:
     assert job.shown_cpus == 0 or job.shown_cpus >= job.engine.cpus
 
 
+@some_starts
 def test_a_quota_can_change_many_times(tool: Tools, job: Job) -> None:
     wanted = (0.4, None, 0.25, 1.1, None, 0.01)
     plans = b"".join(plan_for(job, {"cpus": cpus}) for cpus in wanted)
@@ -100,6 +110,7 @@ def test_quota_and_weight_in_one_action(apply: Any, run: Containers) -> None:
     assert job.kernel_weight == pytest.approx(2048, rel=0.02)
 
 
+@some_starts
 def test_the_same_plan_again_is_unchanged(apply: Any, job: Job) -> None:
     plan = plan_for(job, {"cpus": 0.4})
     assert apply(plan)["status"] == "applied"

@@ -53,7 +53,7 @@ def test_ten_thousand_lines_a_second_are_read(
 ) -> None:
     job = run(FLOOD, name="flood")
     eventually(lambda: b"loss" in api().logs(job.id, tail=1))
-    rows, peak = sampled(run, 12, tmp_path)
+    rows, peak = sampled(run, 8, tmp_path)
     times = [datetime.fromisoformat(row["time"]) for row in rows if row["kind"] == "node"]
     gaps = [(later - before).total_seconds() for before, later in pairwise(times)]
     points = sum(row["kind"] == "progress" for row in rows)
@@ -61,7 +61,7 @@ def test_ten_thousand_lines_a_second_are_read(
         "tried", f"{points / (times[-1] - times[0]).total_seconds():.0f} points a second"
     )
     record_property("tried", f"ticks of 1 s took {min(gaps):.2f} to {max(gaps):.2f} s")
-    assert points > 0.5 * LINES_A_SECOND * 11
+    assert points > 0.5 * LINES_A_SECOND * 7
     assert [row for row in rows if row.get("gap")] == []
     assert sum(gaps) / len(gaps) < 1.3
     assert peak < 300

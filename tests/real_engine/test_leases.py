@@ -213,20 +213,22 @@ MODES = {
 }
 
 
+KILLED = repeated(
+    [("limits", STAGES[:1]), ("pauses", STAGES[1:2]), ("limits", STAGES[2:]),
+     ("pauses", STAGES[2:]), ("limits", STAGES), ("pauses", STAGES)],
+    [(mode, names) for mode in MODES for count in (1, 2, 3)
+     for names in itertools.combinations(STAGES, count)],
+)  # fmt: skip
+"""What the pipe has set, and which of its stages die: each, that which holds the lock, and all."""
+
+
 def trainings(run: Containers) -> list[Job]:
     return [run(TRAINING.replace("RATE", str(rate)), name=name) for name, rate in RATES.items()]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    "names",
-    [
-        names
-        for count in repeated((1, 3), (1, 2, 3))
-        for names in itertools.combinations(STAGES, count)
-    ],
-    ids="+".join,
+    ("mode", "names"), [pytest.param(*one, id=f"{one[0]}-{'+'.join(one[1])}") for one in KILLED]
 )
 def test_whatever_is_killed_nothing_stays_set(
     tool: Tools,

@@ -40,7 +40,7 @@ def is_paused(job: Job) -> bool:
     return job.inspect().state == "paused"
 
 
-@pytest.mark.parametrize("policy", ["fair", "srtf"])
+@pytest.mark.parametrize("policy", repeated(["fair"], ["fair", "srtf"]))
 def test_members_run_and_wait_together(
     policy: str, run: Containers, tool: Tools, tmp_path: Path
 ) -> None:

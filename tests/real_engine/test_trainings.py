@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import api, eventually
+from helpers.examples import repeated
 from helpers.tools import environment
 
 from dltools.engine import cgroup
@@ -146,11 +147,12 @@ def test_the_one_shot_pipe_acts_at_the_first_try(
 ) -> None:
     begun = engine.inspect(jobs["flat"]).started
     assert begun is not None
-    two_default_intervals = timedelta(seconds=62)
-    eventually(lambda: datetime.now(UTC) - begun > two_default_intervals)
+    itval, options = repeated((10, "--set itval=10"), (30, ""))  # 30 s is the default
+    two_intervals = timedelta(seconds=2 * itval + 2)
+    eventually(lambda: datetime.now(UTC) - begun > two_intervals)
     results = shell(
         f"dl-probe --label {jobs['label']}"
-        f" | dl-plan --policy flowcon --realize quota --set alpha={ALPHA} | dl-apply",
+        f" | dl-plan --policy flowcon --realize quota --set alpha={ALPHA} {options} | dl-apply",
         tmp_path,
     )
     assert results

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.containers import Containers, Job, api, plan_for
 from helpers.tools import Tools, records
-from real_engine.test_applying import STARTS
+from real_engine.test_applying import STARTS, some_starts
 
 from dltools.plan.realisation.settings import Settings
 
@@ -61,6 +61,7 @@ def test_the_kernel_s_files_are_restored_and_stay_so(change: Any, undo: Any, job
     assert job.kernel() == before
 
 
+@some_starts
 def test_many_changes_are_undone_at_once(change: Any, undo: Any, job: Job, state: Path) -> None:
     before = job.kernel()
     change(job, {"cpus": 0.4}, {"cpu_weight": 300}, {"cpus": None}, {"cpus": 0.25})
@@ -78,6 +79,7 @@ def job_cores(kernel: dict[str, str]) -> float:
     return int(kernel["cpu.cfs_quota_us"]) / int(kernel["cpu.cfs_period_us"])
 
 
+@some_starts
 def test_a_restarted_container_is_restored(change: Any, undo: Any, job: Job) -> None:
     before = job.kernel()
     change(job, {"cpus": 0.4, "cpu_weight": 300})
@@ -87,6 +89,7 @@ def test_a_restarted_container_is_restored(change: Any, undo: Any, job: Job) -> 
     assert job.kernel() == before
 
 
+@some_starts
 def test_a_stopped_container_is_restored(change: Any, undo: Any, job: Job) -> None:
     before = job.kernel()
     change(job, {"cpus": 0.4, "cpu_weight": 300})

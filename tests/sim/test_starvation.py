@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from _pytest.mark import ParameterSet
-from helpers.examples import examples, repeated
+from helpers.examples import examples, repeated, some_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ from dltools.plan.realisation.queue import Bound
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, LearningCurve, workload_of
 
-POLICIES = sorted(registry.policies([]))
+POLICIES = list(registry.policies([]))
 MODES = (None, *Mode)
 
 
@@ -67,8 +67,8 @@ SILENT = {"reports each epoch": 30, "reports three times": 3, "reports at its en
 
 
 @pytest.mark.parametrize("epochs", SILENT.values(), ids=SILENT)
-@pytest.mark.parametrize("others", [1, slow(3)])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("others", repeated([1], [1, 3]))
+@pytest.mark.parametrize("policy", some_of(POLICIES, 5))
 def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs: int) -> None:
     beside = tuple(endless(f"endless-{number}") for number in range(others))
     late = short(epochs=epochs)
@@ -86,7 +86,7 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
     ),
 )  # fmt: skip
 @pytest.mark.parametrize("mode", [None, slow(Mode.PRIORITY), slow(Mode.WEIGHT)])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", some_of(POLICIES, 5))
 def test_the_wait_is_bounded_whatever_runs_beside(
     policy: str, mode: Mode | None, others: list[int], cpus: float, spin: float, late: Job
 ) -> None:

@@ -132,6 +132,7 @@ def stages() -> Iterator[list[Stage]]:
     ]
     + [("dl-apply", "jsonl")],
 )
+@pytest.mark.slow
 def test_data_on_a_terminal_are_made_printable(
     name: str, format_: str, recording: Path, stages: list[Stage], tmp_path: Path
 ) -> None:

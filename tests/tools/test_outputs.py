@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from helpers.examples import some_of
 from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
@@ -58,7 +59,7 @@ WRITERS: dict[str, tuple[str, tuple[str, ...], str, bytes | None]] = {
     "plan state": ("dl-plan", (), "--save-state", None),
     "simulation": ("dl-sim", ("-p", "noop"), "-o", WORKLOAD),
 }
-every_writer = pytest.mark.parametrize("kind", WRITERS)
+every_writer = pytest.mark.parametrize("kind", some_of(WRITERS, 5))
 each_tool = pytest.mark.parametrize(
     "kind", ["report csv", "sample jsonl", "stream arrow", "plan state", "simulation"]
 )

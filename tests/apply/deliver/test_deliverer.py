@@ -340,6 +340,7 @@ def test_a_failure_is_told(hook: tuple[str, ...], why: str) -> None:
     assert run(hook) == why
 
 
+@pytest.mark.slow
 def test_a_hook_that_hangs_is_killed_with_all_that_it_has_started(tmp_path: Path) -> None:
     said = tmp_path / "pid"
     code = (

@@ -181,6 +181,7 @@ def test_of_a_stream_that_is_cut_the_last_whole_sample_counts(
 
 
 @pytest.mark.parametrize("kept", ["the plans", "a file"])
+@pytest.mark.slow
 def test_a_killed_stream_is_gone_on_with(
     tool: Tools, decide: Callable[..., Any], tmp_path: Path, kept: str
 ) -> None:

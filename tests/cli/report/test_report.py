@@ -191,6 +191,7 @@ def test_a_diverged_loss_is_named() -> None:
     assert texts[-1] == "diverged val_loss: NaN"
 
 
+@pytest.mark.slow
 def test_pictures_have_the_size_asked_for(tool: Tools, made: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     sizes = []
