@@ -134,6 +134,15 @@ def probe(
             rich_help_panel=options.EXPERT,
         ),
     ] = None,
+    notify: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="Run CMD, without a shell, when a job finishes, fails, diverges, stalls, runs out "
+            "of memory or meets its target, or holds a GPU and leaves it idle; it gets JSON on "
+            "standard input. Once for each container; needs -i.",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -230,6 +239,7 @@ def probe(
         patience_s=patience,
         state_directory=state_dir,
         is_verbose=verbose,
+        notify=notify,
         format=choose_observation_format(wanted, output, is_stream=interval is not None),
     )
     run_request(request)

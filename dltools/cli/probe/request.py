@@ -37,7 +37,8 @@ class Request:
     Hosts that have not answered by `deadline_s` are not in a sample.
     `interval_s` is None for a single sample; `window_s` lies between its two counter samples.
     `logs` are saved logs to read instead of containers; they began at `logs_start`;
-    `explained_line` is the number of the line of a log to explain.
+    `explained_line` is the number of the line of a log to explain. `notify` is the command that
+    gets notices, None without one.
     """
 
     selection: Selection
@@ -57,11 +58,14 @@ class Request:
     state_directory: Path | None
     format: ObservationFormat
     is_verbose: bool
+    notify: str | None = None
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         if not self.is_stream and (self.count is not None or self.duration_s is not None):
             raise typer.BadParameter("--count and --duration need --interval")
+        if not self.is_stream and self.notify is not None:
+            raise typer.BadParameter("--notify needs --interval")
         if self.interval_s is not None and self.interval_s <= 0:
             raise typer.BadParameter("--interval must be more than 0")
         if self.logs and self.is_stream:

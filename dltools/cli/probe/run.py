@@ -22,6 +22,7 @@ from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
 
 if TYPE_CHECKING:
+    from dltools.cli.probe.notifier import Notifier
     from dltools.cli.probe.request import Request
     from dltools.engine.docker.addresses import Address
     from dltools.engine.interface import Engine
@@ -54,12 +55,23 @@ def run_request(request: Request) -> None:
         print_metrics(sampler.sample())
     else:
         with open_output(request) as writer:
-            if request.is_stream:
+            if request.notify is not None:
+                with _notifier(request.notify) as notifier:
+                    follow(sampler, writer, request, notifier.take)
+            elif request.is_stream:
                 follow(sampler, writer, request)
             else:
                 sample_once(sampler, writer, request)
     if not sampler.is_complete:
         raise typer.Exit(Exit.PARTIAL)
+
+
+def _notifier(command: str) -> Notifier:
+    from dltools.cli.probe.notifier import Notifier, parse_command
+    from dltools.plan.signals.targets import parse
+    from dltools.probe.notices import Notices
+
+    return Notifier(parse_command(command), Notices(parse))
 
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
@@ -104,10 +116,16 @@ def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
     write_rows(writer, earlier + rows, is_verbose=request.is_verbose)
 
 
-def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
+def follow(
+    sampler: Sampler,
+    writer: Writer,
+    request: Request,
+    watch: Callable[[list[Row]], None] = lambda _: None,
+) -> None:
     """Write samples at fixed times, and at once when a container starts or exits.
 
-    A slow sample delays only itself. --count counts the samples at fixed times.
+    A slow sample delays only itself. --count counts the samples at fixed times. `watch` gets the
+    rows of each.
     """
     assert request.interval_s is not None
     sampler.follow()
@@ -122,6 +140,7 @@ def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
         _warn_of_paused(sampler, warned)
         faults = _warn_of_faults(sampler.faults, faults)
         write_rows(writer, rows, is_verbose=request.is_verbose)
+        watch(rows)
         elapsed = time.monotonic() - begun
         if elapsed >= following:
             taken += 1
