@@ -2,8 +2,9 @@
 
 - finished, failed: a job has exited with 0, or with another code.
 - out_of_memory: the kernel has killed a process of it. An exit by SIGKILL after it is the same.
-- diverged: its metrics are lost, as `dltools.plan.signals.evaluation_metric` has it: finite once,
-  and not finite in the newest three reports; so is each of its training losses, or other losses.
+- diverged: the metric that judges it is lost, which means not finite in the newest three reports,
+  and so is each of its training losses, or else of its losses, as policies have it
+  (`dltools.plan.signals.evaluation_metric`). One that never was finite counts where none was.
 - target_met: it has met `dltools.target`, or `dltools.target.final`.
 - stalled: a training is silent for `SILENT_S` and for three times its longest silence before, and
   has stood still for `STILL_S`.
@@ -137,7 +138,7 @@ class _Metric:
 
     @property
     def is_lost(self) -> bool:
-        return self.finite > 0 and self.lost >= _LOST
+        return self.lost >= _LOST
 
 
 @dataclass(slots=True)
@@ -175,8 +176,11 @@ class _Watched:
         known = {name: one for name, one in self.metrics.items() if one.finite}
         losses = [name for name in known if metric_names.is_training_loss(name)]
         losses = losses or [name for name in known if metric_names.is_loss(name)]
-        if not known or not all(known[name].is_lost for name in losses or known):
+        if not all(known[name].is_lost for name in losses or known):
             return None
+        if not known:
+            first = min(self.metrics, key=metric_names.evaluation_rank, default=None)
+            return first if first is not None and self.metrics[first].is_lost else None
         seen = {name: metric_names.Seen(one.peak, one.finite) for name, one in known.items()}
         wanted = [name for name in (self.targets.metric, self.labels.get(METRIC)) if name in known]
         judging = (wanted or metric_names.evaluation_order(seen))[0]

@@ -30,11 +30,16 @@ def notices(file: Path) -> list[dict[str, Any]]:
 def test_ends_divergence_and_targets_are_told_once(
     tool: Tools, run: Containers, gate: Gate, tmp_path: Path
 ) -> None:
-    met = TRAINING | {"dltools.metric": "acc", "dltools.target": "0.9"}
+    met = TRAINING | {"dltools.metric": "accuracy", "dltools.target": "0.9"}
     run(f"{gate.passed()}; exit 0", name="good", labels=TRAINING, **gate.limits)
     run(f"{gate.passed()}; exit 3", name="bad", labels=TRAINING, **gate.limits)
     run(f"{gate.passed()}; exit 4", name="other", **gate.limits)
-    run(f"echo acc: 0.95; {gate.passed()}; sleep 60", name="met", labels=met, **gate.limits)
+    run(
+        f"echo accuracy: 0.5; echo accuracy: 0.95; {gate.passed()}; sleep 60",
+        name="met",
+        labels=met,
+        **gate.limits,
+    )
     lost = "for v in 1.5 nan nan nan nan; do echo loss: $v; sleep 0.1; done; sleep 60"
     run(f"{gate.passed()}; {lost}", name="lost", labels=TRAINING, **gate.limits)
     file = tmp_path / "told"

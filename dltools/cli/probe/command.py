@@ -102,6 +102,16 @@ def probe(
         ),
     ] = None,
     role: Roles = None,
+    user_from: Annotated[
+        str,
+        typer.Option(
+            metavar="container|label:KEY",
+            envvar="DLTOOLS_USER_FROM",
+            help="Take whose job a container is, where its label dltools.user does not say so, "
+            "from the user that it runs as, or from another label, as of a compose project.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = "",
     metric: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Keep progress of this metric only. Repeatable."),
@@ -221,6 +231,7 @@ def probe(
         pattern=pattern,
         since_s=since,
         roles=tuple(role or ()),
+        user_from=user_from,
     )
     request = Request(
         selection=selection,

@@ -105,7 +105,7 @@ class Notifier:
     def __exit__(self, kind: object, *_: object) -> None:
         """Wait for the notices under way, as long as a child may take, or shortly where something
         ends dl-probe; then kill what is left."""
-        until = time.monotonic() + (self._limit_s if kind is None else _FAREWELL_S)
+        until = time.monotonic() + (self._limit_s + 1 if kind is None else _FAREWELL_S)
         try:
             while self._waiting.unfinished_tasks and time.monotonic() < until:
                 time.sleep(0.05)

@@ -17,9 +17,9 @@ from dltools.notation.times import parse_time
 class Selection:
     """Which containers and which progress to observe.
 
-    `labels` and `names` select containers, and `roles` are the values of --role. The rest selects
-    progress: `metrics` to keep (none: all), `pattern` of log lines, `since_s` seconds of log
-    history.
+    `labels` and `names` select containers, `roles` are the values of --role, `user_from` that of
+    --user-from. The rest selects progress: `metrics` to keep (none: all), `pattern` of log lines,
+    `since_s` seconds of log history.
     """
 
     labels: tuple[str, ...]
@@ -28,6 +28,15 @@ class Selection:
     pattern: str | None
     since_s: float
     roles: tuple[str, ...] = ()
+    user_from: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` for a --user-from that is none."""
+        source = self.user_from
+        if source and source != "container" and not source.removeprefix("label:") != source:
+            raise typer.BadParameter("--user-from is container or label:KEY")
+        if source == "label:":
+            raise typer.BadParameter("--user-from label: needs the key of a label")
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,7 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         names=names,
         state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
+        user_from=selection.user_from,
     )
     connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
