@@ -159,7 +159,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("owner_cpuset", _S, (_C,), _A, "", "",
            "CPUs that its owner asked for; null if none were."),
     Column("user", _S, (_C,), _A, "", "",
-           "Whose job it is: by its label dltools.user, or as --user-from says."),
+           "Whose job it is: by its label dltools.user, or as --user-from says.", is_label=True),
     Column("priority", _F, (_C,), _GA, "1", "",
            "Its priority among the jobs of its user, by its label dltools.priority."),
     Column("probe_cpu_seconds", _F, (_N,), _CO, "s", "process.cpu.time",

@@ -16,7 +16,7 @@ from dltools.plan.policy.interface import Cluster, Decision, HostState
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.sim.simulation import Simulation
+from dltools.sim.simulation import Observer, Simulation
 from dltools.sim.workload import Workload
 from dltools.sim.workload_file import read_workload
 
@@ -119,7 +119,8 @@ def used_by(
     policy, explore = registry.get(name, []), 1.0
     queue = QueueParameters(explore=explore, users=users)
     options = RealisationOptions(mode, queue=queue)
-    simulation = Simulation(workload, policy, build(policy.parameters, {}), options)
+    watch = Observer(lambda *_: None, 2.0)  # else what is used is known only up to the last event
+    simulation = Simulation(workload, policy, build(policy.parameters, {}), options, observer=watch)
     return [one.cpu - explore for one in simulation.run(until)]
 
 
