@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
+from dltools.notation.cpu_weights import LEAST_PRIORITY, MOST_PRIORITY
 from dltools.notation.times import parse_duration
 from dltools.text import suggestion, writable
 
@@ -47,9 +48,6 @@ KNOWN = (
     USER,
     PRIORITY,
 )
-
-LEAST_PRIORITY, MOST_PRIORITY = 0.01, 100.0
-"""Bounds of a priority."""
 
 
 class Role(StrEnum):

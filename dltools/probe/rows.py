@@ -158,7 +158,10 @@ def user_columns(container: Container, user_from: str) -> Row:
         said = "" if said in _ROOT else said
     elif not said and user_from:
         said = container.labels.get(user_from.removeprefix(LABEL_USER), "").strip()
-    return {"user": printable(said)[:_LONGEST] or None, "priority": priority(container.labels)}
+    return {
+        "user": printable(said)[:_LONGEST] or None,
+        "priority_weight": priority(container.labels),
+    }
 
 
 CONTAINER_USER, LABEL_USER = "container", "label:"

@@ -79,7 +79,7 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
     if one.user:
         row["user"] = one.user
     if one.priority != 1:
-        row["priority"] = one.priority
+        row["priority_weight"] = one.priority
     if one.cpus:
         row["owner_cpu_limit_cores"] = one.cpus
     if not host.spec.remote:

@@ -24,7 +24,7 @@ from dltools.probe.rows import user_columns
 )
 def test_users(labels: dict[str, str], runs_as: str, source: str, expected: str | None) -> None:
     container = Container("c", "job", labels=labels, user=runs_as)
-    assert user_columns(container, source) == {"user": expected, "priority": None}
+    assert user_columns(container, source) == {"user": expected, "priority_weight": None}
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_users(labels: dict[str, str], runs_as: str, source: str, expected: str 
 )  # fmt: skip
 def test_priorities(text: str, expected: float | None) -> None:
     container = Container("c", "job", labels={"dltools.priority": text})
-    assert user_columns(container, "")["priority"] == expected
+    assert user_columns(container, "")["priority_weight"] == expected

@@ -105,10 +105,10 @@ def probe(
     user_from: Annotated[
         str,
         typer.Option(
-            metavar="container|label:KEY",
+            metavar="SOURCE",
             envvar="DLTOOLS_USER_FROM",
             help="Take whose job a container is, where its label dltools.user does not say so, "
-            "from the user that it runs as, or from another label, as of a compose project.",
+            "from SOURCE: container, the user that it runs as, or label:KEY, as of a compose project.",
             rich_help_panel=options.EXPERT,
         ),
     ] = "",

@@ -64,7 +64,7 @@ def containers_table(hosts: ObservedHosts) -> Table:
 
 def _whose(row: Row) -> str:
     """Return whose a container is, and its priority where its owner gave it one: ann, 2."""
-    priority = row.get("priority")
+    priority = row.get("priority_weight")
     return ", ".join(filter(None, (row.get("user"), "" if priority is None else f"{priority:g}")))
 
 

@@ -141,6 +141,6 @@ def test_one_job_gets_as_much_cpu_as_twenty_by_turns() -> None:
 def test_other_policies_do_so_when_asked(name: str) -> None:
     workload = one_against(5)
     bob, *ann = used_by(workload, 400.0, name, Mode.PRIORITY, users="fair")
-    assert bob == pytest.approx(math.fsum(ann), rel=0.15)
+    assert bob == pytest.approx(math.fsum(ann), rel=0.25)
     bob, *ann = used_by(workload, 400.0, name, Mode.PRIORITY)
     assert bob < 0.5 * math.fsum(ann)
