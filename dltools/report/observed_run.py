@@ -153,6 +153,9 @@ def _job(name: str, parts: list[ContainerRecord]) -> ObservedJob:
 Weights = Mapping[tuple[float, str], float]
 """The sum of the weights of a host's containers that are not paused, by time and host."""
 
+_MOST_OF_A_HOST = 0.95
+"""Part of a host's CPUs from which what a job is allowed is no limit."""
+
 _LITTLE = 0.05
 """Cores of which a job that is allowed, and uses, less is held back by its limits."""
 
@@ -221,7 +224,9 @@ def _add_cpu(found: Timeline, container: ContainerRecord, weights: Weights, begu
     for sample in container.samples:
         cores = _allowed(sample, weights[sample.time, container.host])
         if not math.isnan(cores):
-            found.limit.append(SeriesPoint(sample.time - begun, cores))
+            has_limit = cores < _MOST_OF_A_HOST * sample.host_cpus and bool(settings(sample))
+            limit = cores if has_limit else math.nan
+            found.limit.append(SeriesPoint(sample.time - begun, limit))
     for use in container.cpu_uses():
         if use.begin.is_paused:
             found.paused += use.span_s
