@@ -16,6 +16,7 @@ from dltools.cli.options import (
     Hosts,
     Input,
     Patience,
+    Quiet,
     StateDir,
     Swarm,
     Verbose,
@@ -162,6 +163,7 @@ def apply(
     state_dir: StateDir = None,
     format_: RecordFormatOption = RecordFormat.AUTO,
     verbose: Verbose = False,
+    quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
 ) -> None:
     """Apply the plans that dl-plan prints to the containers of Docker hosts.

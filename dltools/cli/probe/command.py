@@ -17,6 +17,7 @@ from dltools.cli.options import (
     Engines,
     Hosts,
     Patience,
+    Quiet,
     Roles,
     StateDir,
     Swarm,
@@ -186,6 +187,7 @@ def probe(
         ),
     ] = ObservationFormat.AUTO,
     verbose: Verbose = False,
+    quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
 ) -> None:
     """Measure the running containers of Docker hosts: CPU, memory, GPU, limits, progress.
