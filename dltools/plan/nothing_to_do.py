@@ -18,6 +18,9 @@ _NAMED = 3
 AS_PLANNED = "limits are already as planned"
 """How the reason begins where settings are in force that the plan would set."""
 
+_AS_ASKED = "as asked"
+"""Why the mode is what it is, where somebody has asked for it."""
+
 _HOW_TO_SHOW = (
     f"dl-probe --list-metrics shows what they report, --pattern finds more, the label "
     f"{ROLE}=training says it"
@@ -94,7 +97,10 @@ def _as_planned(found: Realisation, decided: Sequence[JobDecision], jobs: int) -
         return f"{AS_PLANNED} ({found.mode}: {found.why})"
     if jobs == 1:
         return f"one job alone, {_listed([one.name for one in ours])}: nothing to share"
-    return f"nothing to win: {found.why.removesuffix(': nothing to win')}"
+    if found.why == _AS_ASKED:
+        return f"no job needs a limit: {_listed([f'{one.name} ({one.reason})' for one in ours])}"
+    why = found.why.removeprefix(f"{_AS_ASKED}; ").removesuffix(": nothing to win")
+    return f"nothing to win: {why}"
 
 
 def _is_limited(present: Settings) -> bool:

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from dltools.plan.records import Plan, Result
 
 
+_CALM = ("unchanged", "skipped")
+"""What became of actions that were neither carried out nor wrong."""
+
+
 class PlanStream:
     """Applies a stream of plans. `failed` are all results that failed, `last` those of the last
     plan."""
@@ -133,7 +137,7 @@ class PlanStream:
         self._is_changed |= any(result.status in ("applied", "planned") for result in self.last)
         if not plan.actions:
             reason = plan.nothing or "the plan has no actions"
-        elif self._is_changed or plan.is_live:
+        elif plan.is_live or not all(one.status in _CALM for one in self.last):
             return
         else:
             reason = why_unchanged(self.last)
