@@ -24,6 +24,7 @@ complete -c dl-apply -l patience -x -d 'Wait this long for an engine that restar
 complete -c dl-apply -l state-dir -x -a '(__fish_complete_directories)' -d 'Directory where dl-apply keeps its journal and turns, if not the default one'
 complete -c dl-apply -l format -x -a 'auto table jsonl' -d 'Output format'
 complete -c dl-apply -s v -l verbose -d 'Print progress messages on standard error'
+complete -c dl-apply -s q -l quiet -d 'Print errors and warnings alone on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-apply -l version -d 'Print the version and exit'
 complete -c dl-apply -s h -l help -d 'Show this message and exit'
 # end

@@ -157,6 +157,10 @@ class Planner:
             if time < sampled_at.get(host, time) - _SET_BACK_US
         )
 
+    def newest_hosts(self) -> list[HostHistory]:
+        """Return what is known of all hosts as of their newest samples, also the pending ones."""
+        return self._outcome()._histories()
+
     def forget_actions(self) -> None:
         """Leave what is done once, such as a migration, out of later plans: a plan has told it."""
         for host in self._hosts.values():

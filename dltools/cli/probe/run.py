@@ -7,7 +7,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dltools.engine.interface import Engine
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
-    from dltools.probe.sampler import Sampler
+    from dltools.probe.sampler import Connector, Sampler
 
 _RETRY_S = 0.5
 """Time between two attempts to reach an engine that is away."""
@@ -48,6 +48,11 @@ def run_request(request: Request) -> None:
         from dltools.cli.probe.log_files import read_logs
 
         read_logs(request, pattern)
+        return
+    if request.is_diagnosis:
+        from dltools.cli.probe.doctor import examine
+
+        examine(request, partial(_sampler_of, request, pattern, names))
         return
     sampler = _sampler(request, pattern, names)
     if request.lists_metrics:
@@ -69,6 +74,16 @@ def run_request(request: Request) -> None:
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
+    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
+    return _sampler_of(request, pattern, names, connectors)
+
+
+def _sampler_of(
+    request: Request,
+    pattern: Pattern | None,
+    names: Sequence[Any],
+    connectors: Mapping[str, Connector],
+) -> Sampler:
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
     from dltools.engine import state_folder
     from dltools.observations.roles import Rules, parse_rule
@@ -85,7 +100,6 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
     )
-    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
 
