@@ -128,9 +128,10 @@ def priorities(host: SharedHost) -> Realisation:
     shares, so that as many as there are CPUs for run almost alone. Jobs of a higher rank stand
     behind. Work-conserving.
     """
-    if host.choice.is_even:
+    if host.choice.is_even or not host.choice.weights_order:
         even: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in host.jobs}
-        return host.realisation("no job waits", settings=even)
+        note = "no job waits" if host.choice.is_even else "weights order none beside GPU feeders"
+        return host.realisation(note, settings=even)
     found = standings(host)
     jobs = in_order(host, found)
     bound = Bound(
@@ -255,7 +256,8 @@ def _queue_beside(
     much beside the group whose turn it is as equal parts would give them all (ours).
     """
     found = priorities(replace(host, jobs=list(doubtful)))
-    part = min(1.0, len(doubtful) / max(1, groups))
+    parts = len(doubtful) if host.choice.weights_order else 1
+    part = min(1.0, parts / max(1, groups))
 
     def weight(key: str, planned: float) -> float:
         return planned if key in host.exploring else whole_weight(planned * part)
