@@ -14,6 +14,7 @@ from dltools import __version__
 from dltools.cli import destinations
 from dltools.cli.destinations import printable_file
 from dltools.cli.formats import ReportFormat, to_csv, to_jsonl
+from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.report import tables
 from dltools.cli.report.loading import load_runs
 from dltools.errors import ConfigError
@@ -71,8 +72,9 @@ def choose_pictures(asked: Sequence[str]) -> tuple[str, ...]:
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Read the runs, and write the report."""
-    runs = load_runs(request.inputs, context)
-    report = _rendered(runs, _baseline(request.baseline, runs), request)
+    with ProgressBar("reading and drawing", len(request.inputs) + 1) as bar:
+        runs = load_runs(bar.each(request.inputs), context)
+        report = _rendered(runs, _baseline(request.baseline, runs), request)
     stdout = nullcontext(sys.stdout.buffer)
     with stdout if request.output is None else destinations.output_file(request.output) as out:
         # A table has colours, and its texts have been made printable already.
