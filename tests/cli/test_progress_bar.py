@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from helpers.containers import eventually
 
 from dltools.cli import remarks
 from dltools.cli.progress_bar import CountedReads, ProgressBar
@@ -19,10 +20,15 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Terminal]]:
+    """Make standard error a terminal; pytest changes it between a fixture and its test."""
+
+    def make() -> Terminal:
+        monkeypatch.setattr(sys, "stderr", made := Terminal())
+        return made
+
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", made := Terminal())
-    yield made
+    yield make
     remarks.be_quiet(False)
 
 
@@ -33,23 +39,30 @@ def work(seconds: float, after_s: float = 0.05, total: float | None = 4) -> None
 
 
 @pytest.mark.parametrize("total", [4, None])
-def test_long_work_shows_a_bar_and_takes_it_away(terminal: Terminal, total: float | None) -> None:
-    work(1.5, total=total)
-    shown = terminal.getvalue()
+def test_long_work_shows_a_bar_and_takes_it_away(
+    terminal: Callable[[], Terminal], total: float | None
+) -> None:
+    screen = terminal()
+    with ProgressBar("simulating", total, 0.05) as bar:
+        bar.advance()
+        eventually(screen.getvalue, seconds=20)
+    shown = screen.getvalue()
     assert "simulating" in shown
     assert ("%" in shown) is (total is not None)
     assert shown.endswith("\x1b[2K")
 
 
-def test_short_work_shows_none(terminal: Terminal) -> None:
+def test_short_work_shows_none(terminal: Callable[[], Terminal]) -> None:
+    screen = terminal()
     work(0.05, after_s=2.0)
-    assert terminal.getvalue() == ""
+    assert screen.getvalue() == ""
 
 
-def test_quiet_shows_none(terminal: Terminal) -> None:
+def test_quiet_shows_none(terminal: Callable[[], Terminal]) -> None:
+    screen = terminal()
     remarks.be_quiet(True)
     work(0.3)
-    assert terminal.getvalue() == ""
+    assert screen.getvalue() == ""
 
 
 def test_no_terminal_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
