@@ -217,6 +217,7 @@ def _migrate(found: Timeline, time: float) -> None:
     """Note that a job starts on another host. It had no CPU on the way."""
     found.migrated.append(time)
     found.limit.append(SeriesPoint(found.limit[-1].time, 0.0))
+    found.bound.append(SeriesPoint(found.limit[-1].time, math.nan))
     found.use.append(SeriesPoint(time, 0.0))
 
 
@@ -224,9 +225,10 @@ def _add_cpu(found: Timeline, container: ContainerRecord, weights: Weights, begu
     for sample in container.samples:
         cores = _allowed(sample, weights[sample.time, container.host])
         if not math.isnan(cores):
-            has_limit = cores < _MOST_OF_A_HOST * sample.host_cpus and bool(settings(sample))
-            limit = cores if has_limit else math.nan
-            found.limit.append(SeriesPoint(sample.time - begun, limit))
+            found.limit.append(SeriesPoint(sample.time - begun, cores))
+            is_bound = cores < _MOST_OF_A_HOST * sample.host_cpus and bool(settings(sample))
+            bound = cores if is_bound else math.nan
+            found.bound.append(SeriesPoint(sample.time - begun, bound))
     for use in container.cpu_uses():
         if use.begin.is_paused:
             found.paused += use.span_s

@@ -59,8 +59,8 @@ class _Rows:
                 alpha=0.45,
                 linewidth=0,
             )
-        if timeline.limit:
-            steps = changes(timeline.limit)
+        if timeline.bound:
+            steps = changes(timeline.bound)
             ax.step(
                 [time for time, _ in steps],
                 [base + height * cores for _, cores in steps],  # NaN breaks the line
@@ -79,7 +79,7 @@ def limits_panel(frame: TimeFrame) -> Panel | None:
     most = sorted(known, key=lambda name: -area(known[name].use))[:_MOST_JOBS]
     jobs = [(name, line) for name, line in known.items() if name in most]
     cores = [
-        value for _, line in jobs for _, value in (*line.limit, *line.use) if not math.isnan(value)
+        value for _, line in jobs for _, value in (*line.bound, *line.use) if not math.isnan(value)
     ]
     top = max(cores, default=1.0)
     left_out = f", the {len(jobs)} of {len(known)} that used most" if len(jobs) < len(known) else ""
@@ -90,7 +90,7 @@ def limits_panel(frame: TimeFrame) -> Panel | None:
 
 
 def _has_limit(line: Timeline) -> bool:
-    return any(not math.isnan(cores) for _, cores in line.limit)
+    return any(not math.isnan(cores) for _, cores in line.bound)
 
 
 _MOST_LINES = 8

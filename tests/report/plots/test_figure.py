@@ -110,10 +110,9 @@ def test_text_has_twelve_pixels_on_the_screens_of_a_page(width: float, screen_px
     texts = [one for one in figure.findobj(Text) if one.get_text().strip() and one.get_visible()]
     least = min(one.get_fontsize() for one in texts)
     assert least * screen_px / (72 * width) >= 12
-    edges = [one.get_window_extent() for one in texts]
-    size = figure.bbox
-    assert min(edge.x0 for edge in edges) >= -2
-    assert max(edge.x1 for edge in edges) <= size.x1 + 2
+    whole = figure.get_tightbbox()
+    assert whole.x0 >= -0.03
+    assert whole.x1 <= width + 0.03
 
 
 def test_repeats_show_their_spread() -> None:

@@ -56,7 +56,7 @@ def test_a_limit_is_known_only_while_there_is_one() -> None:
         rows += [container(at, "b", 1.0 * at, cpu_weight=10.0 if at == 3 else 1024.0)]
     lines = observed_run(to_table(rows), "run", "file").timelines
     shown = {
-        name: [None if math.isnan(cores) else round(cores, 2) for _, cores in line.limit]
+        name: [None if math.isnan(cores) else round(cores, 2) for _, cores in line.bound]
         for name, line in lines.items()
     }
     assert shown == {"a": [None, 0.5, 0.5, None], "b": [None, None, None, 0.02]}
