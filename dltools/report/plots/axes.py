@@ -173,7 +173,8 @@ def legend(ax: Axes, **options: Any) -> None:
     none."""
     from matplotlib.transforms import ScaledTranslation
 
-    figure = ax.figure
+    figure = ax.get_figure(root=True)
+    assert figure is not None
     given = options.get("handles")
     labels = (
         ax.get_legend_handles_labels()[1] if given is None else [one.get_label() for one in given]
@@ -203,7 +204,8 @@ def legend_inches(ax: Axes) -> float:
     found = ax.get_legend()
     if found is None:
         return 0.0
-    lines = -(-len(found.get_texts()) // max(1, found._ncols))
+    columns: int = max(1, found._ncols)  # type: ignore[attr-defined]
+    lines = -(-len(found.get_texts()) // columns)
     return lines * _LINE_INCHES + 0.05
 
 
