@@ -23,6 +23,7 @@ from dltools.engine.interface import Container, Engine, GoneError, LocatedContai
 from dltools.engine.limits.cpu_limits import Locator, attainable_settings, out_of_bounds
 from dltools.errors import UnavailableError
 from dltools.notation.times import parse_time
+from dltools.plan.realisation.settings import FoundSettings, as_found
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -279,7 +280,7 @@ class EngineActuator:
         self, action: Action, container: Container, found: Result, planned_at: datetime | None
     ) -> Result:
         """Pause or unpause a container."""
-        before = {"state": container.state}
+        before: FoundSettings = {"state": container.state}
         wanted = "paused" if action.op is Op.PAUSE else "running"
         found = replace(found, before=before, after=before)
         if refused := refusals.refusal(found, container, planned_at):
@@ -306,7 +307,7 @@ class EngineActuator:
         if reason := refusals.refusal_of_turn(container, has_turn=known is not None):
             return replace(found, error=reason)
         if self._dry_run:
-            return replace(found, status=Status.PLANNED, after=action.set)
+            return replace(found, status=Status.PLANNED, after=as_found(action.set))
         turn = Turn(
             container.id,
             container.name,
@@ -316,7 +317,7 @@ class EngineActuator:
         )
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED
-        return replace(found, status=status, after=action.set)
+        return replace(found, status=status, after=as_found(action.set))
 
 
 def _time(text: str) -> datetime | None:
@@ -336,8 +337,8 @@ def check_offline(plan: Plan, on_result: OnResult) -> None:
                 Status.FAILED if reason else Status.PLANNED,
                 action.container_id,
                 action.container_name,
-                before=action.expect,
-                after=action.expect if reason else action.set,
+                before=as_found(action.expect),
+                after=as_found(action.expect if reason else action.set),
                 error=reason,
             )
         )

@@ -139,9 +139,13 @@ def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any)
     ],
 )
 def test_a_run_renews_what_its_plans_cover(
-    engine: Engine, journal: Journal, rotation: Rotation,
-    covered: frozenset[str] | None, rules: dict[str, Any], is_renewed: bool,
-) -> None:  # fmt: skip
+    engine: Engine,
+    journal: Journal,
+    rotation: Rotation,
+    covered: frozenset[str] | None,
+    rules: dict[str, Any],
+    is_renewed: bool,
+) -> None:
     run = next_run(engine, journal, rotation, **rules)
     run.adopt_leases(covered)
     (entry,) = journal.all()

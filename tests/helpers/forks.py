@@ -65,8 +65,12 @@ class ForkServer:
         """Run a tool to its end, as `subprocess.run` does, with pipes where no stream is `given`.
 
         Raises `subprocess.TimeoutExpired`."""
-        asked = {"name": name, "arguments": list(arguments), "env": dict(env),
-                 "cwd": str(cwd or Path.cwd())}  # fmt: skip
+        asked = {
+            "name": name,
+            "arguments": list(arguments),
+            "env": dict(env),
+            "cwd": str(cwd or Path.cwd()),
+        }
         with self._lock:
             said: dict[str, bytes] = {}
             theirs, threads = [], []

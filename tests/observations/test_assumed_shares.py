@@ -17,11 +17,17 @@ START = datetime(1970, 1, 1, tzinfo=UTC)
 
 def points(name: str, times: range, slope: float, host: str = "log") -> list[Row]:
     return [
-        {"time": START + timedelta(seconds=t), "host": host, "kind": "progress",
-         "container_id": name * 64, "container_name": name, "metric": "loss",
-         "value": 10 + slope * t}
+        {
+            "time": START + timedelta(seconds=t),
+            "host": host,
+            "kind": "progress",
+            "container_id": name * 64,
+            "container_name": name,
+            "metric": "loss",
+            "value": 10 + slope * t,
+        }
         for t in times
-    ]  # fmt: skip
+    ]
 
 
 def test_jobs_share_one_cpu_while_they_run() -> None:

@@ -51,8 +51,9 @@ def decided(rows: list[Row], policy: str = "srtf", mode: Mode | None = Mode.PRIO
 
 def strangers(made: Planner) -> dict[str, str]:
     """What the plan foreign_in_words of containers that somebody else has changed, by name."""
-    return {one.name: one.reason for one in made.explain().decisions
-            if "somebody else" in one.reason}  # fmt: skip
+    return {
+        one.name: one.reason for one in made.explain().decisions if "somebody else" in one.reason
+    }
 
 
 # One setting
@@ -85,7 +86,7 @@ FOLLOWED = (("ask", 10.0), ("see", 10.0))
         ((*FOLLOWED, ("ask", 2.0), ("see", 2.0), ("see", 10.0), ("see", 10.0)), 0),
         ((*FOLLOWED, ("ask", 2.0), ("ask", 5.0), ("see", 700.0), ("see", 700.0)), 0),
     ],
-)  # fmt: skip
+)
 def test_a_weight_is_somebody_else_s(steps: tuple[tuple[str, Value], ...], strange: int) -> None:
     assert after(*steps).strange == strange
 

@@ -81,10 +81,13 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
     cpus=st.sampled_from([1.0, 2.0, 4.0]),
     spin=st.sampled_from([0.0, 0.5, 1.0]),
     late=st.builds(
-        short, arrival=st.floats(0, 200), epochs=st.integers(1, 60), threads=st.integers(1, 4),
+        short,
+        arrival=st.floats(0, 200),
+        epochs=st.integers(1, 60),
+        threads=st.integers(1, 4),
         work=st.floats(3, 30),
     ),
-)  # fmt: skip
+)
 @pytest.mark.parametrize("mode", [None, slow(Mode.PRIORITY), slow(Mode.WEIGHT)])
 @pytest.mark.parametrize("policy", some_of(POLICIES, 5))
 def test_the_wait_is_bounded_whatever_runs_beside(

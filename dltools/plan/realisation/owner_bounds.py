@@ -16,15 +16,12 @@ from dataclasses import replace
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
-from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.realisation.settings import CPU_SETTINGS, Settings, differs, only
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import Owner
 
 _REMEMBERED = 6
 """Values of a setting that are remembered: a plan may be applied when the next ones are made."""
-
-_NAMES = ("cpus", "cpu_weight", "cpuset")
-"""The settings that owners ask for."""
 
 
 def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> Settings:
@@ -33,7 +30,7 @@ def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> S
     is_weight = weight is not None and 0 < weight < math.inf
     return {
         "cpus": cpus if is_quota else None,
-        "cpu_weight": weight if is_weight else DEFAULT_CPU_WEIGHT,
+        "cpu_weight": weight if weight is not None and is_weight else DEFAULT_CPU_WEIGHT,
         "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None,
     }
 
@@ -51,16 +48,17 @@ def owner_after_sample(owner: Owner, said: Settings, present: Settings) -> Owner
     }
     if said == wish and owner.is_known:
         return owner
-    for name in _NAMES:
-        ours = ({name: value} for value in owner.planned.get(name, ()))
-        is_in_force = said[name] is not None and not _differs({name: said[name]}, present)
-        if not is_in_force or all(_differs(one, present) for one in ours):
-            wish[name] = said[name]
+    for name in CPU_SETTINGS:
+        one = only(said, (name,))
+        ours = ({str(name): value} for value in owner.planned.get(name, ()))
+        is_in_force = said[name] is not None and not _differs(one, present)
+        if not is_in_force or all(_differs(planned, present) for planned in ours):
+            wish |= one
     ratio = wish["cpu_weight"] / DEFAULT_CPU_WEIGHT
     return replace(owner, cpus=wish["cpus"], ratio=ratio, cpuset=wish["cpuset"], is_known=True)
 
 
-def _differs(wanted: Settings, present: Settings) -> bool:
+def _differs(wanted: Mapping[str, object], present: Settings) -> bool:
     return differs(wanted, present, math.inf)
 
 
@@ -81,7 +79,7 @@ def owner_when_first_seen(owner: Owner, present: Settings, cpus: float) -> Owner
 def owner_after_plan(owner: Owner, setting: Settings) -> Owner:
     """Return what is known of an owner after a plan has set this."""
     planned = dict(owner.planned)
-    for name in _NAMES:
+    for name in CPU_SETTINGS:
         values = planned.get(name, ())
         if name in setting and setting[name] not in values[-1:]:
             others = tuple(value for value in values if value != setting[name])
@@ -107,7 +105,7 @@ def within_owner(wanted: Settings, owner: Owner, cpus: float) -> Settings:
     No quota becomes the owner's, and all CPUs become the owner's list. A weight is multiplied by
     the owner's own, as a multiple of the default.
     """
-    found = dict(wanted)
+    found = wanted.copy()
     if "cpus" in found and owner.cpus is not None and not 0 < cpus <= owner.cpus:
         planned = found["cpus"]
         found["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)

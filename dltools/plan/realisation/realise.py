@@ -159,7 +159,7 @@ def _in_mode(
             why = _EXPLORES if job.id in shared.exploring else _SILENT
             notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
     raised = _no_longer_first(choice.mode, jobs)
-    own = {key: {**one, **raised.get(key, {})} for key, one in found.settings.items()}
+    own = {key: one | raised[key] if key in raised else one for key, one in found.settings.items()}
     return replace(
         found,
         note="; ".join(filter(None, (found.note, feeding.note))),

@@ -162,7 +162,7 @@ def test_a_killed_recorder_loses_only_the_batch_in_flight() -> None:
         ),
         pytest.param(as_parquet(pa.table({})), "no column time", id="Parquet without columns"),
     ],
-)  # fmt: skip
+)
 def test_foreign_input_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(DataError, match=f"^input: .*{message}"):
         decode(data)
