@@ -78,6 +78,9 @@ def _result(job: ObservedJob, timeline: Timeline, begun: float) -> JobResult:
         cpu=math.fsum(part.cpu_seconds_since(begun) for part in job.containers),
         migrations=len(timeline.migrated),
         exit_code=exit_code if has_failed else None,
+        gpu=math.fsum(part.gpu_seconds for part in job.containers),
+        waited=timeline.paused + timeline.held_back if job.last.is_sampled else None,
+        user=job.last.user,
     )
 
 

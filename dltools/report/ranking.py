@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,36 @@ def by_job(
         for seed, results in zip(seeds, repeats, strict=False)
         for one in results
     ]
+
+
+def by_user(runs: Mapping[str, Runs], key: str = "run") -> list[dict[str, Any]]:
+    """Return a row per run and user, by name: how many jobs, the CPU and GPU hours that they used,
+    how many hours they waited, how many finished and failed; means over the repeats."""
+    rows = []
+    for name, repeats in runs.items():
+        for user in sorted({job.user for results in repeats for job in results}):
+            own = [[job for job in results if job.user == user] for results in repeats]
+            rows.append(
+                {
+                    key: name,
+                    "user": user or None,
+                    "job_count": _mean_of(own, lambda _: 1.0),
+                    "cpu_hours": _mean_of(own, lambda job: job.cpu / _HOUR_S),
+                    "gpu_hours": _mean_of(own, lambda job: job.gpu / _HOUR_S),
+                    "waited_hours": _mean_of(own, lambda job: (job.waited or 0.0) / _HOUR_S),
+                    "finished": _mean_of(own, lambda job: float(job.finish is not None)),
+                    "failed": _mean_of(own, lambda job: float(job.exit_code is not None)),
+                }
+            )
+    return rows
+
+
+_HOUR_S = 3600.0
+
+
+def _mean_of(repeats: Runs, value: Callable[[JobResult], float]) -> float:
+    """Return the sum over the jobs, in the mean of the repeats."""
+    return math.fsum(value(job) for results in repeats for job in results) / len(repeats)
 
 
 def means(repeats: Runs) -> dict[str, Any]:

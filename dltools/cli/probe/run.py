@@ -24,6 +24,7 @@ from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
 
 if TYPE_CHECKING:
+    from dltools.cli.probe.notifier import Notifier
     from dltools.cli.probe.request import Request
     from dltools.engine.docker.addresses import Address
     from dltools.engine.interface import Engine
@@ -64,12 +65,23 @@ def run_request(request: Request) -> None:
             print_remark(_nothing_reported(rows, request))
     else:
         with open_output(request) as writer:
-            if request.is_stream:
+            if request.notify is not None:
+                with _notifier(request.notify) as notifier:
+                    follow(sampler, writer, request, notifier.take)
+            elif request.is_stream:
                 follow(sampler, writer, request)
             else:
                 sample_once(sampler, writer, request)
     if not sampler.is_complete:
         raise typer.Exit(Exit.PARTIAL)
+
+
+def _notifier(command: str) -> Notifier:
+    from dltools.cli.probe.notifier import Notifier, parse_command
+    from dltools.plan.signals.targets import parse
+    from dltools.probe.notices import Notices
+
+    return Notifier(parse_command(command), Notices(parse))
 
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
@@ -99,6 +111,7 @@ def _sampler_of(
         names=names,
         state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
+        user_from=selection.user_from,
     )
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
@@ -124,10 +137,16 @@ def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
     _remark(rows, request, Remarks())
 
 
-def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
+def follow(
+    sampler: Sampler,
+    writer: Writer,
+    request: Request,
+    watch: Callable[[list[Row]], None] = lambda _: None,
+) -> None:
     """Write samples at fixed times, and at once when a container starts or exits.
 
-    A slow sample delays only itself. --count counts the samples at fixed times.
+    A slow sample delays only itself. --count counts the samples at fixed times. `watch` gets the
+    rows of each.
     """
     assert request.interval_s is not None
     sampler.follow()
@@ -144,6 +163,7 @@ def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
         faults = _warn_of_faults(sampler.faults, faults)
         write_rows(writer, rows, is_verbose=request.is_verbose)
         _remark(rows, request, remarks)
+        watch(rows)
         elapsed = time.monotonic() - begun
         if elapsed >= following:
             taken += 1

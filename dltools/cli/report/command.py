@@ -32,6 +32,13 @@ def report(
     jobs: Annotated[
         bool, typer.Option("--jobs", help="Print one row per job (the default for a single run).")
     ] = False,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="user",
+            help="Print one row per user: CPU and GPU hours, waited, finished, failed.",
+        ),
+    ] = "",
     plot: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,6 +77,7 @@ def report(
         inputs=tuple(inputs or ["-"]),
         baseline=baseline,
         is_by_job=jobs,
+        by=by,
         pictures=choose_pictures(plot or ()),
         output=output,
         format=choose_report_format(format_, output),

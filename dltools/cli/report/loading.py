@@ -30,7 +30,7 @@ _Part = TypeVar("_Part")
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(JobResult))
 _WHOLE_NUMBERS = ("migrations", "exit_code")
-_TEXTS = ("name", "node")
+_TEXTS = ("name", "node", "user")
 _LONGEST_S = 1e12
 
 

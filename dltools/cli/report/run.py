@@ -34,12 +34,13 @@ class Request:
     """What to report, and how.
 
     `inputs` are files, - or NAME=FILE. `baseline` is the name of a run, "" for the default one.
-    `pictures` are kinds of pictures.
+    `by`: "user" for a row per user. `pictures` are kinds of pictures.
     """
 
     inputs: tuple[str, ...]
     baseline: str
     is_by_job: bool
+    by: str
     pictures: tuple[str, ...]
     output: Path | None
     format: ReportFormat
@@ -50,6 +51,10 @@ class Request:
         """Raise `ConfigError` for a scale out of range, `OutputError` for an impossible output."""
         if self.output is not None:
             destinations.check(self.output)
+        if self.by not in ("", "user"):
+            raise ConfigError(f"--by must be user, not {self.by}")
+        if self.by and self.is_by_job:
+            raise ConfigError("--by user and --jobs exclude each other")
         if not 0.1 <= self.scale <= 10:
             raise ConfigError("--scale must be between 0.1 and 10")
 
@@ -83,7 +88,12 @@ def _rendered(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     if request.format is ReportFormat.HTML:
         return _page(runs, baseline, request)
     is_by_job = request.is_by_job or len(runs) == 1
-    rows = tables.rows_by_job(runs) if is_by_job else tables.rows_by_run(runs, baseline)
+    if request.by:
+        rows = tables.rows_by_user(runs)
+    elif is_by_job:
+        rows = tables.rows_by_job(runs)
+    else:
+        rows = tables.rows_by_run(runs, baseline)
     if request.format is ReportFormat.TABLE:
         return tables.table(rows)
     if request.format is ReportFormat.MARKDOWN:
@@ -122,6 +132,8 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
     if len(runs) > 1 or any(one.results for one in runs):
         heading = f"Runs, ratios to {baseline}" if len(runs) > 1 else "Run"
         yield Table(heading, cells.cells(tables.rows_by_run(runs, baseline)))
+    if any(job.user for one in runs for job in one.jobs):
+        yield Table("Users", cells.cells(tables.rows_by_user(runs)))
     rows = tables.rows_by_job(runs)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
     yield Table(heading, cells.cells(rows[:_MOST_JOBS]))

@@ -24,10 +24,12 @@ from dltools.labels import (
     FINAL,
     METRIC,
     OBJECTIVE,
+    PRIORITY,
     PROTECT,
     QOE,
     STEPS,
     TARGET,
+    USER,
     response_time_s,
 )
 from dltools.observations import metric_names
@@ -159,6 +161,8 @@ _KEYS = {
     "epochs": EPOCHS,
     "steps": STEPS,
     "protect": PROTECT,
+    "user": USER,
+    "priority": PRIORITY,
 }
 
 GivenLabels = list[tuple[str, dict[str, str]]]
