@@ -121,8 +121,8 @@ class Container:
     last started, in the engine's words: it tells one start from the next. `command` and `environ`
     (as in a /proc/PID/environ) are those that it was started with. `slot`: for a task of a service,
     what stays the same when the task moves. `ties`: why it cannot move, in sentences.
-    `cgroup_path` is that of its cgroup below the root, "" where the path holds its id: such a cgroup
-    is all that there is of it, and has its limits, with no engine's record beside.
+    `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
+    there is of it, and has its limits, with no engine's record beside.
     `limit_fields` is for the journal, `native` all that the engine has said.
     """
 

@@ -53,26 +53,23 @@ def _own_files(located: LocatedContainer) -> dict[str, Path]:
 
 
 def _write_own(located: LocatedContainer, texts: Mapping[str, str]) -> None:
-    """Write those texts that differ. A quota is lifted first: it may not be below the burst, nor
-    too small for the period, at any moment."""
+    """Write those texts that differ. Burst and quota are lifted first: at no moment may the burst
+    be over the quota, or the quota too small for the period."""
     present, files = _own_texts(located), _own_files(located)
-    left = {name: text for name, text in texts.items() if present.get(name) != text}
-    if left.keys() & {_QUOTA_V1, "cpu.cfs_period_us", _BURST_V1}:
-        files[_QUOTA_V1].write_text("-1")
-        order = ("cpu.cfs_period_us", _QUOTA_V1, _BURST_V1)
-    else:
-        order = ("cpu.max", _BURST_V2, "")
-        if "cpu.max" in left and _BURST_V2 in files:
-            files[_BURST_V2].write_text("0")
-            left[_BURST_V2] = texts.get(_BURST_V2, "0")
-    if _QUOTA_V1 in files and order[1] == _QUOTA_V1:
-        if _BURST_V1 in present:
-            files[_BURST_V1].write_text("0")
-            left[_BURST_V1] = texts.get(_BURST_V1, "0")
-        left[_QUOTA_V1] = texts[_QUOTA_V1]
-    for name in (*order, *sorted(left.keys() - set(order))):
-        if name in left:
-            _write_line(files[name], left[name])
+    left = {name for name, text in texts.items() if present.get(name, text) != text}
+    for group in (("cpu.cfs_period_us", _QUOTA_V1, _BURST_V1), ("cpu.max", _BURST_V2)):
+        if not left & set(group):
+            continue
+        if _QUOTA_V1 in group:
+            files[_QUOTA_V1].write_text("-1")
+        if group[-1] in present:
+            files[group[-1]].write_text("0")
+        for name in group:
+            if name in texts and name in present:
+                files[name].write_text(texts[name])
+        left -= set(group)
+    for name in sorted(left):
+        _write_line(files[name], texts[name])
 
 
 def _write_line(path: Path, text: str) -> None:
