@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -145,16 +145,18 @@ class CgroupEngine(Engine):
         limits = frozenset(name for name, files in _FILES.items() if files[0][0] in known)
         return Capabilities(limits, pauses="freezer" in known, creates=False)
 
-    def new_log(self, container: Container) -> PlainLog:
-        """Return the log of a container, which nobody has read yet."""
-        return PlainLog(lambda: self.log_files(container))
-
     def log_files(self, container: Container) -> Sequence[str]:
         """Return the paths of the files that are a container's log now."""
         if given := self._given_logs.get(container.name):
             return given
         processes = self._tree.processes(container.cgroup_path)
         return outputs_of((one.pid for one in processes), self._tree.root)
+
+    def why(self, limits: Set[str], *, pauses: bool) -> str:
+        """Return a sentence that says why no more can be done."""
+        needed = {name: files[0][0] for name, files in _FILES.items() if name not in limits}
+        missing = sorted({*needed.values(), *(() if pauses else ("freezer",))})
+        return f"the cgroups are not in the controller {' and '.join(missing)}" if missing else ""
 
     # What there is
 
@@ -296,11 +298,10 @@ class CgroupEngine(Engine):
             return
         self._looked = now
         found = [self.can(path) for path in self._paths()] or [self.can_at_all()]
-        self.capabilities = Capabilities(
-            frozenset().union(*(one.limits for one in found)),
-            pauses=any(one.pauses for one in found),
-            creates=False,
-        )
+        limits = frozenset().union(*(one.limits for one in found))
+        pauses = any(one.pauses for one in found)
+        why = self.why(limits, pauses=pauses)
+        self.capabilities = Capabilities(limits, pauses, creates=False, why=why)
 
     def _paths(self) -> Iterator[str]:
         return (path for path in self._tree.paths(self._patterns) if not self.owner(path))
@@ -342,7 +343,7 @@ class CgroupEngine(Engine):
             if len(self._logs) >= _MOST_LOGS:
                 for id_ in self._logs.keys() - self.ids():
                     self._logs.pop(id_).close()
-            self._logs[container.id] = self.new_log(container)
+            self._logs[container.id] = PlainLog(lambda: self.log_files(container))
         return self._logs[container.id]
 
 

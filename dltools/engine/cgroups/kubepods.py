@@ -7,14 +7,15 @@ called stands in the name of its link in /var/log/containers: POD_NAMESPACE_CONT
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from pathlib import Path
 
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine, Naming
 from dltools.engine.cgroups.cgroup_tree import Process
-from dltools.engine.cgroups.plain_logs import PlainLog
-from dltools.engine.interface import Capabilities, Container, RefusedError
+from dltools.engine.interface import Capabilities, Container, GoneError, LogFlow, RefusedError
 from dltools.engine.kernel_files import ROOT
+from dltools.engine.log_files import FollowedFile, read_entries
 
 PATTERNS = (
     "/kubepods/pod*/*",
@@ -28,7 +29,8 @@ LINKS = "var/log/containers"
 _ID = re.compile(r"(?:^|-)([0-9a-f]{64})(?:\.scope)?$")
 _LINK = re.compile(r"([^_]+)_([^_]+)_(.+)-([0-9a-f]{64})\.log")
 _POD = re.compile(r"pod([0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12}|[0-9a-f]{32})")
-_NOTHING = Capabilities(frozenset(), pauses=False, creates=False)
+_WHY = "containers of pods can only be looked at here"
+_NOTHING = Capabilities(frozenset(), pauses=False, creates=False, why=_WHY)
 _PREFIX = "io.kubernetes."
 
 
@@ -58,8 +60,9 @@ class KubepodsEngine(CgroupEngine):
         return naming
 
     def identity(self, path: str) -> str | None:
-        """Return the runtime's id of a container."""
-        return container_id(path) if self._tree.at(path) else None
+        """Return the runtime's id of a container, None where it is a pod's own or gone."""
+        id_ = container_id(path)
+        return id_ if id_ and self._link(id_) and self._tree.at(path) else None
 
     def can(self, path: str) -> Capabilities:
         """Return that nothing can be done."""
@@ -69,6 +72,10 @@ class KubepodsEngine(CgroupEngine):
         """Return that nothing can be done."""
         return _NOTHING
 
+    def why(self, limits: Set[str], *, pauses: bool) -> str:
+        """Return a sentence that says why nothing can be done."""
+        return _WHY
+
     def pause(self, id_: str) -> None:
         """Refuse."""
         raise _refused()
@@ -77,14 +84,32 @@ class KubepodsEngine(CgroupEngine):
         """Refuse."""
         raise _refused()
 
-    def new_log(self, container: Container) -> PlainLog:
-        """Return the log that the runtime writes of a container."""
-        return PlainLog(lambda: self.log_files(container), entry_of_cri)
+    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
+        """Yield what a container has logged since a time (seconds since 1970), as it comes."""
+        with self._readable(container) as path:
+            yield from read_entries(path, since)
 
-    def log_files(self, container: Container) -> Sequence[str]:
-        """Return the path of a container's link."""
+    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
+        """Return a container's log as it comes, until it exits."""
+        where = container.cgroup_path
+
+        def has_ended() -> bool:
+            return not self._tree.processes(where)
+
+        with self._readable(container) as path:
+            return FollowedFile(path, since, has_ended, is_new_only=is_new_only)
+
+    @contextmanager
+    def _readable(self, container: Container) -> Iterator[Path]:
+        """Give the file of a container's log; turn errors in reading it into one of ours."""
         known = self._link(container.id)
-        return [str(known[0])] if known else []
+        if known is None:
+            raise GoneError(f"{container.name} has no log in /{LINKS}")
+        try:
+            yield known[0]
+        except OSError as error:
+            reason = error.strerror or error
+            raise RefusedError(f"{known[0]} cannot be read here: {reason}") from error
 
     def _link(self, id_: str) -> tuple[Path, Naming] | None:
         """Return the link to a container's log, and what it says of it; None where there is
@@ -109,15 +134,5 @@ def container_id(path: str) -> str | None:
     return match[1] if match else None
 
 
-def entry_of_cri(stamp: bytes, line: bytes) -> bytes:
-    """Return the entry of a line of a runtime: TIME STREAM TAG TEXT. The tag P says that the line
-    goes on in the next. `stamp` is for a line that is none."""
-    words = line.split(b" ", 3)
-    if len(words) < 4 or words[1] not in (b"stdout", b"stderr"):
-        return stamp + b" " + line
-    text = words[3].rstrip(b"\n") if words[2].split(b":")[0] == b"P" else words[3]
-    return words[0] + b" " + text
-
-
 def _refused() -> RefusedError:
-    return RefusedError("containers of pods can only be looked at")
+    return RefusedError(_WHY)

@@ -34,14 +34,6 @@ _SEARCH_S = 5.0
 _LOOK_S = 0.05
 _LINE = re.compile(rb"[^\n\r]*[\n\r]")
 
-Split = Callable[[bytes, bytes], bytes]
-"""Makes an entry of a line and the stamp that it would get."""
-
-
-def entry_of_line(stamp: bytes, line: bytes) -> bytes:
-    """Return the entry of a line of a file without time stamps."""
-    return stamp + b" " + line
-
 
 def outputs_of(pids: Iterable[int], root: Path = ROOT) -> list[str]:
     """Return the files into which processes write their output and their errors, as paths of /proc
@@ -109,10 +101,9 @@ class PlainLog:
     """The log of one container: one file, or several. It remembers how far each was read, so that
     it is followed from there."""
 
-    def __init__(self, find: Callable[[], Sequence[str]], split: Split = entry_of_line) -> None:
+    def __init__(self, find: Callable[[], Sequence[str]]) -> None:
         """`find` returns the paths of its files now."""
         self._find = find
-        self._split = split
         self._files: dict[tuple[int, int], _File] = {}
         self._searched = float("-inf")
         self._stamp = 0  # the newest that was given, in ns
@@ -165,7 +156,7 @@ class PlainLog:
         if not lines:
             return []
         stamp = self._next_stamp(one.status.st_mtime_ns)
-        return [self._split(stamp, line) for line in lines]
+        return [stamp + b" " + line for line in lines]
 
     def _next_stamp(self, written_ns: int) -> bytes:
         """Return a time stamp that is later than the one before: who goes on after that one must

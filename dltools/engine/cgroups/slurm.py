@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -88,6 +88,14 @@ class SlurmEngine(CgroupEngine):
         """Return what can be done with jobs that may come."""
         is_v1 = any(mount.controllers for mount in self._tree.mounts)
         return Capabilities(frozenset() if is_v1 else _LIMITS, _has_scontrol(), creates=False)
+
+    def why(self, limits: Set[str], *, pauses: bool) -> str:
+        """Return a sentence that says why no more can be done."""
+        if not pauses:
+            return "scontrol is not in PATH, and only Slurm may pause its jobs"
+        if not limits:
+            return "Slurm gives its jobs no controller cpu on cgroup version 1, and keeps CPU lists"
+        return "Slurm keeps the CPU lists of its jobs"
 
     def log_files(self, container: Container) -> Sequence[str]:
         """Return the files into which a job's processes write, else that of its StdOut. It has none
