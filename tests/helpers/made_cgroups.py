@@ -1,4 +1,4 @@
-"""Machines with cgroups made of plain files: of version 1, a hierarchy for each controller, or 2."""
+"""Machines with cgroups made of files: of version 1, a hierarchy for each controller, or of 2."""
 
 from __future__ import annotations
 
