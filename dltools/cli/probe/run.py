@@ -7,7 +7,8 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,7 @@ import typer
 
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.probe.outputs import open_output
+from dltools.cli.probe.request import takes_log_files
 from dltools.errors import InputOutputError, UnavailableError
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
@@ -80,9 +82,17 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
     )
-    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
+    addresses = [_with_logs(one, selection.log_files) for one in request.engines.addresses()]
+    connectors = {one.name: partial(_connected, one) for one in addresses}
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
+
+
+def _with_logs(address: Address, logs: Mapping[str, Sequence[str]]) -> Address:
+    """Return an address with the files of --log, where its engine takes them."""
+    if not (logs and takes_log_files(address.url)):
+        return address
+    return replace(address, settings={"logs": logs})
 
 
 def _connected(address: Address) -> Engine:
