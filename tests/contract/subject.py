@@ -1,9 +1,8 @@
 """What the contract tests need of an engine that they run over, and which engines there are.
 
-An adapter is a module of this folder that has a function `subjects`: the engines that it knows, by
-name, and how to reach each. The environment variable DLTOOLS_CONTRACT names those that a run must
-try, as `tests/engines/podman 5.4 run env DLTOOLS_CONTRACT=podman-5.4 pytest tests/contract`; all
-others are skipped by name.
+An adapter is a module of this folder with a function `subject`, which gives an engine by its name.
+`tests/contract/run` starts engines, and names in the environment variable DLTOOLS_CONTRACT the one
+that must be tried; all others are skipped by name.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _MODULES = {
 
 NAMES = tuple(_MODULES)
 
-MEANT = os.environ.get("DLTOOLS_CONTRACT", "docker").split(",")
+MEANT = [name for name in os.environ.get("DLTOOLS_CONTRACT", "").split(",") if name]
 """The engines that this run tries."""
 
 
