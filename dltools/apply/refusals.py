@@ -68,7 +68,8 @@ class Rules:
             return "its name is not among those that --name selects"
         if not has_labels(container.labels, self.labels):
             return "it lacks a label that --label asks for"
-        if is_own(container.id):
+        path = container.cgroup_path
+        if is_own(container.id) or (path and cgroup.belongs_to("self", container.id, path=path)):
             return "dl-apply itself runs in it"
         return None
 

@@ -184,7 +184,8 @@ Hosts = Annotated[
     typer.Option(
         "--host",
         metavar="URL",
-        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; repeatable.",
+        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; cgroup:/PATTERN, slurm: "
+        "or kubepods: on this machine. Repeatable. See dltools-engines(7).",
     ),
 ]
 Contexts = Annotated[

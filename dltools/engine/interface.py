@@ -125,8 +125,9 @@ class Container:
     last started, in the engine's words: it tells one start from the next. `command` and `environ`
     (as in a /proc/PID/environ) are those that it was started with, `user` whom its first process
     runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
-    it cannot move, in sentences. `limit_fields` is for the journal, `native` all that the engine
-    has said.
+    it cannot move, in sentences. `cgroup_path` is that of its cgroup, "" where the path holds its
+    id: such a cgroup is all that there is of it, and has its limits, with no engine's record
+    beside. `limit_fields` is for the journal, `native` all that the engine has said.
     """
 
     id: str
@@ -156,6 +157,7 @@ class Container:
     recorded: RecordedLimits = NOTHING_RECORDED
     limit_fields: Fields = field(default_factory=dict)
     native: Fields = field(default_factory=dict)
+    cgroup_path: str = ""
 
     @property
     def origin(self) -> str:

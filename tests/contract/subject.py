@@ -20,6 +20,9 @@ _MODULES = {
     "docker": "contract.docker_api",
     "podman-4.3": "contract.docker_api",
     "podman-5.4": "contract.docker_api",
+    "bare-v1": "contract.bare_cgroups",
+    "bare-v2": "contract.bare_cgroups",
+    "slurm": "contract.slurm_jobs",
 }
 """The adapter of each engine, by the engine's name."""
 
@@ -72,12 +75,16 @@ class Traits:
 
     `can` is what the engine must say of itself. `restarts`: a container can be started again.
     `tells_past`: events from before. `is_relayed`: requests can be counted and cut off.
+    `tells_exit_codes`: with what a container has ended. `stamps_lines`: each line of a log has a
+    time of its own.
     """
 
     can: Capabilities
     restarts: bool = True
     tells_past: bool = False
     is_relayed: bool = False
+    tells_exit_codes: bool = True
+    stamps_lines: bool = True
 
 
 class Subject(Protocol):

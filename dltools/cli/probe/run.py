@@ -8,6 +8,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,7 @@ import typer
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
+from dltools.cli.probe.request import takes_log_files
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.errors import InputOutputError, UnavailableError
 from dltools.probe.progress import Pattern
@@ -86,7 +88,10 @@ def _notifier(command: str) -> Notifier:
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
-    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
+    addresses = [
+        _with_logs(one, request.selection.log_files) for one in request.engines.addresses()
+    ]
+    connectors = {one.name: partial(_connected, one) for one in addresses}
     return _sampler_of(request, pattern, names, connectors)
 
 
@@ -115,6 +120,13 @@ def _sampler_of(
     )
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
+
+
+def _with_logs(address: Address, logs: Mapping[str, Sequence[str]]) -> Address:
+    """Return an address with the files of --log, where its engine takes them."""
+    if not (logs and takes_log_files(address.url)):
+        return address
+    return replace(address, settings={"logs": logs})
 
 
 def _connected(address: Address) -> Engine:

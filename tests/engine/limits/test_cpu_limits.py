@@ -211,7 +211,7 @@ def test_a_container_of_this_machine_has_its_cgroup(
     engine: Engine, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     its_own = Cgroup({"cpu": tmp_path, "cpuset": tmp_path}, None)
-    monkeypatch.setattr(cgroup, "belongs_to", lambda pid, key: (pid, key) == (7, ID))
+    monkeypatch.setattr(cgroup, "belongs_to", lambda pid, key, *_, **__: (pid, key) == (7, ID))
     monkeypatch.setattr(cgroup, "of_process", lambda *_, **__: its_own)
     fake_engine.pid = 7
     found = Locator(engine).find(ID)
