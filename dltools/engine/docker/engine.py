@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from dltools.engine.address import Address
 from dltools.engine.cgroup_files import Usage
-from dltools.engine.docker.addresses import Address, default_address
+from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.configuration import (
     NO_RESTART,
@@ -58,10 +59,10 @@ def connect(address: Address | None = None) -> Transport:
     engine.
     """
     address = address or default_address()
-    address.check()
-    if address.socket is not None:
-        return Local(address.socket)
-    if address.is_ssh:
+    check(address)
+    if (socket := socket_of(address)) is not None:
+        return Local(socket)
+    if address.scheme == "ssh":
         from dltools.engine.docker.tunnel import Tunnelled
 
         return Tunnelled(address.url)
