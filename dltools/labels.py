@@ -26,6 +26,7 @@ ORIGIN = "dltools.origin"  # id of its first container, if dl-apply has moved it
 PROTECT = "dltools.protect"  # never touch it
 JOB = "dltools.job"  # the name of a job that has several containers
 ROLE = "dltools.role"  # training, server, interactive or other
+MAY_PAUSE = "dltools.pause"  # allow: on a Kubernetes node it may be paused
 KNOWN = (
     METRIC,
     PATTERN,
@@ -42,6 +43,7 @@ KNOWN = (
     PROTECT,
     JOB,
     ROLE,
+    MAY_PAUSE,
 )
 
 

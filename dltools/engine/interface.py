@@ -49,11 +49,15 @@ LIMITS = tuple(CpuLimits.__annotations__)
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an engine can do, beside showing its containers: which limits it sets, and whether it
-    pauses containers and creates them (a move needs both hosts' engines to)."""
+    pauses containers and creates them (a move needs both hosts' engines to). `leases_only`: what
+    changes must end by itself. `why`: a sentence that says why it cannot do more, and what would
+    let it, "" where nothing would."""
 
     limits: frozenset[str] = frozenset(LIMITS)
     pauses: bool = True
     creates: bool = True
+    leases_only: bool = False
+    why: str = ""
 
 
 ALL_CAPABILITIES = Capabilities()
@@ -121,6 +125,7 @@ class Container:
     last started, in the engine's words: it tells one start from the next. `command` and `environ`
     (as in a /proc/PID/environ) are those that it was started with. `slot`: for a task of a service,
     what stays the same when the task moves. `ties`: why it cannot move, in sentences.
+    `pause_refusal`: why it must not be paused, "" if it may be.
     `limit_fields` is for the journal, `native` all that the engine has said.
     """
 
@@ -146,6 +151,7 @@ class Container:
     slot: str = ""
     is_task: bool = False
     ties: tuple[str, ...] = ()
+    pause_refusal: str = ""
     gpu: GpuAccess = GpuAccess.NONE
     recorded: RecordedLimits = NOTHING_RECORDED
     limit_fields: Fields = field(default_factory=dict)

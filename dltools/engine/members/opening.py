@@ -22,6 +22,7 @@ _MODULES = {
     "http": _DOCKER_API,
     "https": _DOCKER_API,
     "ssh": _DOCKER_API,
+    "cri": "dltools.engine.cri.cri_engine",
 }
 """The module, a `Member`, of each scheme of an address; it is imported when the scheme is used."""
 
