@@ -49,13 +49,14 @@ LIMITS = tuple(CpuLimits.__annotations__)
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an engine can do, beside showing its containers: which limits it sets, and whether it
-    pauses containers and creates them (a move needs both hosts' engines to). `leases_only`: what
-    changes must end by itself. `why`: a sentence that says why it cannot do more, and what would
-    let it, "" where nothing would."""
+    pauses containers and creates them (a move needs both hosts' engines to). `keeps`: whether its
+    limits stay when a container restarts. `leases_only`: what is changed must end by itself. `why`:
+    a sentence that says why it cannot do more, and what would let it, "" where nothing would."""
 
     limits: frozenset[str] = frozenset(LIMITS)
     pauses: bool = True
     creates: bool = True
+    keeps: bool = True
     leases_only: bool = False
     why: str = ""
 

@@ -62,7 +62,7 @@ def _in_utc(stamp: bytes) -> bytes:
     return whole + b"." + fraction.ljust(9, b"0") + b"Z"
 
 
-def read_entries(path: str, since: float) -> Iterator[list[bytes]]:
+def read_entries(path: Path, since: float) -> Iterator[list[bytes]]:
     """Yield the entries of a log from a time on (seconds since 1970). Raises OSError."""
     with _opened(path) as file:
         lines = _Lines(file)
@@ -71,11 +71,11 @@ def read_entries(path: str, since: float) -> Iterator[list[bytes]]:
             yield found
 
 
-def _opened(path: str) -> BinaryIO:
+def _opened(path: Path) -> BinaryIO:
     """Open a log, or a packed one. Raises OSError."""
-    if path.endswith(PACKED):
+    if path.suffix == PACKED:
         return cast(BinaryIO, gzip.open(path))
-    return cast(BinaryIO, Path(path).open("rb", buffering=0))
+    return path.open("rb", buffering=0)
 
 
 class _Lines:
@@ -148,12 +148,12 @@ class FollowedFile:
 
     def __init__(
         self,
-        path: str,
+        path: Path,
         since: float,
         has_ended: Callable[[], bool],
         *,
         is_new_only: bool = False,
-        rotated: Callable[[], Sequence[str]] = tuple,
+        rotated: Callable[[], Sequence[Path]] = tuple,
     ) -> None:
         """Open the file. `has_ended` tells whether the container no longer runs; `rotated` returns
         the files that the log was in before, the oldest first. Raises OSError."""
@@ -223,7 +223,7 @@ class FollowedFile:
         if self._old:
             return True
         try:
-            there = Path(self._path).stat()
+            there = self._path.stat()
         except OSError:
             return False
         if not os.path.samestat(there, os.fstat(self._file.fileno())):
@@ -251,14 +251,14 @@ class FollowedFile:
         return True
 
 
-def _bare(path: str) -> str:
+def _bare(path: Path) -> str:
     """Return what a rotated file is called also when it is packed."""
-    return path.removesuffix(PACKED)
+    return path.name.removesuffix(PACKED)
 
 
-def _changed(path: str) -> float:
+def _changed(path: Path) -> float:
     """Return when a file was last written to (seconds since 1970), 0 where it is gone."""
     try:
-        return Path(path).stat().st_mtime
+        return path.stat().st_mtime
     except OSError:
         return 0.0

@@ -1,7 +1,6 @@
 """What a runtime answers by CRI, as values of the interface.
 
-A container is named POD_NAMESPACE_CONTAINER, as its log in /var/log/containers is. It has its own
-labels and those of its pod, and the annotations of both that are meant for this toolkit: a value of
+A container is named NAMESPACE/POD/CONTAINER. It has its own labels and those of its pod, and the annotations of both that are meant for this toolkit: a value of
 a Kubernetes label has at most 63 letters, digits, dots, dashes and underscores, an annotation's any
 text.
 """
@@ -35,7 +34,7 @@ _TIE = "Kubernetes decides where it runs"
 
 def container_name(name: str, pod: messages.PodSandboxMetadata) -> str:
     """Return what a container of a pod is called here."""
-    return f"{pod.name}_{pod.namespace}_{name}"
+    return f"{pod.namespace}/{pod.name}/{name}"
 
 
 def labels_of(

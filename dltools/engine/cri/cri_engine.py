@@ -193,7 +193,7 @@ class CriEngine(Engine):
 
     def _id_of(self, text: str) -> str:
         """Return the id of a container, given that or its name, which another one may have had."""
-        if "_" not in text:
+        if "/" not in text:
             return text
         named = [
             one
@@ -208,8 +208,8 @@ class CriEngine(Engine):
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time, from its files on the node."""
-        with pod_logs.readable(container):
-            yield from pod_logs.read(str(container.native["log_path"]), since)
+        with pod_logs.readable(container) as path:
+            yield from pod_logs.read(path, since)
 
     def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
         """Return a container's log as it comes, until it exits."""
@@ -220,8 +220,7 @@ class CriEngine(Engine):
             except DltoolsError:
                 return True
 
-        with pod_logs.readable(container):
-            path = str(container.native["log_path"])
+        with pod_logs.readable(container) as path:
             return FollowedFile(
                 path,
                 since,

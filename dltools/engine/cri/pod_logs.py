@@ -15,34 +15,33 @@ from dltools.engine.log_files import read_entries
 
 
 @contextmanager
-def readable(container: Container) -> Iterator[None]:
-    """Turn errors in reading a container's log into one of ours."""
+def readable(container: Container) -> Iterator[Path]:
+    """Give the file of a container's log; turn errors in reading it into one of ours."""
     if not container.native.get("log_path"):
         raise RefusedError("its pod has no folder for logs")
+    path = Path(container.native["log_path"])
     try:
-        yield
+        yield path
     except OSError as error:
-        path = container.native["log_path"]
         raise RefusedError(f"{path} cannot be read here: {error.strerror or error}") from error
 
 
-def read(path: str, since: float) -> Iterator[list[bytes]]:
+def read(path: Path, since: float) -> Iterator[list[bytes]]:
     """Yield the entries of a log from a time on (seconds since 1970), those of rotated files first.
     Raises OSError."""
     for old in rotated(path):
         with suppress(FileNotFoundError):  # packed or removed meanwhile
-            if Path(old).stat().st_mtime >= since:
+            if old.stat().st_mtime >= since:
                 yield from read_entries(old, since)
     yield from read_entries(path, since)
 
 
-def rotated(path: str) -> list[str]:
+def rotated(path: Path) -> list[Path]:
     """Return the files that a log was in before, the oldest first."""
-    log = Path(path)
     try:
-        names = sorted(one.name for one in log.parent.iterdir())
+        names = sorted(one.name for one in path.parent.iterdir())
     except OSError:
         return []
-    start = len(log.name) + 1
-    found = (one for one in names if one.startswith(f"{log.name}.") and one[start].isdigit())
-    return [str(log.with_name(one)) for one in found]
+    start = len(path.name) + 1
+    found = (one for one in names if one.startswith(f"{path.name}.") and one[start].isdigit())
+    return [path.with_name(one) for one in found]

@@ -25,4 +25,8 @@ def open_engine(
     transport = connect(address)
     if patience_s > 0:
         transport = Patient(transport, patience_s, report_waiting)
+    if transport.server.startswith("Libpod/"):
+        from dltools.engine.podman.engine import PodmanEngine
+
+        return PodmanEngine(transport)
     return DockerEngine(transport)
