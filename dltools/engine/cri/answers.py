@@ -1,8 +1,8 @@
 """What a runtime answers by CRI, as values of the interface.
 
-A container is named NAMESPACE/POD/CONTAINER. It has its own labels and those of its pod, and the annotations of both that are meant for this toolkit: a value of
-a Kubernetes label has at most 63 letters, digits, dots, dashes and underscores, an annotation's any
-text.
+A container is named NAMESPACE/POD/CONTAINER. It has its own labels and those of its pod, and the
+annotations of both that are meant for this toolkit: a value of a Kubernetes label has at most 63
+letters, digits, dots, dashes and underscores, an annotation's any text.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ _CAPABILITIES = Capabilities(
     pauses=True,
     creates=False,
     leases_only=True,
-    why="on a Kubernetes node that is kubelet's",
+    why="CPU lists and moves are kubelet's on a Kubernetes node",
 )
 
 
