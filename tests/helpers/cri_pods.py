@@ -58,7 +58,9 @@ class Pods:
         import grpc
 
         self._channel = grpc.insecure_channel(address)
-        self._namespace = namespace
+        self.namespace = namespace
+        self.parent = f"/kubepods/besteffort/pod{namespace}"
+        """The cgroup of a pod, as kubelet would name it."""
         self._logs = Path(tempfile.mkdtemp(prefix="dltools-pods-", dir="/tmp"))
         self._made: list[str] = []
 
@@ -80,15 +82,15 @@ class Pods:
     ) -> Pod:
         """Run a pod with the host's network."""
         uid = f"uid-{name}"
-        logs = self._logs / f"{self._namespace}_{name}_{uid}"
+        logs = self._logs / f"{self.namespace}_{name}_{uid}"
         logs.mkdir(exist_ok=True)
         ours = {
             "io.kubernetes.pod.name": name,
-            "io.kubernetes.pod.namespace": self._namespace,
+            "io.kubernetes.pod.namespace": self.namespace,
             "io.kubernetes.pod.uid": uid,
         }
         config: Mapping[int, Any] = {
-            1: {1: name, 2: uid, 3: self._namespace, 4: attempt},
+            1: {1: name, 2: uid, 3: self.namespace, 4: attempt},
             3: str(logs),
             6: _map({**(labels or {}), **ours}),
             7: _map(annotations or {}),
@@ -124,7 +126,7 @@ class Pods:
                 {
                     "io.kubernetes.container.name": name,
                     "io.kubernetes.pod.name": pod.name,
-                    "io.kubernetes.pod.namespace": self._namespace,
+                    "io.kubernetes.pod.namespace": self.namespace,
                     "io.kubernetes.pod.uid": f"uid-{pod.name}",
                 }
             ),
