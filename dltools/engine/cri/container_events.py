@@ -32,7 +32,7 @@ _OUT_OF_MEMORY = "OOMKilled"
 @dataclass(frozen=True, slots=True)
 class Life:
     """When a container started and ended (ns since 1970, 0: not yet), with its exit code and the
-    reason that the runtime gives."""
+    reason that the runtime gives. `is_paused` is None where that is not looked at."""
 
     id: str
     name: str
@@ -41,6 +41,7 @@ class Life:
     exit_code: int | None = None
     reason: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    is_paused: bool | None = None
 
     def events(self, before: Life | None) -> Iterator[Event]:
         """Yield what has happened since it was `before`, None for a container that is new."""
@@ -50,6 +51,10 @@ class Life:
             if self.reason == _OUT_OF_MEMORY:
                 yield self._event("oom", self.finished)
             yield self._event("exit", self.finished, self.exit_code)
+
+        elif before and not self.finished and bool(self.is_paused) != bool(before.is_paused):
+            action = "pause" if self.is_paused else "unpause"
+            yield Event(self.id, self.name, action, datetime.now(UTC), None, None, self.labels)
 
     def removal(self) -> Iterator[Event]:
         """Yield what has happened to a container that is gone."""
@@ -97,7 +102,9 @@ def watch(
     known = look({})
     yield from past(known, since)
     while True:
-        bell.wait(looks_every_s)
+        # No event of CRI tells of a pause.
+        is_deaf = any(life.is_paused is not None for life in known.values())
+        bell.wait(looks_every_s, _LOOKS_AT_LEAST_EVERY_S if not is_deaf else looks_every_s)
         found = look(known)
         yield from changes(known, found)
         known = found
@@ -112,12 +119,12 @@ class _Bell:
         self._hears = False
         self._broke = -_LISTENS_AGAIN_S
 
-    def wait(self, looks_every_s: float) -> None:
-        """Wait until it rings, but no longer than it may be deaf."""
+    def wait(self, looks_every_s: float, with_events_every_s: float) -> None:
+        """Wait until it rings, but so long at most: without events, and with them."""
         if self._listen and not self._hears and time.monotonic() >= self._broke + _LISTENS_AGAIN_S:
             self._hears = True
             threading.Thread(target=self._hear, args=(self._listen,), daemon=True).start()
-        self._rings.wait(_LOOKS_AT_LEAST_EVERY_S if self._hears else looks_every_s)
+        self._rings.wait(with_events_every_s if self._hears else looks_every_s)
         self._rings.clear()
 
     def _hear(self, listen: Callable[[], Iterator[object]]) -> None:

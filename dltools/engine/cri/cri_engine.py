@@ -122,13 +122,16 @@ class CriEngine(Engine):
         return found
 
     def _state(self, id_: str, labels: Mapping[str, str]) -> str:
-        """Return whether a container that CRI calls running is paused."""
-        if answers.may_pause(labels):
+        """Return the state of a container that CRI calls running."""
+        return "paused" if answers.may_pause(labels) and self._is_paused(id_) else "running"
+
+    def _is_paused(self, id_: str) -> bool:
+        try:
             if id_ not in self._cgroups:
-                self.inspect(id_)
-            if (place := self._cgroups.get(id_)) and freezer.is_frozen(place):
-                return "paused"
-        return "running"
+                return self.inspect(id_).state == "paused"
+            return freezer.is_frozen(self._cgroups[id_])
+        except (GoneError, KeyError):
+            return False
 
     def ids(self) -> set[str]:
         """Return the ids of all containers, those that do not run too."""
@@ -251,8 +254,12 @@ class CriEngine(Engine):
             life = known.get(one.id)
             if life is None or not (life.finished or (one.state == _RUNNING and life.started)):
                 life = self._life(one, pod)
-            if life is not None:
-                found[one.id] = life
+            if life is None:
+                continue
+            if answers.may_pause(life.labels):
+                is_paused = one.state == _RUNNING and self._is_paused(one.id)
+                life = replace(life, is_paused=is_paused)
+            found[one.id] = life
         return found
 
     def _life(self, listed: messages.Container, pod: messages.PodSandboxStatus) -> Life | None:

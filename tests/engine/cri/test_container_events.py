@@ -57,6 +57,13 @@ def test_events_come_in_order_of_time() -> None:
     assert [one.container_id for one in changes({}, now)] == ["a", "b", "a"]
 
 
+def test_a_pause_is_told_where_it_is_looked_at() -> None:
+    runs, stands = Life("a", "a", 5 * S, is_paused=False), Life("a", "a", 5 * S, is_paused=True)
+    assert [one.action for one in changes({"a": runs}, {"a": stands})] == ["pause"]
+    assert [one.action for one in changes({"a": stands}, {"a": runs})] == ["unpause"]
+    assert changes({"a": stands}, {"a": stands}) == []
+
+
 def test_past_events_are_those_between_two_times() -> None:
     now = {"a": Life("a", "a", 5 * S, 9 * S, 0)}
     assert [one.action for one in past(now, 4, 6)] == ["start"]
