@@ -29,6 +29,7 @@ JOB = "dltools.job"  # the name of a job that has several containers
 ROLE = "dltools.role"  # training, server, interactive or other
 USER = "dltools.user"  # whose job it is
 PRIORITY = "dltools.priority"  # its part among the jobs of its user, 1 without it
+MAY_PAUSE = "dltools.pause"  # allow: on a Kubernetes node it may be paused
 KNOWN = (
     METRIC,
     PATTERN,
@@ -47,6 +48,7 @@ KNOWN = (
     ROLE,
     USER,
     PRIORITY,
+    MAY_PAUSE,
 )
 
 

@@ -199,7 +199,9 @@ class EngineActuator:
 
     def _apply(self, action: Action, planned_at: datetime | None) -> Result:
         found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
-        if reason := refusals.unsupported(action, self.engine.host, self.engine.capabilities):
+        engine_can, is_leased = self.engine.capabilities, self._originals.is_leased
+        reason = refusals.unsupported(action, self.engine.host, engine_can)
+        if reason := reason or refusals.unleased(action, engine_can, is_leased=is_leased):
             return replace(found, error=reason)
         try:
             container = self.engine.inspect(action.container_id)
@@ -287,6 +289,8 @@ class EngineActuator:
             return refused
         if container.state == wanted:
             return replace(found, status=Status.UNCHANGED)
+        if wanted == "paused" and container.pause_refusal:
+            return replace(found, error=container.pause_refusal)
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after={"state": wanted})
         located = self._locator.locate(container)

@@ -162,7 +162,10 @@ class Originals:
         """Return a container as it is now. `state` is given where the state is to be changed,
         `wanted` where settings are."""
         container = located.container
-        present = settings_in_force(located)
+        present, kernel = settings_in_force(located), limit_files.read_files(located)
+        if "cpuset" not in self._engine.capabilities.limits:  # it is somebody else's to change
+            present.pop("cpuset", None)
+            kernel.pop(limit_files.CPUSET, None)
         # A restart loses what was written to the kernel's files alone.
         is_lasting = wanted is not None and container.gpu is not GpuAccess.FRAGILE
         return Entry(
@@ -172,7 +175,7 @@ class Originals:
             container_name=container.name,
             fields=container.limit_fields,
             settings=present,
-            kernel=limit_files.read_files(located),
+            kernel=kernel,
             state=state,
             started=container.started_text if state else "",
             since=timestamp(),

@@ -124,6 +124,14 @@ def unsupported(
     return f"the engine of host {host} cannot {cannot}{why}"
 
 
+def unleased(action: Action, engine_can: Capabilities, *, is_leased: bool) -> str | None:
+    """Return why an action that would stay is not carried out, None if it may be. Turns end with
+    their run by themselves."""
+    if is_leased or not engine_can.leases_only or action.op not in (Op.UPDATE, Op.PAUSE):
+        return None
+    return "the engine takes only what ends by itself: give --lease, such as --lease 10m"
+
+
 def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:
     """Return the result of an action on a protected container, or on one that has stopped or
     restarted since the plan; None if the container may be changed."""
@@ -152,7 +160,7 @@ def refusal_of_turn(container: Container, *, has_turn: bool) -> str | None:
         return f"it serves (label {QOE}): dl-apply never pauses it"
     if container.state == "paused" and not has_turn:
         return "it is paused already, and not by dl-apply"
-    return None
+    return container.pause_refusal or None
 
 
 def job_takes_no_turns(name: str) -> str:

@@ -50,13 +50,14 @@ LIMITS = tuple(CpuLimits.__annotations__)
 class Capabilities:
     """What an engine can do, beside showing its containers: which limits it sets, and whether it
     pauses containers and creates them (a move needs both hosts' engines to). `keeps`: whether its
-    limits stay when a container restarts. `why`: a sentence that says why it cannot do more, and
-    what would let it, "" where nothing would."""
+    limits stay when a container restarts. `leases_only`: what is changed must end by itself. `why`:
+    a sentence that says why it cannot do more, and what would let it, "" where nothing would."""
 
     limits: frozenset[str] = frozenset(LIMITS)
     pauses: bool = True
     creates: bool = True
     keeps: bool = True
+    leases_only: bool = False
     why: str = ""
 
 
@@ -125,9 +126,10 @@ class Container:
     last started, in the engine's words: it tells one start from the next. `command` and `environ`
     (as in a /proc/PID/environ) are those that it was started with, `user` whom its first process
     runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
-    it cannot move, in sentences. `cgroup_path` is that of its cgroup, "" where the path holds its
-    id: such a cgroup is all that there is of it, and has its limits, with no engine's record
-    beside. `limit_fields` is for the journal, `native` all that the engine has said.
+    it cannot move, in sentences. `pause_refusal`: why it must not be paused, "" if it may be.
+    `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
+    there is of it, and has its limits, with no engine's record beside. `limit_fields` is for the
+    journal, `native` all that the engine has said.
     """
 
     id: str
@@ -153,6 +155,7 @@ class Container:
     slot: str = ""
     is_task: bool = False
     ties: tuple[str, ...] = ()
+    pause_refusal: str = ""
     gpu: GpuAccess = GpuAccess.NONE
     recorded: RecordedLimits = NOTHING_RECORDED
     limit_fields: Fields = field(default_factory=dict)
