@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -160,7 +161,20 @@ def import_all() -> None:
     for name in (*ours, *_USED):
         with contextlib.suppress(ImportError):  # the tool says what is missing
             import_module(name)
+    _make_commands()
     gc.freeze()  # a fork that collects would copy all these pages
+
+
+def _make_commands() -> None:
+    """Make the tools' commands from their options once: Typer does so at each call, which takes as
+    long as the fork."""
+    from importlib import import_module
+
+    import typer.main
+
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    for tool in ("probe", "plan", "apply", "sim", "report"):
+        typer.main.get_command(import_module(f"dltools.cli.{tool}.command").app)
 
 
 def become(asked: Mapping[str, Any], handles: Sequence[int]) -> int:
