@@ -197,5 +197,5 @@ class SettingsMade:
             return result
         is_task = located.container.is_task
         who = "Swarm, or somebody," if is_task else "somebody"
-        reason = f"{who} has changed {' and '.join(changed)} since dl-apply had set it"
+        reason = f"{who} has changed {' and '.join(changed)} since dl-apply set it"
         return replace(result, error=reason)
