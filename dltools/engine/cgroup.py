@@ -146,8 +146,8 @@ def of_process(
 ) -> Cgroup | None:
     """Return the cgroup of a process, None if the process or every mount is invisible.
 
-    Of a container's process only what holds the container's id: the kernel moves a process that
-    ends to the root, one controller of version 1 after the other.
+    For a container's process, only cgroups whose path holds the container's id count: the kernel
+    moves an ending process to the root, on version 1 one controller at a time.
     """
     v1: dict[str, Path | None] = {}
     unified: Path | None = None
@@ -170,7 +170,7 @@ def belongs_to(pid: int | str, container_id: str, root: Path = ROOT) -> bool:
     """Tell whether a local process (its number, or "self") is in a container: its cgroup's path
     holds the container's id.
 
-    The process numbers of an engine on another machine mean other processes here.
+    A process number from an engine on another machine means another process here.
     """
     return container_id in read_text(f"{root}/proc/{pid}/cgroup")
 
