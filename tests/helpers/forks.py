@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 SERVER = "from helpers.forks import serve; serve({handle})"
-_USED = ("pyarrow.parquet", "pyarrow.csv", "pyarrow.ipc", "pyarrow.compute", "pandas", "rich.table",
+_USED = ("pyarrow.parquet", "pyarrow.csv", "pyarrow.ipc", "pyarrow.compute", "rich.table",
          "matplotlib.figure", "matplotlib.backends.backend_agg", "importlib.metadata", "tomllib",
          "re2")  # fmt: skip
 """What the tools import when they need it."""
@@ -32,6 +32,16 @@ FORKS_TAKE = {"cwd", *STREAMS}
 """What a fork can be given; other arguments of `subprocess.run` it does not know."""
 
 _LARGEST = 1 << 20
+
+
+class _NoPandas:
+    """Hides pandas: Arrow imports it where it is installed, no tool uses it, and each fork would
+    copy it."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        del path, target
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError(name)
 
 
 class ForkServer:
@@ -157,6 +167,7 @@ def import_all() -> None:
 
     import dltools
 
+    sys.meta_path.insert(0, _NoPandas())
     ours = [module.name for module in walk_packages(dltools.__path__, "dltools.")]
     for name in (*ours, *_USED):
         with contextlib.suppress(ImportError):  # the tool says what is missing
