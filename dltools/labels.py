@@ -53,7 +53,7 @@ KNOWN = (
 
 
 class Role(StrEnum):
-    """What a container is to us, as the label dltools.role says."""
+    """What a container does, as its label dltools.role says."""
 
     TRAINING = "training"
     SERVER = "server"
@@ -62,7 +62,7 @@ class Role(StrEnum):
 
 
 def role(labels: Mapping[str, str]) -> Role | None:
-    """Return the role that labels say, None where they say none that is known."""
+    """Return the role that labels give, None where they give no known one."""
     word = labels.get(ROLE, "").strip().lower()
     return Role(word) if word in list(Role) else None
 

@@ -23,9 +23,9 @@ from dltools.plan.realisation.settings import FoundSettings, Turn, as_found, onl
 class ChangedContainer:
     """A container that dl-apply has changed.
 
-    `original` settings it had, `current` ones it has (None: it is gone). It was changed `since`
-    (RFC 3339, "" if that is unknown), by `run`; `state_directory` says so. Its lease ends `until`
-    then, "" where no end is known.
+    `original`: its settings before; `current`: its settings now (None: it is gone). `since`: when
+    it was changed (RFC 3339, "" if unknown), and by which `run`. `state_directory`: whose journal
+    says so. `until`: when its lease ends, "" if no end is known.
     """
 
     container_id: str
@@ -135,8 +135,7 @@ _OF_TURNS = {"state", *Turn.__annotations__}
 
 
 def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
-    """Return the names of the containers that are paused, and of whose pause no state directory
-    knows."""
+    """Return the names of paused containers whose pause is in no state directory."""
     known: set[str] = set()
     for directory in directories:
         known |= read_notes([directory], engine.id).keys()

@@ -80,19 +80,19 @@ class EngineActuator:
         self._update = SettingsUpdate(engine, self._locator, self._originals)
 
     def lease(self, is_leased: bool) -> None:
-        """Say whether what is changed from now on is to end with this run."""
+        """Set whether changes from now on end with this run."""
         self._originals.is_leased = is_leased
 
     def adopt_leases(self, covered: Set[str] | None) -> None:
-        """Let the leases that runs before have left behind end with this run: of the containers
-        that it may change, and of these ids, where they are known."""
+        """Make leases of earlier runs end with this run: those of containers that this run may
+        change and, unless `covered` is None, whose ids are in it."""
         found = (entry for entry in self._entries() if self._is_covered(entry, covered))
         self._journal.lease_to(found, self.rotation.run)
 
     def leave_leases(self, until: str, covered: Set[str] | None) -> bool:
-        """Let all that is under lease of this run stay until a time (RFC 3339), and what runs
-        before have left behind of the same containers as in `adopt_leases`. Tell whether that is
-        anything."""
+        """Keep what this run holds under lease until a time (RFC 3339); the same for leases of
+        earlier runs, on the containers that `adopt_leases` takes. Tell whether anything is under
+        lease."""
         leased = [
             entry
             for entry in self._entries()

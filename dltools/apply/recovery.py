@@ -1,4 +1,4 @@
-"""Mending what a run has left: restoring containers, ending leases, unpausing.
+"""Recovery after a run: restoring containers, ending leases, unpausing.
 
 A run writes these files of the state directory before it acts:
 

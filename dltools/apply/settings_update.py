@@ -45,9 +45,9 @@ def compare(
     is_forced: bool = False,
 ) -> Result:
     """Return what becomes of an update: PLANNED with the settings that it brings about, or why the
-    container is left alone. `found` names the action and its container. `made` are the settings
-    that this run has made: a plan from before it was seen that they are in force may expect others.
-    `is_forced` also changes settings that neither the plan nor this run knows."""
+    container is left alone. `found` names the action and its container. `made`: the settings that
+    this run has set; a plan made before they were observed may expect older ones. `is_forced` also
+    changes settings that neither the plan nor this run knows."""
     present = settings_in_force(located)
     before = as_found(only(present, action.set))
     found = replace(found, before=before, after=before)
@@ -197,5 +197,5 @@ class SettingsMade:
             return result
         is_task = located.container.is_task
         who = "Swarm, or somebody," if is_task else "somebody"
-        reason = f"{who} has changed {' and '.join(changed)} since dl-apply had set it"
+        reason = f"{who} has changed {' and '.join(changed)} since dl-apply set it"
         return replace(result, error=reason)

@@ -195,9 +195,9 @@ def of_process(
 ) -> Cgroup | None:
     """Return the cgroup of a process, None if the process or every mount is invisible.
 
-    Of a container's process only what holds the container's id, or is at its path or below: the
-    kernel moves a process that ends to the root, one controller of version 1 after the other. Given
-    a path, it is the cgroup at that path, with those below.
+    For a container's process, only cgroups whose path holds the container's id, or which are at its
+    path or below, count: the kernel moves an ending process to the root, on version 1 one
+    controller at a time. Given a path, it is the cgroup at that path, with those below.
     """
     v1: dict[str, Path | None] = {}
     unified: Path | None = None
@@ -249,7 +249,7 @@ def belongs_to(pid: int | str, container_id: str, root: Path = ROOT, *, path: st
     """Tell whether a local process (its number, or "self") is in a container: its cgroup's path
     holds the container's id, or is the path or below it.
 
-    The process numbers of an engine on another machine mean other processes here.
+    A process number from an engine on another machine means another process here.
     """
     lines = read_text(f"{root}/proc/{pid}/cgroup").splitlines()
     return any(_is_inside(line.split(":", 2)[-1], container_id, path) for line in lines)

@@ -34,8 +34,8 @@ Fields = Mapping[str, Any]
 
 
 class CpuLimits(TypedDict, total=False):
-    """CPU limits of a container, those that are meant: a quota in cores (None: no quota), a weight
-    in Docker's shares, and a list of CPUs such as 0-3,6 (None: all)."""
+    """CPU limits of a container; absent ones are not meant: a quota in cores (None: no quota), a
+    weight in Docker's shares, and a list of CPUs such as 0-3,6 (None: all)."""
 
     cpus: float | None
     cpu_weight: float
@@ -65,7 +65,7 @@ ALL_CAPABILITIES = Capabilities()
 
 
 class RecordedLimits(NamedTuple):
-    """Limits on an engine's record, which a restart of the container brings about: a quota in
+    """Limits on an engine's record, which a restart of the container puts in force: a quota in
     cores (None: no quota), the weight that was asked for (None: none), a list of CPUs ("": all),
     and memory in bytes (None: no limit)."""
 
@@ -324,10 +324,10 @@ class ServiceManager(Protocol):
 class Engine(Protocol):
     """A connection to one engine. Methods raise `UnavailableError` or `AccessError` if the engine
     does not answer, `GoneError` if it has no such container, and `RefusedError` if it refuses.
-    Each sets a state and adds nothing: it can be repeated.
+    Each method sets a state, so that it can be repeated.
 
-    A member has this class as its base. It must show what there is; what else it leaves out, it
-    refuses.
+    A member derives from this class. It must show containers, logs and events; methods that it does
+    not override refuse.
     """
 
     id: str
@@ -392,7 +392,8 @@ class Engine(Protocol):
     def set_limits(
         self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
     ) -> None:
-        """Set CPU limits. Of several ways to do it the next one is taken until `is_in_force`."""
+        """Set CPU limits. If there are several ways, try one after the other until
+        `is_in_force`."""
         raise _unable()
 
     def restore_limits(

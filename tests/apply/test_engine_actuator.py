@@ -107,7 +107,7 @@ def test_a_setting_that_something_else_has_changed_is_told_once(
     (third,) = applied(actuator, action({"cpus": 1.0}))
     assert [one.status for one in (first, second, third)] == ["applied"] * 3
     assert (first.error, third.error) == (None, None)
-    assert second.error == f"{who} has changed cpus since dl-apply had set it"
+    assert second.error == f"{who} has changed cpus since dl-apply set it"
 
 
 # Pauses

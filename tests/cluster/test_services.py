@@ -129,7 +129,7 @@ def test_a_service_moves_with_its_checkpoint_and_undo_frees_it(
     assert constraints(nodes[0]).count("node.id") == 1
     (result,) = records(tool("dl-apply", *swarm, "--undo").stdout)
     assert result["status"] == "applied"
-    assert result["error"].startswith("its constraint to node1 is taken back; it stays there")
+    assert result["error"].startswith("its constraint to node1 is removed; it stays there")
     assert constraints(nodes[0]) == "[] 1"
     goes_on(trace)
     assert settle(nodes) == (where, new), "taking the constraint back starts nothing"

@@ -55,7 +55,7 @@ def test_a_task_is_changed_in_place_and_a_revert_is_told(
     result = applied(0.3)
     assert (result["status"], result["error"]) == (
         "applied",
-        "Swarm, or somebody, has changed cpus since dl-apply had set it",
+        "Swarm, or somebody, has changed cpus since dl-apply set it",
     )
     assert applied(0.25)["error"] is None
     running.communicate(timeout=60)

@@ -116,7 +116,7 @@ def followed(title: str, folder: Path) -> Copy:
 
 
 def copied(tmp_path: Path) -> Copy:
-    ignored = shutil.ignore_patterns("__pycache__")
+    ignored = shutil.ignore_patterns("*.pyc.*")  # what another process is just writing
     shutil.copytree(ROOT / "dltools", tmp_path / "dltools", ignore=ignored)
     shutil.copytree(ROOT / "man", tmp_path / "man")
     (tmp_path / "samples").symlink_to(ROOT / "samples")

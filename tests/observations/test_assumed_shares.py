@@ -63,7 +63,7 @@ def test_no_rows_need_no_assumption() -> None:
 
 def test_a_long_log_gets_a_bounded_number_of_samples() -> None:
     table = assume_equal_shares(to_table(points("a", range(20_000), -1))).table
-    assert sum(row["kind"] == "node" for row in table.to_pylist()) <= 5_002
+    assert table.column("kind").to_pylist().count("node") <= 5_002
 
 
 @pytest.mark.parametrize("policy", sorted(registry.policies([])))

@@ -48,9 +48,12 @@ def completion(
     """Return the completion time (s) of a short job beside endless ones."""
     found = registry.get(policy, [])
     jobs = workload_of((*others, late), (HostSpec("node", cpus),), "test")
-    made = Simulation(jobs, found, build(found.parameters, {}), RealisationOptions(mode))
-    result = next(r for r in made.run(until=8_000.0) if r.name == late.name)
-    return math.inf if result.finish is None else round(result.finish - late.arrival, 6)
+    for until in (500.0, 8_000.0):  # most short jobs are done soon: what runs on takes long
+        made = Simulation(jobs, found, build(found.parameters, {}), RealisationOptions(mode))
+        result = next(r for r in made.run(until=until) if r.name == late.name)
+        if result.finish is not None:
+            return round(result.finish - late.arrival, 6)
+    return math.inf
 
 
 TWO = (endless("cnn"), endless("gru"))

@@ -131,7 +131,7 @@ class Migrator:
         if migration.step in (Step.DONE, Step.REMOVE):
             reason = (
                 f"it has been moved from {migration.source} to {migration.target}, and its old "
-                "container is removed: only a plan that moves it can move it back"
+                "container is removed: only a plan can move it back"
             )
             return replace(found, error=reason)
         if self._dry_run:
@@ -156,8 +156,8 @@ class Migrator:
             self._mover.files.remove(migration)
             found = replace(found, status=Status.APPLIED)
         reason = (
-            f"its constraint to {migration.target} is taken back; it stays there until Swarm "
-            "starts it anew, and only a plan that moves it can move it back"
+            f"its constraint to {migration.target} is removed; it stays there until Swarm "
+            "starts it anew, and only a plan can move it back"
         )
         return replace(found, error=reason)
 

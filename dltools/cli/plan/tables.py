@@ -29,9 +29,9 @@ _STYLES = {
 def decisions_table(
     decisions: Iterable[JobDecision], classes: Mapping[str, JobClass], *, wide: bool
 ) -> Table:
-    """Return a row per container: its class, share, setting now and then, and what it is, with the
-    reasons; a wide one also has the signal and the prediction. Classes have the colours of their
-    tones. Users have a column where any is known."""
+    """Return a row per container: its class, share, present and planned setting, role and reasons;
+    a wide table adds signal and prediction. Classes have the colours of their tones. Users have a
+    column where any is known."""
     decisions = list(decisions)
     has_users = any(decision.user for decision in decisions)
     table = FittedTable(

@@ -1,11 +1,11 @@
-"""What owners asked for bounds what is set; how samples tell what they asked for.
+"""The limits that owners asked for: how samples show them, and how they bound what plans set.
 
 `recorded_host` learns it from samples and `rounds` notes what plans have set; `realise` keeps
 within it. Quotas and CPU lists are bounds, weights are multiplied by the owner's.
 
 Whose limits are in force is not always known. dl-probe knows it where it can read dl-apply's
-journal; elsewhere it takes the limits in force for the owner's. So what a plan has set is
-remembered, and is no wish of the owner when it is seen in force. All of it ours.
+journal; elsewhere it takes the limits in force for the owner's. So what plans have set is
+remembered, and does not count as the owner's when it is seen in force. All of this is ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REMEMBERED = 6
 
 
 def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> Settings:
-    """Return limits as a recording says them, the defaults for what is no limit."""
+    """Return the limits of a recorded row, with defaults for what is not a limit."""
     is_quota = cpus is not None and 0 < cpus < math.inf
     is_weight = weight is not None and 0 < weight < math.inf
     return {
@@ -63,8 +63,8 @@ def _differs(wanted: Mapping[str, object], present: Settings) -> bool:
 
 
 def owner_when_first_seen(owner: Owner, present: Settings, cpus: float) -> Owner:
-    """Return what to go by where nothing tells whose the limits are that a container has when it
-    is first seen: its quota and its list are not widened."""
+    """Return the owner of a container when it is first seen, and nothing tells whose its limits
+    are: its quota and its CPU list are taken for the owner's."""
     quota, cpuset = present["cpus"], present["cpuset"]
     is_listed = cpuset is not None and len(parse_cpus(cpuset)) < cpus
     is_bounded = quota is not None and quota < cpus

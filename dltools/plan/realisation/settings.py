@@ -64,8 +64,8 @@ def only(settings: _Settings, names: Container[str]) -> _Settings:
 
 
 def as_found(settings: Mapping[str, object]) -> FoundSettings:
-    """Return a copy of settings that an engine gives, a plan expects, or a dry run brings about,
-    as a container's."""
+    """Return a copy of settings as those of a container: an engine's answer, what a plan expects,
+    or what a dry run would set."""
     return cast(FoundSettings, {**settings})
 
 

@@ -132,7 +132,7 @@ def test_undo_takes_the_constraint_back_and_leaves_the_task(tmp_path: Path) -> N
     assert planned.status == "planned"
     (result,) = migrator(world).undo(lambda _: None)
     assert result.status == "applied"
-    assert (result.error or "").startswith("its constraint to b is taken back; it stays there")
+    assert (result.error or "").startswith("its constraint to b is removed; it stays there")
     assert (world.manager.constraints, world.manager.spec["Labels"]) == ([], {})
     assert world.running() == ["b"]
     assert migrator(world).undo(lambda _: None) == []
