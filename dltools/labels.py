@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from dltools.notation.cpu_weights import LEAST_PRIORITY, MOST_PRIORITY
+from dltools.notation import cpu_weights
 from dltools.notation.times import parse_duration
 from dltools.text import suggestion, writable
 
@@ -73,7 +73,7 @@ def priority(labels: Mapping[str, str]) -> float | None:
         found = float(labels[PRIORITY])
     except (KeyError, ValueError):
         return None
-    return found if LEAST_PRIORITY <= found <= MOST_PRIORITY else None
+    return found if cpu_weights.LEAST_PRIORITY <= found <= cpu_weights.MOST_PRIORITY else None
 
 
 def response_time_s(text: str) -> float | None:
@@ -119,6 +119,6 @@ def unknown_labels(labels: Mapping[str, str]) -> list[str]:
         word = labels[ROLE]
         found.append(f"unknown role {word!r} in the label {ROLE}{suggestion(word, list(Role))}")
     if PRIORITY in labels and priority(labels) is None:
-        bounds = f"{LEAST_PRIORITY:g} to {MOST_PRIORITY:g}"
+        bounds = f"{cpu_weights.LEAST_PRIORITY:g} to {cpu_weights.MOST_PRIORITY:g}"
         found.append(f"{PRIORITY} is a number from {bounds}, not {labels[PRIORITY]!r}; 1 counts")
     return found

@@ -118,8 +118,7 @@ def probe(
             metavar="SOURCE",
             envvar="DLTOOLS_USER_FROM",
             help="Take whose job a container is, where its label dltools.user does not say so, "
-            "from SOURCE: container, the user that it runs as, or label:KEY, as of a compose "
-            "project.",
+            "from SOURCE: container, the user that it runs as, or label:KEY, another label.",
             rich_help_panel=options.EXPERT,
         ),
     ] = "",

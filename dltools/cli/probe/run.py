@@ -20,6 +20,7 @@ from dltools.cli.exits import Exit, print_message
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.request import takes_log_files
+from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.errors import InputOutputError, UnavailableError
 from dltools.probe.progress import Pattern
@@ -174,8 +175,8 @@ def follow(
         _warn_of_paused(sampler, warned)
         faults = _warn_of_faults(sampler.faults, faults)
         write_rows(writer, rows, is_verbose=request.is_verbose)
-        _remark(rows, request, remarks)
         watch(rows)
+        _remark(rows, request, remarks)
         elapsed = time.monotonic() - begun
         if elapsed >= following:
             taken += 1
@@ -298,7 +299,9 @@ def compact_directory(root: Path) -> None:
 
     if not root.is_dir():
         raise InputOutputError(f"{root}: no such directory")
-    done = compact(RecordingDirectory(root))
+    directory = RecordingDirectory(root)
+    with ProgressBar("merging files", len(directory.files())) as bar:
+        done = compact(directory, bar.advance)
     if not done.files_before:
         print_remark(f"{root}: nothing to merge")
     else:

@@ -43,7 +43,7 @@ def report(
         list[str] | None,
         typer.Option(
             metavar="KIND",
-            help="Kind of picture: compare, gantt, limits, progress, cdf or satisfied. "
+            help="Kind of picture: compare, gantt, limits, progress, responses, cdf or satisfied. "
             "Repeatable; by default all kinds that have data.",
         ),
     ] = None,

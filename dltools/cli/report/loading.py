@@ -8,7 +8,7 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -53,7 +53,7 @@ class _Addition:
     before: Run | None
 
 
-def load_runs(arguments: Sequence[str], context: typer.Context) -> list[Run]:
+def load_runs(arguments: Iterable[str], context: typer.Context) -> list[Run]:
     """Return the runs of all inputs, each with a name of its own; recordings that are given one
     name are one run. Raises `DataError`."""
     runs: list[Run] = []

@@ -14,6 +14,7 @@ from dltools import __version__
 from dltools.cli import destinations
 from dltools.cli.destinations import printable_file
 from dltools.cli.formats import ReportFormat, to_csv, to_jsonl
+from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.report import tables
 from dltools.cli.report.loading import load_runs
 from dltools.errors import ConfigError
@@ -71,8 +72,9 @@ def choose_pictures(asked: Sequence[str]) -> tuple[str, ...]:
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Read the runs, and write the report."""
-    runs = load_runs(request.inputs, context)
-    report = _rendered(runs, _baseline(request.baseline, runs), request)
+    with ProgressBar("reading and drawing", len(request.inputs) + 1) as bar:
+        runs = load_runs(bar.each(request.inputs), context)
+        report = _rendered(runs, _baseline(request.baseline, runs), request)
     stdout = nullcontext(sys.stdout.buffer)
     with stdout if request.output is None else destinations.output_file(request.output) as out:
         # A table has colours, and its texts have been made printable already.
@@ -83,7 +85,7 @@ def run_request(request: Request, context: typer.Context) -> None:
 
 def _rendered(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     """Return a report in the format asked for."""
-    if request.format in (ReportFormat.SVG, ReportFormat.PNG):
+    if request.format in (ReportFormat.SVG, ReportFormat.PNG, ReportFormat.PDF):
         return _picture(runs, baseline, request)
     if request.format is ReportFormat.HTML:
         return _page(runs, baseline, request)
@@ -109,7 +111,7 @@ def _baseline(named: str, runs: Sequence[Run]) -> str:
 
 
 def _picture(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
-    """Return an SVG or PNG. Raises `ConfigError` where the runs have no data for it."""
+    """Return an SVG, PNG or PDF. Raises `ConfigError` where the runs have no data for it."""
     from dltools.report.plots import figure
     from dltools.report.plots.figure import panels
 
@@ -140,14 +142,17 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
 
 
 def _pictures(runs: Sequence[Run], baseline: str, kinds: Sequence[str]) -> Iterator[Picture]:
-    """Yield headings and SVGs; those over time are one picture, so that their axes are in line."""
+    """Yield headings and SVGs for wide and for narrow screens; those over time are one picture, so
+    that their axes are in line."""
     from dltools.report.plots import figure
-    from dltools.report.plots.figure import OVER_TIME, panels
+    from dltools.report.plots.figure import NARROW, OVER_TIME, panels
 
     for _, group in groupby(kinds, lambda kind: "" if kind in OVER_TIME else kind):
         if chosen := panels(runs, list(group), baseline):
             heading = "; ".join(panel.title for panel in chosen)
-            yield Picture(heading, figure.rendered(figure.picture(chosen), "svg"))
+            wide = figure.rendered(figure.picture(chosen), "svg")
+            narrow = figure.rendered(figure.picture(chosen, NARROW), "svg")
+            yield Picture(heading, wide, narrow)
 
 
 def _default_title(runs: Sequence[Run]) -> str:
