@@ -71,6 +71,30 @@ def read_entries(path: Path, since: float) -> Iterator[list[bytes]]:
             yield found
 
 
+def read_rotated(path: Path, since: float) -> Iterator[list[bytes]]:
+    """Yield the entries of a log as `read_entries` does, those of rotated files first."""
+    for old in rotated(path):
+        with suppress(FileNotFoundError):  # packed or removed meanwhile
+            if _changed(old) >= since:
+                yield from read_entries(old, since)
+    yield from read_entries(path, since)
+
+
+def rotated(path: Path) -> list[Path]:
+    """Return the files that a log was in before, the oldest first.
+
+    kubelet renames NAME.log to NAME.log.20260131-120000, has the runtime open a new one, and packs
+    the older ones.
+    """
+    try:
+        names = sorted(one.name for one in path.parent.iterdir())
+    except OSError:
+        return []
+    start = len(path.name) + 1
+    found = (one for one in names if one.startswith(f"{path.name}.") and one[start:][:1].isdigit())
+    return [path.with_name(one) for one in found]
+
+
 def _opened(path: Path) -> BinaryIO:
     """Open a log, or a packed one. Raises OSError."""
     if path.suffix == PACKED:
