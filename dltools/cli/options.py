@@ -150,7 +150,7 @@ Hosts = Annotated[
     typer.Option(
         "--host",
         metavar="URL",
-        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; repeatable.",
+        help="Engine to use: unix:///PATH, tcp://HOST:PORT, ssh://HOST or cri:///PATH; repeatable.",
     ),
 ]
 Contexts = Annotated[
