@@ -12,6 +12,7 @@ from helpers.fake_engine import ID, FakeEngine, action
 
 from dltools.apply.refusals import is_own, unsupported
 from dltools.engine.address import Address
+from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
@@ -194,6 +195,12 @@ def test_from_elsewhere_an_old_one_is_looked_at_alone() -> None:
 def test_who_does_not_answer_is_called_podman(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match=r"no Podman answers at .*does podman.socket run"):
         open_engine(Address(f"unix://{tmp_path}/podman.sock", "--host"))
+
+
+def test_where_docker_is_not_podman_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "PODMAN_SOCKET", tmp_path)
+    with pytest.raises(UnavailableError, match=f"Podman is here: --host unix://{tmp_path}$"):
+        open_engine(Address(f"unix://{tmp_path}/docker.sock", "--host"))
 
 
 @pytest.mark.parametrize("text", ["garbage", "tcp://x", "nope://x", "/run/podman.sock"])
