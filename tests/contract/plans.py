@@ -18,11 +18,15 @@ def plan(subject: Subject, *actions: tuple[Op, Job, dict[str, Any]], live: bool 
     """Return a plan that is made now."""
     host, now = subject.engine.host, format_time(datetime.datetime.now(datetime.UTC))
     made = tuple(
-        Action(number, op, host, job.id, job.name, wanted, {}, "test")
+        Action(number, op, host, job.id, job.name, wanted, {}, "test", to=_to(op))
         for number, (op, job, wanted) in enumerate(actions, 1)
     )
     text = dump_plan(Plan("test", now, {}, {}, None, made)).encode()
     return text.replace(b'"kind":"plan"', b'"kind":"plan","live":true', 1) if live else text
+
+
+def _to(op: Op) -> str | None:
+    return "elsewhere" if op is Op.MIGRATE else None
 
 
 def update(subject: Subject, job: Job, live: bool = False, **wanted: Any) -> bytes:

@@ -74,12 +74,16 @@ class Traits:
 
     `can` is what the engine must say of itself. `restarts`: a container can be started again.
     `tells_past`: events from before. `is_relayed`: requests can be counted and cut off.
+    `tells_exit_codes`: with what a container has ended. `stamps_lines`: each line of a log has a
+    time of its own.
     """
 
     can: Capabilities
     restarts: bool = True
     tells_past: bool = False
     is_relayed: bool = False
+    tells_exit_codes: bool = True
+    stamps_lines: bool = True
 
 
 class Subject(Protocol):

@@ -51,7 +51,8 @@ def test_a_single_sample_has_the_whole_log_with_its_times(subject: Subject, tool
     times = [datetime.fromisoformat(row["time"]).timestamp() for row in found]
     assert begun - 1 < times[0] < time.time()
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
-    assert all(0.05 < gap < 1 for gap in gaps), "stamps are finer than a second"
+    if subject.traits.stamps_lines:
+        assert all(0.05 < gap < 1 for gap in gaps), "stamps are finer than a second"
 
 
 def test_a_stream_has_each_line_once_and_the_last_one_too(subject: Subject, tool: Tools) -> None:
@@ -95,9 +96,10 @@ def test_a_stream_tells_of_starts_exits_and_restarts(subject: Subject, tool: Too
     assert until("start", first.id)["container_name"] == first.name
     second = subject.start("sleep 1; exit 3", "second")
     until("start", second.id)
-    assert until("exit", second.id)["exit_code"] == 3
+    codes = (3, 137) if subject.traits.tells_exit_codes else (None, None)
+    assert until("exit", second.id).get("exit_code") == codes[0]
     first.kill()
-    assert until("exit", first.id)["exit_code"] == 137
+    assert until("exit", first.id).get("exit_code") == codes[1]
     process.terminate()
     process.communicate(timeout=60)
 
@@ -123,9 +125,8 @@ def test_events_are_not_told_twice(subject: Subject, tool: Tools, job: Job, stat
     first = process.stdout.readline()
     if state == "paused":
         job.pause()
-    output = process.stdout.read()  # what readline has taken beyond the line, too
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 0, stderr
+    output = process.stdout.read()  # not by communicate: it would miss what was read ahead
+    assert process.wait(60) == 0
     found = rows(first + output, "container")
     assert {row["time"] for row in found} == {row["time"] for row in rows(first + output, "node")}
     assert found[-1]["state"] == state
