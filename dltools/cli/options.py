@@ -184,8 +184,8 @@ Hosts = Annotated[
     typer.Option(
         "--host",
         metavar="URL",
-        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; cgroup:/PATTERN, slurm: "
-        "or kubepods: on this machine. Repeatable. See dltools-engines(7).",
+        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; on this machine also "
+        "cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:. Repeatable. See dltools-engines(7).",
     ),
 ]
 Contexts = Annotated[

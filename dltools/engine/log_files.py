@@ -30,7 +30,7 @@ _LONGEST_LINE = 1 << 20
 """Bytes after which a line that does not end is given up."""
 
 _SETTLED_S = 0.1
-"""How long nothing must come of a container that has ended: its log is written a moment later."""
+"""How long to wait for the last lines of a container that has ended: they are written after it."""
 
 
 def entry_of(line: bytes) -> bytes | None:
@@ -69,6 +69,30 @@ def read_entries(path: Path, since: float) -> Iterator[list[bytes]]:
         lines.seek(since)
         while (found := lines.read(_BLOCK)) is not None:
             yield found
+
+
+def read_rotated(path: Path, since: float) -> Iterator[list[bytes]]:
+    """Yield the entries of a log as `read_entries` does, those of rotated files first."""
+    for old in rotated(path):
+        with suppress(FileNotFoundError):  # packed or removed meanwhile
+            if _changed(old) >= since:
+                yield from read_entries(old, since)
+    yield from read_entries(path, since)
+
+
+def rotated(path: Path) -> list[Path]:
+    """Return the files that a log was in before, the oldest first.
+
+    kubelet renames NAME.log to NAME.log.20260131-120000, has the runtime open a new one, and packs
+    the older ones.
+    """
+    try:
+        names = sorted(one.name for one in path.parent.iterdir())
+    except OSError:
+        return []
+    start = len(path.name) + 1
+    found = (one for one in names if one.startswith(f"{path.name}.") and one[start:][:1].isdigit())
+    return [path.with_name(one) for one in found]
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -164,7 +188,7 @@ class FollowedFile:
         """The files that the log had been in when the present one was opened."""
         self._old = ""
         """The rotated file that is being read, "" while it is the log itself."""
-        self.is_behind = False
+        self.is_behind = self._is_settled = False
         earlier = [] if is_new_only else [one for one in rotated() if _changed(one) >= since]
         if earlier:
             self._old = _bare(earlier[0])
@@ -195,28 +219,28 @@ class FollowedFile:
                 continue
             found += entries
             came += _BLOCK
+        else:
+            return found
+        if self._is_settled:
+            self._file.close()
         return found
 
     def wait(self, seconds: float) -> None:
         """Wait until it has ended, but no longer than this."""
         until = time.monotonic() + seconds
-        size, settled = -1, 0.0
-        while (now := time.monotonic()) < until and not self._file.closed:
-            if (found := self._size()) != size:
-                size, settled = found, now + _SETTLED_S
-            if now >= settled and self._has_ended():
-                return
+        while not self._has_ended() and time.monotonic() < until and not self._file.closed:
             time.sleep(0.02)
+        time.sleep(max(0.0, min(_SETTLED_S, until - time.monotonic())))
+        self._is_settled = self._has_ended()
 
     def close(self) -> None:
         """Take no more."""
         self._file.close()
 
-    def _size(self) -> int:
-        return os.fstat(self._file.fileno()).st_size
-
     def _unread(self) -> int:
-        return max(0, self._size() - self._lines.place)
+        if isinstance(self._file, gzip.GzipFile):  # such a file does not grow
+            return 0
+        return max(0, os.fstat(self._file.fileno()).st_size - self._lines.place)
 
     def _has_successor(self) -> bool:
         """Tell whether another file goes on where this one ends, or this one was emptied."""
@@ -227,12 +251,13 @@ class FollowedFile:
         except OSError:
             return False
         if not os.path.samestat(there, os.fstat(self._file.fileno())):
-            # What was written to the old file before the new one was made.
-            return self._unread() == 0
+            return True
         return there.st_size < self._lines.place
 
     def _go_on(self) -> bool:
         """Open the file that goes on where this one ends, and tell whether that could be done."""
+        if self._unread():  # it was written to before the new one was made
+            return True
         names = self._rotated()
         if not self._old:
             self._old = next((_bare(one) for one in names if _bare(one) not in self._known), "")

@@ -83,7 +83,7 @@ class _Job:
         raise NotImplementedError("in CRI a container starts once")
 
 
-class _Subject:
+class CriNode:
     traits = TRAITS
 
     def __init__(self, name: str, address: str) -> None:
@@ -116,7 +116,7 @@ def subject(name: str) -> Iterator[Subject]:
     if not address:
         raise LookupError(f"{name} does not run here: see tests/engines/containerd")
     try:
-        made = _Subject(name, address)
+        made = CriNode(name, address)
     except DltoolsError as error:
         raise LookupError(str(error)) from error
     try:

@@ -131,7 +131,7 @@ def test_after_kill_9_the_next_run_unpauses(
     assert sum(frozen(busy)) >= 1
     done = tool("dl-apply", "--host", subject.url, *arguments, input=plan(subject))
     assert done.returncode == 0
-    assert "had left" in complaint(done.stderr)
+    assert b"had left" in done.stderr  # one of them, or both
     assert frozen(busy) == [False, False]
 
 

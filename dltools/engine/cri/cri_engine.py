@@ -12,14 +12,16 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools.engine import cgroup, freezer
 from dltools.engine.address import Address
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cri import answers, container_events, cpu_resources, pod_logs
+from dltools.engine.cri import container_events, cpu_resources, pod_containers
 from dltools.engine.cri.connection import Connection, socket_path
 from dltools.engine.cri.container_events import Life, Lives
 from dltools.engine.interface import (
@@ -37,7 +39,7 @@ from dltools.engine.interface import (
     RefusedError,
 )
 from dltools.engine.kernel_files import ROOT, read_text
-from dltools.engine.log_files import FollowedFile
+from dltools.engine.log_files import FollowedFile, read_rotated, rotated
 from dltools.engine.patience import Patience
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 from dltools.labels import has_labels
@@ -97,7 +99,7 @@ class CriEngine(Engine):
         )
         self.host: str = os.environ.get(NODE_NAME) or os.uname().nodename
         machine = read_text("/etc/machine-id").strip() or self.host
-        words = (machine, version.runtime_name, answers.root_of(status.info))
+        words = (machine, version.runtime_name, pod_containers.root_of(status.info))
         self.id: str = f"cri-{hashlib.sha256(chr(0).join(words).encode()).hexdigest()[:32]}"
         self.cpus: int = len(re.findall(r"^cpu\d+ ", read_text(ROOT / "proc/stat"), re.M))
         found = re.search(r"^MemTotal: +(\d+) kB", read_text(ROOT / "proc/meminfo"), re.M)
@@ -111,8 +113,8 @@ class CriEngine(Engine):
         wanted = [re.compile(name) for name in names]
         found = []
         for one, pod in self._with_pods(self._list()):
-            name = answers.container_name(one.metadata.name, pod.metadata)
-            known = answers.labels_of(one.labels, pod)
+            name = pod_containers.container_name(one.metadata.name, pod.metadata)
+            known = pod_containers.labels_of(one.labels, pod)
             if (
                 one.state == _RUNNING
                 and has_labels(known, labels)
@@ -123,7 +125,7 @@ class CriEngine(Engine):
 
     def _state(self, id_: str, labels: Mapping[str, str]) -> str:
         """Return the state of a container that CRI calls running."""
-        return "paused" if answers.may_pause(labels) and self._is_paused(id_) else "running"
+        return "paused" if pod_containers.may_pause(labels) and self._is_paused(id_) else "running"
 
     def _is_paused(self, id_: str) -> bool:
         try:
@@ -146,8 +148,8 @@ class CriEngine(Engine):
             messages.ContainerStatusRequest(container_id=self._id_of(id_), verbose=True),
             messages.ContainerStatusResponse,
         )
-        pod = self._pod(str(answers.info_of(answer.info).get("sandboxID") or ""))
-        found = answers.container_of(answer, pod)
+        pod = self._pod(str(pod_containers.info_of(answer.info).get("sandboxID") or ""))
+        found = pod_containers.container_of(answer, pod)
         if found.state != "running":
             self._cgroups.pop(found.id, None)
             return found
@@ -201,7 +203,7 @@ class CriEngine(Engine):
         named = [
             one
             for one, pod in self._with_pods(self._list())
-            if answers.container_name(one.metadata.name, pod.metadata) == text
+            if pod_containers.container_name(one.metadata.name, pod.metadata) == text
         ]
         if not named:
             raise GoneError(f"no container is called {text}")
@@ -211,8 +213,8 @@ class CriEngine(Engine):
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time, from its files on the node."""
-        with pod_logs.readable(container) as path:
-            yield from pod_logs.read(path, since)
+        with _log_of(container) as path:
+            yield from read_rotated(path, since)
 
     def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
         """Return a container's log as it comes, until it exits."""
@@ -223,13 +225,9 @@ class CriEngine(Engine):
             except DltoolsError:
                 return True
 
-        with pod_logs.readable(container) as path:
+        with _log_of(container) as path:
             return FollowedFile(
-                path,
-                since,
-                has_ended,
-                is_new_only=is_new_only,
-                rotated=partial(pod_logs.rotated, path),
+                path, since, has_ended, is_new_only=is_new_only, rotated=partial(rotated, path)
             )
 
     def events(self, since: float) -> Iterator[Event]:
@@ -256,7 +254,7 @@ class CriEngine(Engine):
                 life = self._life(one, pod)
             if life is None:
                 continue
-            if answers.may_pause(life.labels):
+            if pod_containers.may_pause(life.labels):
                 is_paused = one.state == _RUNNING and self._is_paused(one.id)
                 life = replace(life, is_paused=is_paused)
             found[one.id] = life
@@ -275,12 +273,12 @@ class CriEngine(Engine):
             return None
         return Life(
             listed.id,
-            answers.container_name(listed.metadata.name, pod.metadata),
+            pod_containers.container_name(listed.metadata.name, pod.metadata),
             status.started_at,
             status.finished_at,
             status.exit_code if status.finished_at else None,
             status.reason,
-            answers.labels_of(status.labels, pod, status.annotations),
+            pod_containers.labels_of(status.labels, pod, status.annotations),
         )
 
     # Limits and turns
@@ -344,3 +342,15 @@ class CriEngine(Engine):
         """Refuse: CRI has no word for it."""
         del id_, path
         raise RefusedError("on a Kubernetes node no files are copied out of containers")
+
+
+@contextmanager
+def _log_of(container: Container) -> Iterator[Path]:
+    """Give the file of a container's log; turn errors in reading it into one of ours."""
+    if not container.native.get("log_path"):
+        raise RefusedError("its pod has no folder for logs")
+    path = Path(container.native["log_path"])
+    try:
+        yield path
+    except OSError as error:
+        raise RefusedError(f"{path} cannot be read here: {error.strerror or error}") from error

@@ -8,7 +8,7 @@ container was created with.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,15 @@ from dltools.engine.cgroup import belongs_to
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.docker.limit_fields import FIELDS, recorded_limits
 from dltools.engine.docker.transport import Transport
-from dltools.engine.interface import Capabilities, Container, Event, Fields, LogFlow, RefusedError
+from dltools.engine.interface import (
+    Capabilities,
+    Container,
+    Event,
+    Fields,
+    LocatedContainer,
+    LogFlow,
+    RefusedError,
+)
 from dltools.engine.kernel_files import read_text
 from dltools.engine.log_files import FollowedFile, entry_of, read_entries
 
@@ -37,6 +45,7 @@ class PodmanEngine(DockerEngine):
     def __init__(self, transport: Transport) -> None:
         """Ask what it is. Raises as the engine does."""
         super().__init__(transport)
+        self._unshown: dict[str, tuple[str, Fields]] = {}
         info = self._transport.json("GET", "/libpod/info")
         store = (info.get("store") or {}).get("graphRoot") or ""
         machine = read_text("/etc/machine-id").strip() if self.is_local else ""
@@ -51,6 +60,9 @@ class PodmanEngine(DockerEngine):
         found = super().inspect(id_)
         host_config: Mapping[str, Any] = found.native.get("HostConfig") or {}
         fields = {name: host_config.get(name) or 0 for name in FIELDS if name in _NAMES}
+        started, unshown = self._unshown.get(found.id, ("", {}))
+        if not found.pid and started == found.started_text:
+            fields |= unshown
         memory = {"Memory": host_config.get("Memory")}
         return replace(found, limit_fields=fields, recorded=recorded_limits({**fields, **memory}))
 
@@ -58,6 +70,17 @@ class PodmanEngine(DockerEngine):
         """Set limits, under Docker's names."""
         wanted = {_NAMES[name]: value for name, value in fields.items()}
         self._transport.json("POST", f"/libpod{self._path(id_)}/update", body={"cpu": wanted})
+
+    def _update_until(
+        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
+    ) -> Fields:
+        """Set limits, and remember those of a container that does not run: they hold from its next
+        start on, and until then Podman shows those of its last one."""
+        made = super()._update_until(located, updates, is_in_force)
+        container = located.container
+        if not container.pid and self.capabilities.keeps:
+            self._unshown[container.id] = container.started_text, made
+        return made
 
     def set_restart(self, id_: str, policy: Fields | None) -> None:
         """Refuse: 4.3 cannot, and nothing asks for it where no container moves."""

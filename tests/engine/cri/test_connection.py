@@ -105,13 +105,11 @@ def test_a_runtime_that_restarts_is_waited_for(runtime: FakeRuntime) -> None:
     told: list[str] = []
     runtime.add("a1")
 
-    def back(seconds: float) -> None:
-        del seconds
+    def report(error: UnavailableError) -> None:
+        told.append(str(error))
         runtime.start()
 
-    engine = CriEngine(
-        runtime.url, Patience(10.0, lambda error: told.append(str(error)), sleep=back)
-    )
+    engine = CriEngine(runtime.url, Patience(10.0, report))
     runtime.stop()
     assert [one.id for one in engine.containers()] == ["a1"]
     assert len(told) == 1 and "no runtime answers" in told[0]

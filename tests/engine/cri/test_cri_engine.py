@@ -163,6 +163,16 @@ def test_a_status_that_cannot_be_read_tells_nothing_more(
         CriEngine(runtime.url).inspect("a1")
 
 
+def test_a_log_that_is_not_here_is_named(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1", log_path="/nowhere/0.log")
+    for read in (lambda one: list(engine.logs(one, 0.0)), lambda one: engine.follow(one, 0.0)):
+        with pytest.raises(RefusedError, match=r"0\.log cannot be read here: No such file"):
+            read(engine.inspect("a1"))
+    runtime.add("b2", name="b")
+    with pytest.raises(RefusedError, match="no folder for logs"):
+        engine.follow(engine.inspect("b2"), 0.0)
+
+
 # Limits
 
 

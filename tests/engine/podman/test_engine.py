@@ -12,8 +12,10 @@ from helpers.fake_engine import ID, FakeEngine, action
 
 from dltools.apply.refusals import is_own, unsupported
 from dltools.engine.address import Address
+from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import Engine, GoneError, RefusedError
+from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
+from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.engine.members.opening import host_address, open_engine
 from dltools.engine.podman.engine import PodmanEngine
 from dltools.errors import ConfigError, UnavailableError
@@ -195,6 +197,12 @@ def test_who_does_not_answer_is_called_podman(tmp_path: Path) -> None:
         open_engine(Address(f"unix://{tmp_path}/podman.sock", "--host"))
 
 
+def test_where_docker_is_not_podman_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "PODMAN_SOCKET", tmp_path)
+    with pytest.raises(UnavailableError, match=f"Podman is here: --host unix://{tmp_path}$"):
+        open_engine(Address(f"unix://{tmp_path}/docker.sock", "--host"))
+
+
 @pytest.mark.parametrize("text", ["garbage", "tcp://x", "nope://x", "/run/podman.sock"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="no address of a Docker engine"):
@@ -208,3 +216,21 @@ def test_it_does_not_change_the_container_that_it_runs_in(tmp_path: Path) -> Non
     info.write_text(f"1 2 0:1 {storage} /etc/hostname rw - ext4 /dev/vda rw\n")
     assert is_own(ID, tmp_path)
     assert not is_own("e" * 64, tmp_path)
+
+
+def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(
+    fake: FakePodman,
+) -> None:
+    fake.state = "exited"
+    fake.host_config |= {"CpuQuota": 40_000, "CpuPeriod": 100_000, "CpusetCpus": "0"}
+    with fake:
+        engine = opened(fake)
+        located = Locator(engine).find(ID)
+        original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
+        wanted: CpuLimits = {"cpu_weight": 1024.0, "cpuset": None}
+        engine.restore_limits(located, original, wanted, lambda: True)
+        assert settings_in_force(Locator(engine).find(ID)) == {
+            "cpus": None, "cpu_weight": 1024.0, "cpuset": None,
+        }  # fmt: skip
+        fake.started = "2020-01-01T00:00:01.000000001Z"
+        assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dltools.engine.cri import pod_logs
-from dltools.engine.interface import Container, RefusedError
-from dltools.engine.log_files import FollowedFile
+from dltools.engine.log_files import FollowedFile, read_rotated, rotated
 
 
 class Log:
@@ -47,7 +45,7 @@ class Log:
             0.0,
             lambda: False,
             is_new_only=is_new_only,
-            rotated=partial(pod_logs.rotated, self.path),
+            rotated=partial(rotated, self.path),
         )
 
 
@@ -62,14 +60,14 @@ def texts(entries: list[bytes]) -> list[str]:
 
 def test_stamps_compare_as_texts_although_containerd_leaves_out_zeros(log: Log) -> None:
     log.line()
-    (entries,) = pod_logs.read(log.path, 0.0)
+    (entries,) = read_rotated(log.path, 0.0)
     assert entries == [b"2026-01-31T12:00:00.100000000Z 1\n"]
 
 
 def test_a_line_in_parts_is_one_line(log: Log) -> None:
     log.line("P", "loss: ")
     log.line("F", "0.5")
-    (entries,) = pod_logs.read(log.path, 0.0)
+    (entries,) = read_rotated(log.path, 0.0)
     assert b"".join(entry.partition(b" ")[2] for entry in entries) == b"loss: 0.5\n"
 
 
@@ -80,7 +78,7 @@ def test_rotated_files_are_read_first_packed_ones_too(log: Log) -> None:
         if log.rotations == 1:
             log.pack(old)
     log.line()
-    found = [entry for entries in pod_logs.read(log.path, 0.0) for entry in entries]
+    found = [entry for entries in read_rotated(log.path, 0.0) for entry in entries]
     assert texts(found) == ["1", "2", "3", "4"]
 
 
@@ -88,14 +86,14 @@ def test_files_from_before_the_time_are_passed_over(log: Log) -> None:
     log.line()
     os.utime(log.rotate(), (1.0, 1.0))
     log.line()
-    found = [entry for entries in pod_logs.read(log.path, 100.0) for entry in entries]
+    found = [entry for entries in read_rotated(log.path, 100.0) for entry in entries]
     assert texts(found) == ["2"]
 
 
 def test_other_files_are_no_rotated_ones(log: Log) -> None:
     log.path.with_name("0.log.tmp").touch()
     log.path.with_name("10.log").touch()
-    assert pod_logs.rotated(log.path) == []
+    assert rotated(log.path) == []
 
 
 def test_a_log_is_followed_across_rotations(log: Log) -> None:
@@ -155,17 +153,3 @@ def test_a_log_that_was_emptied_is_followed_on(log: Log) -> None:
     flow.take()
     log.line()
     assert texts(flow.take()) == ["2"]
-
-
-def test_a_log_that_is_not_here_is_named(tmp_path: Path) -> None:
-    container = Container("a", "a", native={"log_path": str(tmp_path / "none/0.log")})
-    with (
-        pytest.raises(RefusedError, match="cannot be read here"),
-        pod_logs.readable(container) as p,
-    ):
-        list(pod_logs.read(p, 0.0))
-    with (
-        pytest.raises(RefusedError, match="no folder for logs"),
-        pod_logs.readable(Container("a", "a")),
-    ):
-        pass
