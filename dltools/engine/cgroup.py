@@ -257,18 +257,18 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def with_those_below(path: Path) -> Iterator[Path]:
+def with_those_below(path: Path | str) -> Iterator[str]:
     """Yield the directory of a cgroup and those of the cgroups below it, a thousand at most."""
-    waiting, count = [path], 0
+    waiting, count = [str(path)], 0
     while waiting and count < _MOST_BELOW:
         folder = waiting.pop()
         yield folder
         count += 1
         try:
-            if folder.stat().st_nlink == _LINKS_OF_A_LEAF:
+            if os.stat(folder).st_nlink == _LINKS_OF_A_LEAF:  # noqa: PTH116
                 continue
             with os.scandir(folder) as entries:
-                waiting += [Path(one.path) for one in entries if one.is_dir(follow_symlinks=False)]
+                waiting += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
         except OSError:  # it has just gone
             continue
 

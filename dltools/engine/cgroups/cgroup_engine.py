@@ -39,7 +39,7 @@ from dltools.engine.limits import limit_files
 from dltools.errors import ConfigError
 from dltools.labels import has_labels
 
-WATCH_S = 0.5
+WATCH_S = 1.0
 """How often it is looked which cgroups have appeared, vanished or been frozen (ours)."""
 
 _LOOK_S = 5.0
@@ -223,7 +223,7 @@ class CgroupEngine(Engine):
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever. Nothing tells them:
-        it is looked twice a second which cgroups there are."""
+        it is looked every second which cgroups there are."""
         known: dict[str, _Seen] = {}
         is_first = True
         while True:
