@@ -88,8 +88,10 @@ class Cgroup:
     def holder(self) -> Directory | None:
         """The directory that tells whether it is there, and its processes; None where none is
         visible."""
-        known = next((found for name in _HOLDERS if (found := self.directory(name))), None)
-        return known or (Directory(self.unified, 2) if self.unified is not None else None)
+        for name in _HOLDERS:
+            if (found := self.directory(name)) is not None:
+                return found
+        return Directory(self.unified, 2) if self.unified is not None else None
 
     @property
     def processes(self) -> list[int]:
@@ -106,11 +108,12 @@ class Cgroup:
         found = self.holder
         if found is None:
             return {}
-        folders = with_those_below(found.path) if self.has_those_below else (found.path,)
         name = file_of(found.version)
-        texts = (read_text(folder / name) for folder in folders)
-        numbers = (int(word) for text in texts for word in text.split() if word.isdigit())
-        return dict.fromkeys(number for number in numbers if number)
+        if not self.has_those_below:
+            text = read_text(f"{found.path}/{name}")
+        else:
+            text = "".join(read_text(f"{one}/{name}") for one in with_those_below(found.path))
+        return dict.fromkeys(int(word) for word in text.split() if word.isdigit() and word != "0")
 
     @property
     def parent(self) -> str | None:
@@ -272,18 +275,18 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def with_those_below(path: Path) -> Iterator[Path]:
+def with_those_below(path: Path | str) -> Iterator[str]:
     """Yield the directory of a cgroup and those of the cgroups below it, a thousand at most."""
-    waiting, count = [path], 0
+    waiting, count = [str(path)], 0
     while waiting and count < _MOST_BELOW:
         folder = waiting.pop()
         yield folder
         count += 1
         try:
-            if folder.stat().st_nlink == _LINKS_OF_A_LEAF:
+            if os.stat(folder).st_nlink == _LINKS_OF_A_LEAF:  # noqa: PTH116
                 continue
             with os.scandir(folder) as entries:
-                waiting += [Path(one.path) for one in entries if one.is_dir(follow_symlinks=False)]
+                waiting += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
         except OSError:  # it has just gone
             continue
 

@@ -39,13 +39,14 @@ from dltools.engine.limits import limit_files
 from dltools.errors import ConfigError
 from dltools.labels import has_labels
 
-WATCH_S = 0.5
+WATCH_S = 1.0
 """How often it is looked which cgroups have appeared, vanished or been frozen (ours)."""
 
 _LOOK_S = 5.0
 """How long what can be done with the cgroups counts as known (ours)."""
 
 _MOST_LOGS = 256
+_MOST_KNOWN = 4096
 
 _FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "cpus": (("cpu", "cpu.cfs_quota_us"), ("cpu", "cpu.max")),
@@ -97,6 +98,7 @@ class CgroupEngine(Engine):
         self._given_logs = logs or {}
         self._logs: dict[str, PlainLog] = {}
         self._looked = float("-inf")
+        self._paths_of: dict[str, str] = {}
         machine = read_text(root / "etc/machine-id").strip() or socket.gethostname()
         digest = hashlib.sha256(f"dltools {machine}".encode()).hexdigest()
         # The same for all patterns: what was changed under one is undone under another.
@@ -221,7 +223,7 @@ class CgroupEngine(Engine):
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever. Nothing tells them:
-        it is looked twice a second which cgroups there are."""
+        it is looked every second which cgroups there are."""
         known: dict[str, _Seen] = {}
         is_first = True
         while True:
@@ -324,6 +326,16 @@ class CgroupEngine(Engine):
         return "running" if processes else "exited"
 
     def _path_of(self, id_: str) -> str:
+        known = self._paths_of.get(id_)
+        if known is not None and self.identity(known) == id_:
+            return known
+        path = self._searched(id_)
+        if len(self._paths_of) >= _MOST_KNOWN:
+            self._paths_of.clear()
+        self._paths_of[id_] = path
+        return path
+
+    def _searched(self, id_: str) -> str:
         for identity, path in self._ids():
             if identity == id_ or self.naming(path, self._tree.processes(path)).name == id_:
                 return path

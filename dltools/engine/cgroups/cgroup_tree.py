@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from fnmatch import translate
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -55,13 +57,11 @@ class CgroupTree:
         found: set[str] = set()
         for pattern in patterns:
             for mount in self.mounts:
-                below = _below(mount, pattern)
-                if below is None:
-                    continue
-                for one in islice(mount.directory.glob(below), _MOST_PATHS):
-                    if one.is_dir():
-                        found.add(_path(mount, str(one.relative_to(mount.directory))))
-        yield from sorted(found - {"/"})
+                top = mount.root.rstrip("/")
+                if pattern.startswith(f"{top}/"):
+                    below = _matching(str(mount.directory), pattern[len(top) :].strip("/"))
+                    found.update(f"{top}/{one}" for one in islice(below, _MOST_PATHS))
+        yield from sorted(found)
 
     def all_paths(self) -> Iterator[str]:
         """Yield the paths of all cgroups; one that several hierarchies have comes more than
@@ -70,7 +70,7 @@ class CgroupTree:
             for folder, _, _ in os.walk(mount.directory):
                 below = os.path.relpath(folder, mount.directory)
                 if below != ".":
-                    yield _path(mount, below)
+                    yield f"{mount.root.rstrip('/')}/{below}"
 
     def controllers(self) -> set[str]:
         """Return the controllers that cgroups of this machine can have. Each of version 2 has a
@@ -89,10 +89,10 @@ class CgroupTree:
         """Return what tells a cgroup from all others of this boot and of earlier ones, one that was
         made again at the same path too; None if there is none. It has 64 hexadecimal digits."""
         for mount in self.mounts:
-            if (directory := mount.below(path)) is None:
+            if (directory := _place(mount, path)) is None:
                 continue
             with suppress(OSError):
-                number = directory.stat().st_ino  # the kernel gives none twice
+                number = os.stat(directory).st_ino  # noqa: PTH116  # the kernel gives none twice
                 hierarchy = ",".join(sorted(mount.controllers))
                 words = f"{self._boot} {hierarchy} {number}"
                 return hashlib.sha256(words.encode()).hexdigest()
@@ -102,8 +102,8 @@ class CgroupTree:
         """Return the processes of a cgroup and of those below, the oldest first. Version 1: of the
         first hierarchy in which it has any."""
         for mount in self.mounts:
-            directory = mount.below(path)
-            pids = _pids(directory) if directory is not None and directory.is_dir() else ()
+            directory = _place(mount, path)
+            pids = _pids(directory) if directory is not None else ()
             known = (self.process(pid) for pid in pids)
             if found := [one for one in known if one is not None]:
                 return sorted(found, key=lambda one: (one.began, one.pid))
@@ -126,13 +126,11 @@ class CgroupTree:
     def freezer(self, path: str) -> Directory | None:
         """Return the directory with the freezer of a cgroup, None where it has none."""
         for mount in self.mounts:
-            directory = mount.below(path)
-            if directory is None:
-                continue
-            if "freezer" in mount.controllers and (directory / FREEZER_V1).exists():
-                return Directory(directory, 1)
-            if not mount.controllers and (directory / FREEZER_V2).exists():
-                return Directory(directory, 2)
+            version = 1 if "freezer" in mount.controllers else 0 if mount.controllers else 2
+            directory = _place(mount, path) if version else None
+            file = FREEZER_V1 if version == 1 else FREEZER_V2
+            if directory is not None and os.path.exists(f"{directory}/{file}"):  # noqa: PTH110
+                return Directory(Path(directory), version)
         return None
 
     def is_frozen(self, path: str) -> bool:
@@ -149,7 +147,7 @@ class CgroupTree:
         """Freeze a cgroup, and wait for two seconds at most until it stands still. Raises OSError,
         also where there is no freezer."""
         found = self._known_freezer(path)
-        if {one.pid for one in self.processes(path)} - _pids(found.path):
+        if {one.pid for one in self.processes(path)} - _pids(str(found.path)):
             raise FileNotFoundError(f"processes of the cgroup {path} are not in its freezer")
         if found.version == 1:
             (found.path / FREEZER_V1).write_text("FROZEN")
@@ -179,9 +177,9 @@ class CgroupTree:
         return found
 
 
-def _pids(directory: Path) -> set[int]:
+def _pids(directory: str) -> set[int]:
     """Return the processes of one directory and of those below."""
-    texts = (read_text(folder / "cgroup.procs") for folder in with_those_below(directory))
+    texts = (read_text(f"{folder}/cgroup.procs") for folder in with_those_below(directory))
     return {int(word) for text in texts for word in text.split() if word.isdigit()} - {0}
 
 
@@ -204,13 +202,29 @@ def _is_named(mount: Mount) -> bool:
     return bool(mount.controllers) and not mount.controllers & {*_ORDER, "devices"}
 
 
-def _below(mount: Mount, pattern: str) -> str | None:
-    """Return a pattern below a mount's directory, None if the mount does not show it."""
+def _place(mount: Mount, path: str) -> str | None:
+    """Return the directory of a cgroup's path, None if the mount does not show it. The text alone:
+    paths are looked at hundreds of times a second."""
     top = mount.root.rstrip("/")
-    if top and not pattern.startswith(f"{top}/"):
+    if not path.startswith(f"{top}/"):
         return None
-    return pattern[len(top) :].strip("/")
+    return f"{mount.directory}{path[len(top) :]}"
 
 
-def _path(mount: Mount, below: str) -> str:
-    return f"{mount.root.rstrip('/')}/{below}"
+def _matching(directory: str, pattern: str) -> Iterator[str]:
+    """Yield the directories below one that match a pattern, as paths from there."""
+    first, _, rest = pattern.partition("/")
+    if not any(character in first for character in "*?["):
+        names = [first] if os.path.isdir(f"{directory}/{first}") else []  # noqa: PTH112
+    else:
+        fits = re.compile(translate(first)).match
+        try:
+            with os.scandir(directory) as entries:
+                names = [one.name for one in entries if fits(one.name) and one.is_dir()]
+        except OSError:
+            names = []
+    for name in names:
+        if rest:
+            yield from (f"{name}/{one}" for one in _matching(f"{directory}/{name}", rest))
+        else:
+            yield name

@@ -15,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine, Naming
@@ -107,6 +108,17 @@ class SlurmEngine(CgroupEngine):
             path = self._described(job_number(container.cgroup_path)).get("StdOut", "")
             return [path] if path and path != "/dev/null" else []
         return []
+
+    def inspect(self, id_: str) -> Container:
+        """Return one job, by id or name. Slurm is asked whether it is suspended: it stops the
+        processes a moment later."""
+        found = super().inspect(id_)
+        if found.state == "running":
+            with suppress(RefusedError):
+                described = self._described(job_number(found.cgroup_path))
+                if described.get("JobState") == "SUSPENDED":
+                    return replace(found, state="paused")
+        return found
 
     def pause(self, id_: str) -> None:
         """Suspend a job, and wait until its processes have stopped."""

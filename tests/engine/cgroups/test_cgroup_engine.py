@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from helpers.made_cgroups import V1, Machine, located
 
+from dltools.apply.refusals import Rules
 from dltools.engine.cgroups import cgroup_engine
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine
-from dltools.engine.interface import CpuLimits, GoneError, RefusedError
+from dltools.engine.interface import Container, CpuLimits, GoneError, RefusedError
 from dltools.engine.limits.cpu_limits import settings_in_force
+from dltools.engine.members.opening import host_address, open_engine
 from dltools.errors import ConfigError
 
 VERSIONS = (V1, ())
@@ -246,3 +248,38 @@ def test_events_tell_what_changes(machine: Machine, monkeypatch: pytest.MonkeyPa
 def test_a_start_before_the_watch_is_told_once(machine: Machine) -> None:
     found = list(islice(engine_of(machine).events(1700000000.1), 2))
     assert [(one.action, one.name) for one in found] == [("start", "jobs/a"), ("start", "jobs/b")]
+
+
+@pytest.mark.parametrize(
+    "url", ["cgroup:", "cgroup:jobs/*", "cgroup:/", "cgroup:/a/../b", "slurm:x"]
+)
+def test_an_address_that_is_none_says_what_to_write(url: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"--host .* no pattern of cgroups|nothing follows slurm:"
+    ):
+        host_address(url)
+
+
+def test_addresses_open_their_kind() -> None:
+    for url, kind in (
+        ("cgroup:/none/*,/such", "cgroup"),
+        ("slurm:", "slurm"),
+        ("kubepods:", "kubepods"),
+    ):
+        assert open_engine(host_address(url)).id.startswith(f"{kind}-")
+
+
+def test_files_that_are_named_are_the_log(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("loss: 1\n")
+    engine = CgroupEngine(["/jobs/*"], machine.root, {"jobs/a": [str(tmp_path / "a.log")]})
+    entries = [one for some in engine.logs(engine.inspect("jobs/a"), 0.0) for one in some]
+    assert [one.partition(b" ")[2] for one in entries] == [b"loss: 1\n"]
+
+
+def test_its_own_cgroup_is_left_alone() -> None:
+    path = next(
+        line.split(":", 2)[2] for line in Path("/proc/self/cgroup").read_text().splitlines()
+    )
+    own = Container("x", "own", cgroup_path=path)
+    assert Rules().refusal(own) == "dl-apply itself runs in it"
+    assert Rules().refusal(Container("x", "other", cgroup_path="/none/such")) is None

@@ -17,7 +17,7 @@ JOB = "/slurm_n1/uid_0/job_1"
 SCONTROL = """#!/bin/sh
 echo "$*" >>{notes}
 case "$1" in
-show) echo "JobId=$3 NumNodes={nodes} StdOut={log} Power=" ;;
+show) echo "JobId=$3 JobState={state} NumNodes={nodes} StdOut={log} Power=" ;;
 *) {answer} ;;
 esac
 """
@@ -44,14 +44,18 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def scontrol(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str = "true", nodes: int = 1
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str = "true",
+    nodes: int = 1,
+    state: str = "RUNNING",
 ) -> Path:
     notes = tmp_path / "notes"
     notes.touch()
     program = tmp_path / "bin/scontrol"
     program.parent.mkdir(exist_ok=True)
     program.write_text(
-        SCONTROL.format(notes=notes, answer=answer, nodes=nodes, log=tmp_path / "out")
+        SCONTROL.format(notes=notes, answer=answer, nodes=nodes, state=state, log=tmp_path / "out")
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
@@ -121,6 +125,13 @@ def test_a_job_is_paused_when_all_but_slurms_own_processes_are_stopped(machine: 
         "train-1": "paused",
         "other_job_-12": "running",
     }
+
+
+def test_a_job_that_is_about_to_stop_is_paused(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scontrol(tmp_path, monkeypatch, state="SUSPENDED")
+    assert SlurmEngine(machine.root).inspect("train-1").state == "paused"
 
 
 def test_slurms_complaint_is_the_reason(

@@ -307,3 +307,13 @@ def test_the_real_nvml_answers(real: Gpus) -> None:
         assert row["gpu_uuid"].startswith(("GPU-", "MIG-"))
         assert row["gpu_memory_limit_bytes"] > 1 << 28
         assert 0 <= row["gpu_memory_used_bytes"] <= row["gpu_memory_limit_bytes"]
+
+
+def test_a_container_without_an_id_in_its_path_is_found_by_the_path(tmp_path: Path) -> None:
+    places = {"/jobs/a": A, "/jobs/a/inner": B}
+    assert container_of("3:cpu:/jobs/a/task_0\n", places) == A
+    assert container_of("3:cpu:/jobs/a/inner\n", places) == B
+    assert container_of("3:cpu:/jobs/ab\n4:pids:/\n", places) is None
+    (tmp_path / "proc/5").mkdir(parents=True)
+    (tmp_path / "proc/5/cgroup").write_text("0::/jobs/a\n")
+    assert owners([5], tmp_path, places) == {5: A}
