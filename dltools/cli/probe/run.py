@@ -44,12 +44,12 @@ def run_request(request: Request) -> None:
     pattern = Pattern(request.selection.pattern) if request.selection.pattern else None
     names = [compiled(one, "--name") for one in request.selection.names]
     if request.explained_line is not None:
-        from dltools.cli.probe.log_files import explain
+        from dltools.cli.probe.given_logs import explain
 
         explain(request.logs[0], request.explained_line, pattern)
         return
     if request.logs:
-        from dltools.cli.probe.log_files import read_logs
+        from dltools.cli.probe.given_logs import read_logs
 
         read_logs(request, pattern)
         return
