@@ -103,7 +103,7 @@ def test_the_next_run_ends_what_has_expired(tool: Tools, job: Job, state: Path) 
     kill_watchdogs(state)
     time.sleep(3)
     assert job.kernel_cpus == pytest.approx(0.4)
-    done = tool("dl-apply", input=without_actions(2))
+    done = tool("dl-apply", "--quiet", input=without_actions(2))
     assert "the lease of an earlier dl-apply is over; its settings are undone now" in complaint(
         done.stderr
     )
