@@ -8,6 +8,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,14 +19,17 @@ import typer
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
+from dltools.cli.probe.request import takes_log_files
+from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.errors import InputOutputError, UnavailableError
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
 
 if TYPE_CHECKING:
+    from dltools.cli.probe.notifier import Notifier
     from dltools.cli.probe.request import Request
-    from dltools.engine.docker.addresses import Address
+    from dltools.engine.address import Address
     from dltools.engine.interface import Engine
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
@@ -40,12 +44,12 @@ def run_request(request: Request) -> None:
     pattern = Pattern(request.selection.pattern) if request.selection.pattern else None
     names = [compiled(one, "--name") for one in request.selection.names]
     if request.explained_line is not None:
-        from dltools.cli.probe.log_files import explain
+        from dltools.cli.probe.given_logs import explain
 
         explain(request.logs[0], request.explained_line, pattern)
         return
     if request.logs:
-        from dltools.cli.probe.log_files import read_logs
+        from dltools.cli.probe.given_logs import read_logs
 
         read_logs(request, pattern)
         return
@@ -64,7 +68,10 @@ def run_request(request: Request) -> None:
             print_remark(_nothing_reported(rows, request))
     else:
         with open_output(request) as writer:
-            if request.is_stream:
+            if request.notify is not None:
+                with _notifier(request.notify) as notifier:
+                    follow(sampler, writer, request, notifier.take)
+            elif request.is_stream:
                 follow(sampler, writer, request)
             else:
                 sample_once(sampler, writer, request)
@@ -72,9 +79,20 @@ def run_request(request: Request) -> None:
         raise typer.Exit(Exit.PARTIAL)
 
 
+def _notifier(command: str) -> Notifier:
+    from dltools.cli.probe.notifier import Notifier, parse_command
+    from dltools.plan.signals.targets import parse
+    from dltools.probe.notices import Notices
+
+    return Notifier(parse_command(command), Notices(parse))
+
+
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
-    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
+    addresses = [
+        _with_logs(one, request.selection.log_files) for one in request.engines.addresses()
+    ]
+    connectors = {one.name: partial(_connected, one) for one in addresses}
     return _sampler_of(request, pattern, names, connectors)
 
 
@@ -99,9 +117,17 @@ def _sampler_of(
         names=names,
         state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
+        user_from=selection.user_from,
     )
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
+
+
+def _with_logs(address: Address, logs: Mapping[str, Sequence[str]]) -> Address:
+    """Return an address with the files of --log, where its engine takes them."""
+    if not (logs and takes_log_files(address.url)):
+        return address
+    return replace(address, settings={"logs": logs})
 
 
 def _connected(address: Address) -> Engine:
@@ -124,10 +150,16 @@ def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
     _remark(rows, request, Remarks())
 
 
-def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
+def follow(
+    sampler: Sampler,
+    writer: Writer,
+    request: Request,
+    watch: Callable[[list[Row]], None] = lambda _: None,
+) -> None:
     """Write samples at fixed times, and at once when a container starts or exits.
 
-    A slow sample delays only itself. --count counts the samples at fixed times.
+    A slow sample delays only itself. --count counts the samples at fixed times. `watch` gets the
+    rows of each.
     """
     assert request.interval_s is not None
     sampler.follow()
@@ -143,6 +175,7 @@ def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
         _warn_of_paused(sampler, warned)
         faults = _warn_of_faults(sampler.faults, faults)
         write_rows(writer, rows, is_verbose=request.is_verbose)
+        watch(rows)
         _remark(rows, request, remarks)
         elapsed = time.monotonic() - begun
         if elapsed >= following:
@@ -266,7 +299,9 @@ def compact_directory(root: Path) -> None:
 
     if not root.is_dir():
         raise InputOutputError(f"{root}: no such directory")
-    done = compact(RecordingDirectory(root))
+    directory = RecordingDirectory(root)
+    with ProgressBar("merging files", len(directory.files())) as bar:
+        done = compact(directory, bar.advance)
     if not done.files_before:
         print_remark(f"{root}: nothing to merge")
     else:
