@@ -68,7 +68,8 @@ class Rules:
             return "its name is not among those that --name selects"
         if not has_labels(container.labels, self.labels):
             return "it lacks a label that --label asks for"
-        if is_own(container.id):
+        path = container.cgroup_path
+        if is_own(container.id) or (path and cgroup.belongs_to("self", container.id, path=path)):
             return "dl-apply itself runs in it"
         return None
 
@@ -84,7 +85,7 @@ class Rules:
         return f"the plan is {age:.3g} s old, and --max-age allows {self.max_age_s:g} s"
 
     def refusal_of_number(self, changes: int) -> str | None:
-        """Return why a plan may make no more changes than it has made, None if it may."""
+        """Return why a plan may make no further changes, None if it may."""
         if self.max_changes is None or changes < self.max_changes:
             return None
         return f"the plan has made {changes} changes, as many as --max-changes allows"
@@ -163,7 +164,7 @@ def refusal_of_turn(container: Container, *, has_turn: bool) -> str | None:
 
 
 def job_takes_no_turns(name: str) -> str:
-    """Return why a container takes no turns that might: another one of its job cannot."""
+    """Return why a container takes no turns because another container of its job cannot."""
     return f"{name}, of the same job, cannot take turns"
 
 

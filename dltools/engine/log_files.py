@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from dltools.engine.interface import LARGEST_BACKLOG
 from dltools.notation.times import parse_time
@@ -95,17 +95,17 @@ def rotated(path: Path) -> list[Path]:
     return [path.with_name(one) for one in found]
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path) -> BinaryIO | gzip.GzipFile:
     """Open a log, or a packed one. Raises OSError."""
     if path.suffix == PACKED:
-        return cast(BinaryIO, gzip.open(path))
+        return gzip.open(path)
     return path.open("rb", buffering=0)
 
 
 class _Lines:
     """The entries of an open file, as far as whole lines have been written."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO | gzip.GzipFile) -> None:
         self._file = file
         self._rest = b""
         self._since: bytes | None = None
