@@ -26,7 +26,7 @@ _LONGEST_LINE = 1 << 20
 """Bytes after which a line that does not end is given up."""
 
 _SETTLED_S = 0.1
-"""How long nothing must come of a container that has ended: its log is written a moment later."""
+"""How long to wait for the last lines of a container that has ended: they are written after it."""
 
 
 def entry_of(line: bytes) -> bytes | None:
@@ -140,7 +140,7 @@ class FollowedFile:
         self._has_ended = has_ended
         self._file: BinaryIO = path.open("rb", buffering=0)
         self._lines = _Lines(self._file)
-        self.is_behind = False
+        self.is_behind = self._is_settled = False
         if is_new_only:
             self._file.seek(0, os.SEEK_END)
         else:
@@ -161,34 +161,31 @@ class FollowedFile:
         while came <= LARGEST_BACKLOG:
             entries = self._lines.read(_BLOCK)
             if entries is None:
-                if not self._is_replaced():
+                if not (self._is_replaced() and self._reopen()):
                     break
-                self._reopen()
                 continue
             found += entries
             came += _BLOCK
+        else:
+            return found
+        if self._is_settled:
+            self._file.close()
         return found
 
     def wait(self, seconds: float) -> None:
         """Wait until it has ended, but no longer than this."""
         until = time.monotonic() + seconds
-        size, settled = -1, 0.0
-        while (now := time.monotonic()) < until and not self._file.closed:
-            if (found := self._size()) != size:
-                size, settled = found, now + _SETTLED_S
-            if now >= settled and self._has_ended():
-                return
+        while not self._has_ended() and time.monotonic() < until and not self._file.closed:
             time.sleep(0.02)
+        time.sleep(max(0.0, min(_SETTLED_S, until - time.monotonic())))
+        self._is_settled = self._has_ended()
 
     def close(self) -> None:
         """Take no more."""
         self._file.close()
 
-    def _size(self) -> int:
-        return os.fstat(self._file.fileno()).st_size
-
     def _unread(self) -> int:
-        return max(0, self._size() - self._lines.place)
+        return max(0, os.fstat(self._file.fileno()).st_size - self._lines.place)
 
     def _is_replaced(self) -> bool:
         """Tell whether another file is at the path, or this one was emptied."""
@@ -200,8 +197,11 @@ class FollowedFile:
             return True
         return there.st_size < self._lines.place
 
-    def _reopen(self) -> None:
-        with suppress(OSError):
+    def _reopen(self) -> bool:
+        try:
             file = self._path.open("rb", buffering=0)
-            self._file.close()
-            self._file, self._lines = file, _Lines(file)
+        except OSError:
+            return False
+        self._file.close()
+        self._file, self._lines = file, _Lines(file)
+        return True

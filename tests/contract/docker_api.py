@@ -62,6 +62,8 @@ class _Job:
             "weight": config["CpuShares"] or 1024,
             "cpuset": config["CpusetCpus"] or every,
             "restart": config["RestartPolicy"],
+            "memory": config["Memory"],
+            "processes": config["PidsLimit"],
         }
 
     @property
@@ -86,7 +88,8 @@ class _Job:
             self.client.update_container(self.id, cpu_shares=weight)
 
     def kill(self) -> None:
-        os.kill(self.made.inspect().pid, 9)
+        if pid := self.made.inspect().pid:
+            os.kill(pid, 9)
 
     def restart(self) -> None:
         self.made.restart()
@@ -103,11 +106,14 @@ class _Subject:
         self._client = APIClient(self.url, version="1.41", timeout=60)
         self.containers = Containers(self.engine, "dltools-test-busybox", self._client)
         self.only = self.containers.only
+        self.jobs: list[_Job] = []
 
     def start(self, script: str, name: str = "job", *, keeps_on: bool = False) -> Job:
         policy = {"Name": "on-failure", "MaximumRetryCount": 3} if keeps_on else {"Name": "no"}
-        made = self.containers(script, name=name, restart_policy=policy)
-        return _Job(made, self._client, self.name.startswith("podman"))
+        other = {"mem_limit": "64m", "pids_limit": 99} if keeps_on else {}
+        made = self.containers(script, name=name, restart_policy=policy, **other)
+        self.jobs.append(_Job(made, self._client, self.name.startswith("podman")))
+        return self.jobs[-1]
 
     @contextmanager
     def relay(self) -> Iterator[Relay]:
@@ -138,6 +144,9 @@ def subject(name: str) -> Iterator[Subject]:
     try:
         yield made
     finally:
+        for job in made.jobs:
+            with suppress(OSError, DltoolsError):  # Podman would wait ten seconds for each
+                job.kill()
         made.containers.remove()
 
 

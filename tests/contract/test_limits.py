@@ -170,6 +170,7 @@ def test_a_container_that_ends_in_between_is_stale(
     subject: Subject, tool: Tools, limits: dict[str, Any]
 ) -> None:
     job = subject.start("sleep 99; exit 0", "ends")
+    kernel, record = job.kernel(), job.record()
     plans = update(subject, job, **limits)
     applied(subject, tool, plans)
     job.kill()
@@ -179,6 +180,9 @@ def test_a_container_that_ends_in_between_is_stale(
     assert result["status"] == "stale"
     assert done.returncode == 75
     assert tool("dl-apply", "--host", subject.url, "--undo").returncode == 0
+    if subject.traits.restarts:
+        job.restart()
+        assert (job.kernel(), job.record()) == (kernel, record)
 
 
 BAD: list[dict[str, Any]] = [

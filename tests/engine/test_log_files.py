@@ -144,3 +144,26 @@ def test_a_closed_log_gives_nothing(path: Path) -> None:
     assert flow.ended
     assert flow.take() == []
     flow.wait(1)
+
+
+def test_a_settled_log_holds_no_file_open(path: Path) -> None:
+    path.write_bytes(line(0, "a"))
+    flow = FollowedFile(path, 0.0, lambda: True)
+    assert texts(flow.take()) == [b"a\n"]
+    with path.open("ab") as file:
+        file.write(line(1, "b"))
+    flow.wait(5)
+    assert texts(flow.take()) == [b"b\n"]
+    path.write_bytes(line(2, "c"))
+    assert flow.take() == []
+    assert flow.ended
+
+
+def test_a_log_that_was_removed_ends_nothing(path: Path) -> None:
+    path.write_bytes(line(0, "a"))
+    flow = FollowedFile(path, 0.0, lambda: False)
+    assert texts(flow.take()) == [b"a\n"]
+    path.unlink()
+    assert flow.take() == []
+    path.mkdir()  # what takes its place cannot be read
+    assert flow.take() == []

@@ -11,7 +11,7 @@ from helpers.observed_rows import container, gpu, node, point
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.realisation.feeders import FIRST_WEIGHT, NEAR_WEIGHT
+from dltools.plan.realisation.feeders import FIRST_BESIDE_TURNS, FIRST_WEIGHT, NEAR_WEIGHT
 from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
 from dltools.plan.records import Op, Plan
 
@@ -95,10 +95,15 @@ def test_nobody_waits_on_idle_cpus_either_where_a_mode_is_asked_for(mode: Mode) 
 
 
 def contested(
-    feeders: int, *, cpus: float = 8.0, demand: float = 1.0, seconds: int = 40
+    feeders: int,
+    *,
+    cpus: float = 8.0,
+    demand: float = 1.0,
+    seconds: int = 40,
+    wants: float | None = None,
 ) -> list[list[Row]]:
-    """Jobs that feed GPUs beside three trainings of as many threads as there are CPUs; nobody else
-    uses any."""
+    """Jobs that feed GPUs beside three trainings that each want all CPUs, or as many as they want;
+    nobody else uses any."""
     samples = []
     rest = cpus - feeders * demand / 2
     for step in range(seconds // 2):
@@ -112,7 +117,7 @@ def contested(
             ]  # fmt: skip
         for name in ("x", "y", "z"):
             rows += [
-                training(now, name, rest * now / 3, 8, demand_cores=cpus),
+                training(now, name, rest * now / 3, 8, demand_cores=wants or cpus),
                 point(now, name, 1 / (1 + step), step=step),
             ]
         samples.append(rows)
@@ -124,9 +129,38 @@ def weights(plan: Plan) -> dict[str, float]:
 
 
 def test_a_gpu_feeder_goes_before_jobs_on_cpus_where_these_are_contested() -> None:
-    found = weights(plans(planner("fair"), contested(2))[-1])
+    """Two feeders want one CPU each, and the first training six of eight."""
+    found = weights(plans(planner("fair"), contested(2, wants=6.0))[-1])
     assert (found["gpu0"], found["gpu1"]) == (FIRST_WEIGHT, FIRST_WEIGHT)
     assert sorted(found.get(name, 1024.0) for name in "xyz") == [2.0, 10.0, 1024.0]
+
+
+def test_jobs_that_do_not_fit_beside_gpu_feeders_take_turns() -> None:
+    """Weights keep the threads of the first job on one CPU there (measured): turns do not."""
+    plan = plans(planner("fair"), contested(2))[-1]
+    turns = {a.container_name: a.set["group"] for a in plan.actions if a.op is Op.ROTATE}
+    assert sorted(turns) == ["x", "y", "z"]
+    assert sorted(turns.values()) == [0, 1, 2]
+    assert weights(plan)["gpu0"] == FIRST_BESIDE_TURNS
+    assert plan.params["realize"] == "rotate"
+
+
+def test_weights_that_are_asked_for_hold_nobody_back_who_does_not_fit_beside_feeders() -> None:
+    found = weights(plans(planner("fair", Mode.PRIORITY), contested(2))[-1])
+    assert found["gpu0"] == FIRST_WEIGHT
+    assert {found.get(name, 1024.0) for name in "xyz"} == {1024.0}
+
+
+def test_a_gpu_feeder_goes_before_jobs_of_one_thread_each() -> None:
+    """An order of these wins nothing, but a feeder would have a fifth of a CPU beside them."""
+    samples = contested(1, cpus=2.0, wants=1.0)
+    for rows in samples:
+        for row in rows:
+            if row.get("container_name") in ("x", "y", "z") and row["kind"] == "container":
+                row["thread_count"] = 1
+    plan = plans(planner("fair"), samples)[-1]
+    assert weights(plan)["gpu0"] == FIRST_WEIGHT
+    assert not {"x", "y", "z"} & weights(plan).keys()
 
 
 def test_feeders_that_want_most_of_the_cpus_stay_near_to_the_others() -> None:
@@ -157,7 +191,8 @@ def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(
     given = [a for plan in found for a in plan.actions if a.container_name.startswith("gpu")]
     assert {value for a in given for name, value in a.set.items() if name != "cpu_weight"} <= {None}
     assert all(action.op is Op.UPDATE for action in given)
-    assert {action.set["cpu_weight"] for action in given} == {FIRST_WEIGHT}
+    wanted = FIRST_BESIDE_TURNS if mode is Mode.ROTATE else FIRST_WEIGHT
+    assert {action.set["cpu_weight"] for action in given} == {wanted}
 
 
 def test_a_feeder_that_feeds_no_gpu_any_more_gets_its_weight_back_under_quotas() -> None:
@@ -178,7 +213,7 @@ def test_who_has_not_used_its_gpu_for_five_minutes_stands_in_line() -> None:
         if step >= 10:
             rows[2]["gpu_utilization_ratio"] = 0.0
     found = plans(planner("fair"), samples, every=10)
-    assert weights(found[15])["gpu0"] == FIRST_WEIGHT
+    assert weights(found[15])["gpu0"] > NEAR_WEIGHT
     assert weights(found[30]).get("gpu0", 1024.0) <= 1024.0
 
 
@@ -186,7 +221,7 @@ def test_an_unknown_use_of_a_gpu_counts_as_use() -> None:
     samples = contested(1)
     for rows in samples:
         rows[2]["gpu_utilization_ratio"] = None
-    assert weights(plans(planner("fair"), samples)[-1])["gpu0"] == FIRST_WEIGHT
+    assert weights(plans(planner("fair"), samples)[-1])["gpu0"] == FIRST_BESIDE_TURNS
 
 
 @pytest.mark.parametrize("policy", some_of(POLICIES, 2))

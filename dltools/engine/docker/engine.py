@@ -152,13 +152,15 @@ class DockerEngine(Engine):
 
     def _update_until(
         self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
-    ) -> None:
+    ) -> Fields:
+        """Make updates until one is in force, and return it."""
         *others, last = updates
         for fields in others:
             self.update(located.container.id, fields)
             if is_in_force():
-                return
+                return fields
         self.update(located.container.id, last)
+        return last
 
     def recorded(self, limit_fields: Fields) -> RecordedLimits:
         """Return the limits for which the fields of a journal's entry stand."""

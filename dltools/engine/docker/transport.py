@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
@@ -82,8 +83,12 @@ def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
         if "podman" in where:
             why = why.replace("is dockerd running?", "does podman.socket run?")
             raise UnavailableError(f"no Podman answers at {where}: {why}") from error
+        if "No such file" in said and PODMAN_SOCKET.exists():
+            why = f"{why} Podman is here: --host unix://{PODMAN_SOCKET}"
         raise UnavailableError(f"no Docker engine answers at {where}: {why}") from error
 
+
+PODMAN_SOCKET = Path("/run/podman/podman.sock")
 
 _SILENT = "is dockerd running?"
 _WHY = {

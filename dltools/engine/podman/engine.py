@@ -8,7 +8,7 @@ container was created with.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,28 @@ from dltools.engine.cgroup import belongs_to
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.docker.limit_fields import FIELDS, recorded_limits
 from dltools.engine.docker.transport import Transport
-from dltools.engine.interface import Capabilities, Container, Event, Fields, LogFlow, RefusedError
+from dltools.engine.interface import (
+    Capabilities,
+    Container,
+    Event,
+    Fields,
+    LocatedContainer,
+    LogFlow,
+    RefusedError,
+)
 from dltools.engine.kernel_files import read_text
 from dltools.engine.log_files import FollowedFile, entry_of, read_entries
 
 _NAMES = {"CpuPeriod": "period", "CpuQuota": "quota", "CpuShares": "shares", "CpusetCpus": "cpus"}
 """Podman's own names of Docker's fields. It derives NanoCpus from the quota."""
 
-_KEEPING = (5, 0)
-"""The version from which limits are on Podman's record, so that a restart keeps them. Between 4.3,
-which does not keep them, and 5.4, which does, this is a guess on the careful side."""
+_KEEPING = (5, 4)
+"""The version from which limits are on Podman's record, so that a restart keeps them, where its
+records are in SQLite."""
+
+_FORGETFUL = (5, 1)
+"""The version from which, up to 5.3, an update takes a container's other limits from the record:
+memory, processes (podman#24610)."""
 
 
 class PodmanEngine(DockerEngine):
@@ -37,13 +49,13 @@ class PodmanEngine(DockerEngine):
     def __init__(self, transport: Transport) -> None:
         """Ask what it is. Raises as the engine does."""
         super().__init__(transport)
+        self._unshown: dict[str, tuple[str, Fields]] = {}
         info = self._transport.json("GET", "/libpod/info")
         store = (info.get("store") or {}).get("graphRoot") or ""
         machine = read_text("/etc/machine-id").strip() if self.is_local else ""
         self.id = f"podman:{machine or self.host}:{store}"
-        keeps = _version(transport.server) >= _KEEPING
         self.capabilities = _capabilities(
-            info.get("host") or {}, keeps=keeps, is_local=self.is_local
+            info.get("host") or {}, _version(transport.server), is_local=self.is_local
         )
 
     def inspect(self, id_: str) -> Container:
@@ -51,6 +63,9 @@ class PodmanEngine(DockerEngine):
         found = super().inspect(id_)
         host_config: Mapping[str, Any] = found.native.get("HostConfig") or {}
         fields = {name: host_config.get(name) or 0 for name in FIELDS if name in _NAMES}
+        started, unshown = self._unshown.get(found.id, ("", {}))
+        if not found.pid and started == found.started_text:
+            fields |= unshown
         memory = {"Memory": host_config.get("Memory")}
         return replace(found, limit_fields=fields, recorded=recorded_limits({**fields, **memory}))
 
@@ -58,6 +73,17 @@ class PodmanEngine(DockerEngine):
         """Set limits, under Docker's names."""
         wanted = {_NAMES[name]: value for name, value in fields.items()}
         self._transport.json("POST", f"/libpod{self._path(id_)}/update", body={"cpu": wanted})
+
+    def _update_until(
+        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
+    ) -> Fields:
+        """Set limits, and remember those of a container that does not run: they hold from its next
+        start on, and until then Podman shows those of its last one."""
+        made = super()._update_until(located, updates, is_in_force)
+        container = located.container
+        if not container.pid and self.capabilities.keeps:
+            self._unshown[container.id] = container.started_text, made
+        return made
 
     def set_restart(self, id_: str, policy: Fields | None) -> None:
         """Refuse: 4.3 cannot, and nothing asks for it where no container moves."""
@@ -105,15 +131,18 @@ class PodmanEngine(DockerEngine):
 _NO_MOVES = "dl-apply moves containers between Docker engines alone"
 
 
-def _capabilities(host: Mapping[str, Any], *, keeps: bool, is_local: bool) -> Capabilities:
-    """Return what Podman can do, given what it says of its host."""
-    if not keeps and not is_local:
-        return Capabilities(
-            limits=frozenset(),
-            creates=False,
-            keeps=False,
-            why="Podman before 5.0 does not say what is in force: run dl-apply on its host",
-        )
+def _capabilities(
+    host: Mapping[str, Any], version: tuple[int, ...], *, is_local: bool
+) -> Capabilities:
+    """Return what Podman of a version can do, given what it says of its host."""
+    keeps = version >= _KEEPING and host.get("databaseBackend", "sqlite") == "sqlite"
+    why = ""
+    if _FORGETFUL <= version < _KEEPING:
+        why = "Podman 5.1 to 5.3 forgets a container's other limits in an update: 5.4 is needed"
+    elif not keeps and not is_local:
+        why = "this Podman does not say what is in force: run dl-apply on its host"
+    if why:
+        return Capabilities(limits=frozenset(), creates=False, keeps=False, why=why)
     if not (host.get("security") or {}).get("rootless"):
         return Capabilities(creates=False, keeps=keeps, why=_NO_MOVES)
     is_v2 = host.get("cgroupVersion") == "v2"

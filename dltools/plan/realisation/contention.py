@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dltools.notation.times import MICRO
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
 from dltools.plan.signals.busy_threads import busy_threads
 from dltools.plan.signals.container_history import ContainerHistory
 
@@ -31,9 +31,6 @@ KEEPS, LOSES = 0.9, 0.75
 PATIENCE_S = 60.0
 TRIAL_S = 10.0
 LOOK_S, TRIAL_LOOK_S = 10.0, 2.0
-
-OTHERS = 0.25
-"""Share of the CPUs from which the use of others explains why the first job is slow (ours)."""
 
 SHARING_PATIENCE_S = 120.0
 """For how long (s) sharing must lose before turns begin (ours)."""

@@ -16,14 +16,18 @@ from dataclasses import dataclass, field
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.resources import short_gpu
 from dltools.plan.policy.interface import Allocation, HostState
-from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice
+from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice, cpus_together
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
-from dltools.plan.signals.busy_threads import is_serving, needed_cpus
+from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 
 FIRST_WEIGHT = 64 * DEFAULT_CPU_WEIGHT
 """Weight of those that want little: on a CPU with four threads of the default weight they have 94 %
 of it."""
+
+FIRST_BESIDE_TURNS = 16 * DEFAULT_CPU_WEIGHT
+"""The same beside jobs that take turns. With more, the kernel keeps both threads of such a job on
+one CPU for longer (measured: 16 to 38 steps a second, instead of 30 to 45)."""
 
 NEAR_WEIGHT = 4 * DEFAULT_CPU_WEIGHT
 """Weight of those that want much."""
@@ -58,7 +62,7 @@ def feeders(
     if choice.queue.feeders != "first":
         return Feeders()
     found = [job for job in jobs if job.feeds_gpu(now) and not is_serving(job)]
-    needs = sum(min(needed_cpus(job), host.cpus) for job in found)
+    needs = cpus_together(found, host.cpus)
     setting, note = _setting(choice, host, needs)
     turns = turn_settings(choice.on_gpus, host.previous, choice.quantum_s)
     settings: dict[str, Settings] = {}
@@ -81,9 +85,11 @@ def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Setting
     """Return what feeders get, whatever else the mode orders: it holds none of them back, and where
     CPUs are contested they go before the others."""
     kept, note = _UNBOUND.get(choice.mode, ({}, "in no line for CPUs"))
-    if choice.is_even or choice.is_mild or host.is_contested is False:
+    is_contested = not choice.is_even if host.is_contested is None else host.is_contested
+    if choice.is_mild or not is_contested:
         return {**kept, "cpu_weight": DEFAULT_CPU_WEIGHT}, f"feeds a GPU: {note}"
-    weight = FIRST_WEIGHT if needs <= _LITTLE * host.cpus else NEAR_WEIGHT
+    first = FIRST_BESIDE_TURNS if choice.mode is Mode.ROTATE else FIRST_WEIGHT
+    weight = first if needs <= _LITTLE * host.cpus else NEAR_WEIGHT
     note = f"{note}, before jobs on CPUs" if choice.mode in _UNBOUND else "before jobs on CPUs"
     return {**kept, "cpu_weight": weight}, f"feeds a GPU: {note}"
 

@@ -12,8 +12,10 @@ from helpers.fake_engine import ID, FakeEngine, action
 
 from dltools.apply.refusals import is_own, unsupported
 from dltools.engine.address import Address
+from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import Engine, GoneError, RefusedError
+from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
+from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.engine.members.opening import host_address, open_engine
 from dltools.engine.podman.engine import PodmanEngine
 from dltools.errors import ConfigError, UnavailableError
@@ -26,12 +28,13 @@ class FakePodman(FakeEngine):
     rootless = False
     cgroups: tuple[str, list[str]] = ("v1", ["cpu", "cpuset"])
     unknown: tuple[str, ...] = ()
-    pauses = 0
+    database = "sqlite"
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if path.endswith("/libpod/info"):
             version, controllers = self.cgroups
             host = {"cgroupVersion": version, "cgroupControllers": controllers,
+                    "databaseBackend": self.database,
                     "security": {"rootless": self.rootless}}  # fmt: skip
             return 200, {"host": host, "store": {"graphRoot": "/var/lib/containers/storage"}}
         if path.endswith(self.unknown) and self.unknown:
@@ -138,13 +141,28 @@ def test_it_tells_no_past(fake: FakePodman) -> None:
 
 @pytest.mark.parametrize(
     ("server", "keeps"),
-    [("Libpod/4.3.1 (linux)", False), ("Libpod/5.4.2 (linux)", True), ("Libpod/x", False)],
-)
-def test_a_restart_keeps_limits_from_version_5_on(
+    [("Libpod/4.3.1 (linux)", False), ("Libpod/5.4.2 (linux)", True), ("Libpod/x", False),
+     ("Libpod/5.10.0-dev (linux)", True), ("Libpod/6.0.1 (linux)", True)],
+)  # fmt: skip
+def test_a_restart_keeps_limits_from_version_5_4_on(
     fake: FakePodman, server: str, keeps: bool
 ) -> None:
     with fake:
         assert opened(fake, server).capabilities.keeps is keeps
+        fake.database = "boltdb"
+        assert opened(fake, server).capabilities.keeps is False
+
+
+@pytest.mark.parametrize("server", ["Libpod/5.1.0 (linux)", "Libpod/5.3.2 (linux)"])
+def test_a_version_that_forgets_other_limits_sets_none(fake: FakePodman, server: str) -> None:
+    with fake:
+        engine = opened(fake, server)
+    refused = unsupported(action({"cpu_weight": 2.0}), engine.host, engine.capabilities)
+    assert refused == (
+        "the engine of host fake-host cannot set cpu_weight: Podman 5.1 to 5.3 forgets a "
+        "container's other limits in an update: 5.4 is needed"
+    )
+    assert engine.capabilities.pauses
 
 
 ROOTLESS = "rootless, and needs cgroup version 2 with the controllers cpu and cpuset delegated"
@@ -177,8 +195,8 @@ def test_from_elsewhere_an_old_one_is_looked_at_alone() -> None:
         can = open_engine(Address(fake.url, "--host")).capabilities
         refused = unsupported(action({"cpus": 1.0}), "fake-host", can)
         assert refused == (
-            "the engine of host fake-host cannot set cpus: Podman before 5.0 does not say what is "
-            "in force: run dl-apply on its host"
+            "the engine of host fake-host cannot set cpus: this Podman does not say what is in "
+            "force: run dl-apply on its host"
         )
         fake.server = "Libpod/5.4.2 (linux)"
         can = open_engine(Address(fake.url, "--host")).capabilities
@@ -195,6 +213,12 @@ def test_who_does_not_answer_is_called_podman(tmp_path: Path) -> None:
         open_engine(Address(f"unix://{tmp_path}/podman.sock", "--host"))
 
 
+def test_where_docker_is_not_podman_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "PODMAN_SOCKET", tmp_path)
+    with pytest.raises(UnavailableError, match=f"Podman is here: --host unix://{tmp_path}$"):
+        open_engine(Address(f"unix://{tmp_path}/docker.sock", "--host"))
+
+
 @pytest.mark.parametrize("text", ["garbage", "tcp://x", "nope://x", "/run/podman.sock"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="no address of a Docker engine"):
@@ -208,3 +232,21 @@ def test_it_does_not_change_the_container_that_it_runs_in(tmp_path: Path) -> Non
     info.write_text(f"1 2 0:1 {storage} /etc/hostname rw - ext4 /dev/vda rw\n")
     assert is_own(ID, tmp_path)
     assert not is_own("e" * 64, tmp_path)
+
+
+def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(
+    fake: FakePodman,
+) -> None:
+    fake.state = "exited"
+    fake.host_config |= {"CpuQuota": 40_000, "CpuPeriod": 100_000, "CpusetCpus": "0"}
+    with fake:
+        engine = opened(fake)
+        located = Locator(engine).find(ID)
+        original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
+        wanted: CpuLimits = {"cpu_weight": 1024.0, "cpuset": None}
+        engine.restore_limits(located, original, wanted, lambda: True)
+        assert settings_in_force(Locator(engine).find(ID)) == {
+            "cpus": None, "cpu_weight": 1024.0, "cpuset": None,
+        }  # fmt: skip
+        fake.started = "2020-01-01T00:00:01.000000001Z"
+        assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4
