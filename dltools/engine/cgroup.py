@@ -140,12 +140,14 @@ class Cgroup:
 class Mount:
     """A cgroup mount: its directory, which cgroup it shows there, and its controllers.
 
-    `controllers` is empty for version 2.
+    `controllers` is empty for version 2. `own` is the cgroup of this process below the mount, where
+    the mount shows more than its namespace does: the kernel tells all paths from there.
     """
 
     directory: Path
     root: str
     controllers: frozenset[str]
+    own: str = ""
 
     def shows(self, number: str, controllers: frozenset[str]) -> bool:
         """Tell whether the mount shows a hierarchy: its number (0 is version 2) and controllers."""
@@ -155,6 +157,8 @@ class Mount:
 
     def below(self, path: str) -> Path | None:
         """Return the directory of a cgroup's path, None if the mount does not show it."""
+        if self.own:
+            return self.directory / os.path.normpath(f"{self.own}/{path}").lstrip("/")
         top = self.root.rstrip("/")
         if path != top and not path.startswith(f"{top}/"):
             return None
@@ -170,9 +174,23 @@ def mounts(root: Path = ROOT) -> list[Mount]:
         if len(fields) < 5 or len(options) < 3 or options[0] not in ("cgroup", "cgroup2"):
             continue
         names = frozenset(options[2].split(",")) if options[0] == "cgroup" else frozenset()
-        directory = root / _unescape(fields[4]).lstrip("/")
-        found.append(Mount(directory, _unescape(fields[3]), names))
+        directory, shown = root / _unescape(fields[4]).lstrip("/"), _unescape(fields[3])
+        own = _own_path(directory) if ".." in shown.split("/") else ""
+        found.append(Mount(directory, shown, names, own))
     return found
+
+
+def _own_path(top: Path) -> str:
+    """Return the path of this process's cgroup below a mount, "" if it is not there.
+
+    A pod has a cgroup namespace of its own on version 2. From there the cgroup that the node's
+    mount shows is called `/../../..`, and which names lead back to the pod only the mount tells.
+    """
+    own = str(os.getpid())
+    for folder, _, files in os.walk(top):
+        if _EVERY_CGROUP_HAS in files and own in read_text(f"{folder}/{_EVERY_CGROUP_HAS}").split():
+            return f"/{Path(folder).relative_to(top)}"
+    return ""
 
 
 def of_process(
@@ -180,9 +198,9 @@ def of_process(
 ) -> Cgroup | None:
     """Return the cgroup of a process, None if the process or every mount is invisible.
 
-    Of a container's process only what holds the container's id, or is at its path or below: the
-    kernel moves a process that ends to the root, one controller of version 1 after the other. Given
-    a path, it is the cgroup at that path, with those below.
+    For a container's process, only cgroups whose path holds the container's id, or which are at its
+    path or below, count: the kernel moves an ending process to the root, on version 1 one
+    controller at a time. Given a path, it is the cgroup at that path, with those below.
     """
     v1: dict[str, Path | None] = {}
     unified: Path | None = None
@@ -234,7 +252,7 @@ def belongs_to(pid: int | str, container_id: str, root: Path = ROOT, *, path: st
     """Tell whether a local process (its number, or "self") is in a container: its cgroup's path
     holds the container's id, or is the path or below it.
 
-    The process numbers of an engine on another machine mean other processes here.
+    A process number from an engine on another machine means another process here.
     """
     lines = read_text(f"{root}/proc/{pid}/cgroup").splitlines()
     return any(_is_inside(line.split(":", 2)[-1], container_id, path) for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,28 @@ def test_a_container_that_ends_is_not_taken_for_the_root(tmp_path: Path) -> None
     assert found is not None
     assert found.directory("cpu") is None
     assert found.directory("memory") == (tmp_path / "sys/fs/cgroup/memory/docker/c1", 1)
+
+
+def test_a_pod_finds_the_containers_of_its_node_from_its_own_namespace(tmp_path: Path) -> None:
+    """As seen with unshare --cgroup, and the node's mount as a volume."""
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mountinfo").write_text(
+        "30 25 0:26 /../../.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
+    )
+    top = tmp_path / "sys/fs/cgroup"
+    for path, pids in (("kubepods/poda/own", f"3\n{os.getpid()}\n"), ("kubepods/podb/c1", "7\n")):
+        (top / path).mkdir(parents=True)
+        (top / path / "cgroup.procs").write_text(pids)
+    for pid, path in (("7", "/../../podb/c1"), ("8", "/../../../system.slice/x"), ("9", "/")):
+        (tmp_path / "proc" / pid).mkdir()
+        (tmp_path / "proc" / pid / "cgroup").write_text(f"0::{path}\n")
+    mounted = cgroup.mounts(tmp_path)
+    found = [cgroup.of_process(pid, mounted, tmp_path) for pid in (7, 8, 9)]
+    assert [one and one.unified for one in found] == [
+        top / "kubepods/podb/c1",
+        top / "system.slice/x",
+        top / "kubepods/poda/own",
+    ]
 
 
 def test_mount_whose_root_is_a_cgroup_shows_only_what_is_below(tmp_path: Path) -> None:
