@@ -55,7 +55,7 @@ class _Job:
             with suppress(OSError):
                 text = Path(f"/proc/{pid}/stat").read_text()
                 states.append(text.rpartition(")")[2].split()[0])
-        return bool(states) and set(states) == {"T"}
+        return bool(states) and set(states) <= {"T", "D"}  # D: Slurm has frozen it as well
 
     def pause(self) -> None:
         _run("scontrol", "suspend", self.number)
