@@ -2,7 +2,7 @@
 # make check       run the tests that need no engine, in three minutes: no slow ones, fewer examples
 # make test        run all tests, on a real engine if one answers
 # make test-cluster  move jobs between three real Swarm nodes on this machine; needs root
-# make test-engines  start and stop Podman, containerd and Slurm beside Docker; needs root, a minute
+# make test-engines  start Podman, containerd and Slurm beside Docker, and run the same tests over each; root
 # make faults      break moves between three Swarm nodes in all ways; needs root, 25 minutes
 # make lint        check style, types and import contracts
 # make package     build wheel and sdist into dist/, and try them in empty environments; a minute
@@ -58,7 +58,7 @@ $(VENV)/.plots: $(VENV)/.run
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@echo "Setting up $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop,plots]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop,plots,cri]'
 	@touch $@ $(VENV)/.run $(VENV)/.plots
 
 $(VENV)/.lint: $(VENV)/.test
@@ -83,8 +83,9 @@ test-cluster: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'
 	@tests/cluster/nodes run $(BIN)/python -m pytest -q tests/cluster $(PYTEST_ARGS)
 
-test-engines:
+test-engines: $(VENV)/.test
 	@tests/engines/each
+	@tests/contract/run
 
 faults: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'

@@ -33,7 +33,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dltools.engine.docker.addresses import Address, context_address
+from dltools.engine.address import Address
+from dltools.engine.docker.addresses import context_address
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 
@@ -243,8 +244,8 @@ def watch(pipe: int, run: ApplyRun, silence_s: float) -> End:
                 stopped_s = max(0.0, now - stopped_at)
                 _tell(
                     run,
-                    f"dl-apply: it was stopped for {stopped_s:.0f} s, and is ended now: "
-                    "what it had paused goes on, what it held is undone",
+                    f"dl-apply: it was stopped for {stopped_s:.0f} s: ending it, "
+                    "unpausing its containers and undoing its settings",
                 )
             os.kill(run.pid, signal.SIGKILL)
     return End.DEAD

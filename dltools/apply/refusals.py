@@ -68,7 +68,8 @@ class Rules:
             return "its name is not among those that --name selects"
         if not has_labels(container.labels, self.labels):
             return "it lacks a label that --label asks for"
-        if is_own(container.id):
+        path = container.cgroup_path
+        if is_own(container.id) or (path and cgroup.belongs_to("self", container.id, path=path)):
             return "dl-apply itself runs in it"
         return None
 
@@ -84,7 +85,7 @@ class Rules:
         return f"the plan is {age:.3g} s old, and --max-age allows {self.max_age_s:g} s"
 
     def refusal_of_number(self, changes: int) -> str | None:
-        """Return why a plan may make no more changes than it has made, None if it may."""
+        """Return why a plan may make no further changes, None if it may."""
         if self.max_changes is None or changes < self.max_changes:
             return None
         return f"the plan has made {changes} changes, as many as --max-changes allows"
@@ -97,7 +98,7 @@ def is_own(container_id: str, root: Path = ROOT) -> bool:
         return True
     lines = read_text(f"{root}/proc/self/mountinfo").splitlines()
     mounted = (line.split()[3] for line in lines if line.count(" ") > 3)
-    return any(f"/containers/{container_id}/" in source for source in mounted)
+    return any(f"containers/{container_id}/" in source for source in mounted)
 
 
 def unsupported(
@@ -110,13 +111,25 @@ def unsupported(
     if action.op is Op.UPDATE and unknown:
         return f"dl-apply cannot set {', '.join(unknown)}"
     unable = [name for name in action.set if name in LIMITS and name not in engine_can.limits]
+    cannot = ""
     if action.op is Op.UPDATE and unable:
-        return f"the engine of host {host} cannot set {', '.join(unable)}"
+        cannot = f"set {', '.join(unable)}"
     if action.op in (Op.PAUSE, Op.UNPAUSE, Op.ROTATE) and not engine_can.pauses:
-        return f"the engine of host {host} cannot pause containers"
+        cannot = "pause containers"
     if action.op is Op.MIGRATE and not engine_can.creates:
-        return f"the engine of host {host} cannot move containers"
-    return None
+        cannot = "move containers"
+    if not cannot:
+        return None
+    why = f": {engine_can.why}" if engine_can.why else ""
+    return f"the engine of host {host} cannot {cannot}{why}"
+
+
+def unleased(action: Action, engine_can: Capabilities, *, is_leased: bool) -> str | None:
+    """Return why an action that would stay is not carried out, None if it may be. Turns end with
+    their run by themselves."""
+    if is_leased or not engine_can.leases_only or action.op not in (Op.UPDATE, Op.PAUSE):
+        return None
+    return "the engine takes only what ends by itself: give --lease, such as --lease 10m"
 
 
 def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:
@@ -147,11 +160,11 @@ def refusal_of_turn(container: Container, *, has_turn: bool) -> str | None:
         return f"it serves (label {QOE}): dl-apply never pauses it"
     if container.state == "paused" and not has_turn:
         return "it is paused already, and not by dl-apply"
-    return None
+    return container.pause_refusal or None
 
 
 def job_takes_no_turns(name: str) -> str:
-    """Return why a container takes no turns that might: another one of its job cannot."""
+    """Return why a container takes no turns because another container of its job cannot."""
     return f"{name}, of the same job, cannot take turns"
 
 

@@ -159,6 +159,7 @@ def test_every_policy_and_mode_is_described_and_completed() -> None:
         text = file.read_text()
         if "--policy" in text or "-l policy" in text:
             assert " ".join(registry.policies([])) in text
+        if "--realize" in text or "-l realize" in text:
             assert " ".join(("auto", *Mode)) in text
 
 
@@ -221,9 +222,12 @@ def test_what_readme_shows_is_what_happens(command: str, output: str) -> None:
     code = f"import sys; sys.argv[0]='{tool}'; from dltools.cli.{name} import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments.split()],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
-    )  # fmt: skip
+    )
     assert "".join(line.rstrip() + "\n" for line in done.stdout.splitlines()) == output
 
 

@@ -10,9 +10,11 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
+from dltools.engine.patience import PATIENCE_S, Patience
 from dltools.errors import AccessError, DltoolsError, UnavailableError
 
 TIMEOUT_S = 30
@@ -31,6 +33,9 @@ class Transport(Protocol):
 
     is_local: bool
     """Whether the engine is behind a local socket."""
+
+    server: str
+    """What the engine calls itself, such as Docker/20.10.24 (linux)."""
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
@@ -76,8 +81,15 @@ def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
                 "run as root or join the group docker"
             ) from error
         why = next((why for sign, why in _WHY.items() if sign in said), _SILENT)
+        if "podman" in where:
+            why = why.replace("is dockerd running?", "does podman.socket run?")
+            raise UnavailableError(f"no Podman answers at {where}: {why}") from error
+        if "No such file" in said and PODMAN_SOCKET.exists():
+            why = f"{why} Podman is here: --host unix://{PODMAN_SOCKET}"
         raise UnavailableError(f"no Docker engine answers at {where}: {why}") from error
 
+
+PODMAN_SOCKET = Path("/run/podman/podman.sock")
 
 _SILENT = "is dockerd running?"
 _WHY = {
@@ -96,8 +108,13 @@ _WHY = {
 
 
 def parse_answer(text: bytes, type_: str | None) -> Any:
-    """Return a JSON answer; None for an empty answer, and for the output of a command."""
-    return None if not text.strip() or "stream" in (type_ or "") else json.loads(text)
+    """Return a JSON answer; None for an empty answer, plain text, and the output of a command."""
+    no_json = any(kind in (type_ or "") for kind in _NO_JSON)
+    return None if no_json or not text.strip() else json.loads(text)
+
+
+_NO_JSON = ("stream", "text/plain")
+"""Types of answers that only say that all went well: to a command, and Podman's to an update."""
 
 
 _STOPPING = ("transport is closing", "containerd.sock")
@@ -110,28 +127,21 @@ def raise_refusal(status: int, text: bytes) -> None:
     `UnavailableError` if it is about to stop."""
     if status < 400:
         return
+    is_told = True
     try:
         message = str(json.loads(text)["message"])
     except (ValueError, KeyError, TypeError):
-        message = text.decode(errors="replace")
+        message, is_told = text.decode(errors="replace"), False
     message = " ".join(message.split()) or f"status {status}"
+    if status == 404 and not is_told:  # Podman says so of a request, not of a container
+        raise RefusedError(f"the engine does not know this request: {message}")
     if status >= 500 and any(sign in message for sign in _STOPPING):
         raise UnavailableError(f"the Docker engine is stopping: {message}")
     raise (GoneError if status == 404 else RefusedError)(message)
 
 
-PATIENCE_S = 60.0
-"""How long to wait for an engine. It restarts in seconds, with many containers in half a minute."""
-
-_FIRST_S, _LONGEST_S = 0.1, 2.0
-
-
 class Patient:
-    """Repeats a request, ever more slowly, until the engine answers or `patience_s` have passed
-    since the first failure. After that each request fails at once, until the engine answers one.
-
-    Every request of dltools can be repeated: it sets a state and adds nothing.
-    """
+    """Repeats a request until the engine answers, as `Patience` does."""
 
     def __init__(
         self,
@@ -142,36 +152,13 @@ class Patient:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`report_waiting` is told the reason, once for each time that the engine goes away."""
-        self.is_local = transport.is_local
+        self.is_local, self.server = transport.is_local, transport.server
         self._transport = transport
-        self._patience_s = patience_s
-        self._report_waiting = report_waiting
-        self._clock = clock
-        self._sleep = sleep
-        self._until: float | None = None
+        self._patience = Patience(patience_s, report_waiting, clock, sleep)
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
-        pause = _FIRST_S
-        while True:
-            try:
-                answer = self._transport.json(method, path, params, body)
-            except UnavailableError as error:
-                self._wait(pause, error)
-                pause = min(2 * pause, _LONGEST_S)
-            else:
-                self._until = None
-                return answer
-
-    def _wait(self, pause: float, error: UnavailableError) -> None:
-        now = self._clock()
-        if self._until is None:
-            self._until = now + self._patience_s
-            if self._patience_s > 0:
-                self._report_waiting(error)
-        if now >= self._until:
-            raise error
-        self._sleep(min(pause, self._until - now))
+        return self._patience.repeat(lambda: self._transport.json(method, path, params, body))
 
     def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes; `endless` waits for ever."""

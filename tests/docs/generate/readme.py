@@ -13,6 +13,8 @@ def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
     lines = ["```text"]
     for tool in tools:
         summary = " ".join(tool.help.split("\n\n")[0].split())
-        lines += [tool.usage, *textwrap.wrap(summary, 76, initial_indent="    ",
-                                             subsequent_indent="    ")]  # fmt: skip
+        lines += [
+            tool.usage,
+            *textwrap.wrap(summary, 76, initial_indent="    ", subsequent_indent="    "),
+        ]
     return {"README.md": {"help": "\n".join([*lines, "```"])}}
