@@ -200,7 +200,16 @@ def test_man_pages_are_sound() -> None:
     done = subprocess.run(
         ["mandoc", "-Tlint", "-Wwarning", *pages], capture_output=True, text=True, check=False
     )
-    assert done.stdout + done.stderr == ""
+    said = (done.stdout + done.stderr).splitlines()
+    # EXAMPLES stand where they are read first, and not near the end.
+    assert [line for line in said if not line.endswith("order: Sh ENVIRONMENT")] == []
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in (ROOT / "man").iterdir()))
+def test_examples_stand_in_the_first_third_of_a_page(name: str) -> None:
+    text = page(name)
+    before = text.partition(".Sh EXAMPLES\n")[0]
+    assert len(before) < len(text) / 3
 
 
 def shown_commands() -> list[tuple[str, str]]:
