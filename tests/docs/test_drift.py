@@ -213,9 +213,10 @@ def test_examples_stand_in_the_first_third_of_a_page(name: str) -> None:
 
 
 def shown_commands() -> list[tuple[str, str]]:
-    """The commands of README's console blocks with the output shown there."""
-    text = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"```console\n(.*?)```", text, re.S)
+    """The commands of console blocks in README and docs/, with the output shown there."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    blocks = [block for file in pages
+              for block in re.findall(r"```console\n(.*?)```", file.read_text(), re.S)]  # fmt: skip
     return [
         (command, output)
         for block in blocks
@@ -224,7 +225,7 @@ def shown_commands() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("command", "output"), shown_commands())
-def test_what_readme_shows_is_what_happens(command: str, output: str) -> None:
+def test_what_a_page_shows_is_what_happens(command: str, output: str) -> None:
     tool, _, arguments = command.partition(" ")
     name = tool.removeprefix("dl-")
     code = f"import sys; sys.argv[0]='{tool}'; from dltools.cli.{name} import main; main()"
@@ -236,7 +237,7 @@ def test_what_readme_shows_is_what_happens(command: str, output: str) -> None:
     assert "".join(line.rstrip() + "\n" for line in done.stdout.splitlines()) == output
 
 
-def test_readme_shows_something() -> None:
+def test_a_page_shows_something() -> None:
     assert len(shown_commands()) >= 1
 
 

@@ -98,8 +98,8 @@ def _measured() -> str:
             for arm, (name, _) in ARMS.items()
         ),
         "",
-        f"The same trainings with **one thread each** took {one.arms['noop']['mean']} s under Docker "
-        f"alone, and {one.arms['flowcon']['mean']} s with dltools:",
+        f"The same trainings with **one thread each** took {one.arms['noop']['mean']} s under "
+        f"Docker alone, and {one.arms['flowcon']['mean']} s with dltools:",
         "less than with two threads under any scheduler. If you can restart your jobs, set their "
         "threads first.",
         "dltools is for jobs as they are.",
@@ -107,6 +107,7 @@ def _measured() -> str:
     return "\n".join(lines)
 
 
+_TITLE = "Three trainings on two CPUs, from arrival to end"
 _LEFT, _TOP, _BAR, _GAP, _ROW = 150, 40, 20, 16, 24
 _WIDTH, _RIGHT = 760, 56
 
@@ -118,9 +119,9 @@ def _svg(bars: list[tuple[str, str, float, float]], last: float) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{bottom + 44}" '
         f'viewBox="0 0 {_WIDTH} {bottom + 44}" font-family="sans-serif" font-size="14" role="img">',
-        "<title>Three trainings on two CPUs, from arrival to end</title>",
+        f"<title>{_TITLE}</title>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
-        '<text x="8" y="22" font-weight="bold">Three trainings on two CPUs, from arrival to end</text>',
+        f'<text x="8" y="22" font-weight="bold">{_TITLE}</text>',
     ]
     for second in range(0, int(last) + 1, 20):
         x = _LEFT + second * per_second
