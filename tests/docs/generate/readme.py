@@ -80,6 +80,10 @@ def _shown(cell: str) -> str:
     return f"{mean} s{spread}"
 
 
+def _row(name: str, cells: dict[str, str]) -> str:
+    return f"| {name} | {_shown(cells['mean'])} | {_shown(cells['makespan'])} |"
+
+
 def _measured() -> str:
     three, one = section("three"), section("one-thread")
     alone = [row["alone"].partition(" ")[0] for row in three.jobs.values()]
@@ -93,10 +97,7 @@ def _measured() -> str:
         "",
         "| | mean completion | all done after |",
         "|---|---|---|",
-        *(
-            f"| {name} | {_shown(three.arms[arm]['mean'])} | {_shown(three.arms[arm]['makespan'])} |"
-            for arm, (name, _) in ARMS.items()
-        ),
+        *(_row(name, three.arms[arm]) for arm, (name, _) in ARMS.items()),
         "",
         f"The same trainings with **one thread each** took {one.arms['noop']['mean']} s under "
         f"Docker alone, and {one.arms['flowcon']['mean']} s with dltools:",
