@@ -175,10 +175,17 @@ def _levels(host: SharedHost, groups: list[list[ContainerHistory]]) -> tuple[flo
     Where others compete for the CPUs, the first have the weights of those who wait too: what the
     jobs have together is theirs, and is no gift to others.
     """
-    if not groups or host.others is None or host.others < _OTHERS:
-        return LEVELS
-    raised = min(_MOST, sum(map(len, groups)) / len(groups[0]))
-    return float(round(LEVELS[0] * raised)), *LEVELS[1:]
+    return (_first_weight(host, groups, groups[0]), *LEVELS[1:]) if groups else LEVELS
+
+
+def _first_weight(
+    host: SharedHost, groups: list[list[ContainerHistory]], first: list[ContainerHistory]
+) -> float:
+    """Return the weight of the jobs of the group that runs first, see `_levels`."""
+    if host.others is None or host.others < _OTHERS:
+        return LEVELS[0]
+    raised = min(_MOST, sum(map(len, groups)) / len(first))
+    return float(round(LEVELS[0] * raised))
 
 
 def _in_turn(
@@ -205,7 +212,7 @@ leave most of them idle (ours)."""
 
 
 _TURN_WEIGHT: Settings = {"cpu_weight": DEFAULT_CPU_WEIGHT}
-"""What a job has in its turn: it may have waited by weights before."""
+"""What a job has beside no turns of others: it may have waited by weights before."""
 
 
 def rotation(host: SharedHost) -> Realisation:
@@ -237,10 +244,11 @@ def rotation(host: SharedHost) -> Realisation:
     sums = [_part(host, group) for group in groups]
     quantum_s = host.choice.quantum_s
     for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
+        weight = _first_weight(host, groups, group)
         turn_s = quantum_s * len(groups) * share / math.fsum(sums)
         turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, _exploring_s(host, group)), 3)
         for job in group:
-            settings[job.id] = {**_TURN_WEIGHT, "group": number, "turn_s": turn_s}
+            settings[job.id] = {"cpu_weight": weight, "group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"
     note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
     return host.realisation(note, takes_turns=True, settings=settings, notes=notes, queue=queue)

@@ -158,6 +158,15 @@ def test_the_jobs_that_the_cpus_hold_come_first() -> None:
     assert weights == {"b": 1024, "c": 1024, "d": 10, "a": 10, "e": 2}
 
 
+def test_a_turn_has_the_weights_of_all_where_others_compete() -> None:
+    """Two groups of two jobs on four CPUs: each job of the group that runs counts for two."""
+    found = host(*(job(name, 2) for name in "abcd"), cpus=4.0, shares=dict.fromkeys("abcd", 0.25))
+    for others, weight in ((None, 1024), (0.04, 1024), (0.5, 2048)):
+        settings = settings_of(Mode.ROTATE, replace(found, others=others))
+        assert {one["cpu_weight"] for one in settings.values()} == {weight}
+        assert sorted(one["group"] for one in settings.values()) == [0, 0, 1, 1]
+
+
 def test_the_first_have_the_weights_of_all_where_others_compete() -> None:
     jobs = [job("a", 2), job("b", 2), job("c", 2)]
     found = host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.2})
