@@ -53,6 +53,7 @@ complete -c dl-plan -l no-state -d 'Leave the state out of the printed plans'
 complete -c dl-plan -l format -x -a 'auto table jsonl' -d 'Output format'
 complete -c dl-plan -l list-policies -d 'List the policies with their parameters and classes, and exit'
 complete -c dl-plan -s v -l verbose -d 'Print progress messages on standard error'
+complete -c dl-plan -s q -l quiet -d 'Print errors and warnings alone on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-plan -l version -d 'Print the version and exit'
 complete -c dl-plan -s h -l help -d 'Show this message and exit'
 # end

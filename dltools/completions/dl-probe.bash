@@ -13,7 +13,7 @@ _dl_probe() {
         --format) _dltools_reply auto table parquet arrow jsonl csv prom ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --interval --count --duration --since --window --label --name --pattern --role --metric --start --list-metrics --explain-line --output --rotate --compact --host --context --swarm --deadline --patience --state-dir --format --verbose --version --help
+                _dltools_reply --interval --count --duration --since --window --label --name --pattern --role --metric --start --list-metrics --doctor --explain-line --output --rotate --compact --host --context --swarm --deadline --patience --state-dir --format --verbose --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

@@ -13,6 +13,7 @@ complete -c dl-probe -l role -x -d 'Set the role of containers, whatever else sh
 complete -c dl-probe -l metric -x -d 'Keep progress of this metric only'
 complete -c dl-probe -l start -x -d 'Time at which the saved logs began, such as 2026-01-31T12:00Z'
 complete -c dl-probe -l list-metrics -d 'List the metrics found, with their log family and number of points'
+complete -c dl-probe -l doctor -d 'Say what can be seen of the engine and of each container, what not, what dl-apply has left, and what costs trainings time, with the command to type next'
 complete -c dl-probe -l explain-line -x -d 'Say how this line of the saved log was read: what was found in it, what not and why, and which label helps'
 complete -c dl-probe -s o -l output -r -d 'Write to FILE, or add to the recordings in DIR, which are kept by day and host'
 complete -c dl-probe -l rotate -x -d 'Begin a new file in DIR every TIME, in a stream'
@@ -25,6 +26,7 @@ complete -c dl-probe -l patience -x -d 'Wait this long for an engine that restar
 complete -c dl-probe -l state-dir -x -a '(__fish_complete_directories)' -d 'Directory where dl-apply keeps its journal and turns, if not the default one'
 complete -c dl-probe -l format -x -a 'auto table parquet arrow jsonl csv prom' -d 'Output format'
 complete -c dl-probe -s v -l verbose -d 'Print progress messages on standard error'
+complete -c dl-probe -s q -l quiet -d 'Print errors and warnings alone on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-probe -l version -d 'Print the version and exit'
 complete -c dl-probe -s h -l help -d 'Show this message and exit'
 # end

@@ -13,7 +13,7 @@ _dl_report() {
         --format) _dltools_reply auto table markdown csv jsonl html svg png ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --baseline --jobs --plot --output --format --scale --title --version --help
+                _dltools_reply --baseline --jobs --plot --output --format --scale --title --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

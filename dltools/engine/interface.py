@@ -329,6 +329,12 @@ class Engine(Protocol):
     cpus: int
     memory: int
     has_gpu: bool = False
+    version: str = ""
+    """What it calls itself and its version, for people; "" where it does not say."""
+
+    cgroup_driver: str = ""
+    """What makes the cgroups of its containers, such as systemd; "" where it does not say."""
+
     capabilities: Capabilities = Capabilities(frozenset(), pauses=False, creates=False)
 
     node_id: str = ""

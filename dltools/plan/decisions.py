@@ -56,10 +56,11 @@ class JobDecision:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The decisions, and lines below them: what the plan is expected to bring, how shares become
-    settings, and advice."""
+    settings, and advice. `nothing`: why there is nothing to do, "" where there is."""
 
     decisions: list[JobDecision]
     lines: list[str]
+    nothing: str = ""
 
 
 def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobDecision]:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from dltools.contents import Content, content_of, refusal
-from dltools.errors import DataError
+from dltools.errors import DataError, EndedError
 from dltools.notation.json_values import parse_json
 from dltools.plan.realisation.settings import SETTINGS, Settings
 from dltools.plan.signals.targets import TargetMet
@@ -76,7 +76,7 @@ class Plan:
     `is_live` says that the next plan follows as soon as there are new samples, and that the stream
     ends with a `close` record. `lease_s`: how long a single plan is good for (s), None where no
     next run is known. `covers`: ids of the containers that a single plan decides on, those too that
-    are to stay as they are; None where it does not say.
+    are to stay as they are; None where it does not say. `nothing` says why there are no actions.
     """
 
     policy: str
@@ -91,6 +91,7 @@ class Plan:
     is_live: bool = False
     lease_s: float | None = None
     covers: tuple[str, ...] | None = None
+    nothing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ def dump_plan(plan: Plan) -> str:
         | ({"live": True} if plan.is_live else {})
         | ({} if plan.lease_s is None else {"lease_s": plan.lease_s})
         | ({} if plan.covers is None else {"covers": list(plan.covers)})
+        | ({"nothing": plan.nothing} if plan.nothing else {})
     ]
     records += [
         {
@@ -220,9 +222,9 @@ def load_plans(
             head = None
         # other kinds: a later version's additions
     if head is not None:
-        raise DataError(f"{name}: plan cut off after line {number}: no end record")
+        raise EndedError(f"{name}: plan cut off after line {number}: no end record")
     if not seen:
-        raise DataError(f"{name}: empty input: no plan")
+        raise EndedError(f"{name}: empty input: no plan")
 
 
 def _misplaced(line: bytes) -> str:
@@ -357,6 +359,7 @@ def _plan(
         is_live=head.get("live") is True,
         lease_s=_seconds(head, "lease_s", where),
         covers=_ids(head, "covers", where),
+        nothing=_optional(head, "nothing", str, where, ""),
     )
 
 

@@ -159,6 +159,7 @@ def test_every_policy_and_mode_is_described_and_completed() -> None:
         text = file.read_text()
         if "--policy" in text or "-l policy" in text:
             assert " ".join(registry.policies([])) in text
+        if "--realize" in text or "-l realize" in text:
             assert " ".join(("auto", *Mode)) in text
 
 

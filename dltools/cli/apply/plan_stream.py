@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, BinaryIO
 from dltools.apply.leases import BEAT_S, STILL_S
 from dltools.apply.original_settings import timestamp
 from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE
+from dltools.cli.apply.printing import why_unchanged
 from dltools.cli.exits import Exit, print_message
+from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError
 from dltools.inputs import InputLines
+from dltools.plan.nothing_to_do import AS_PLANNED
 from dltools.plan.records import Op
 
 if TYPE_CHECKING:
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
     from dltools.cli.apply.context import Request
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.plan.records import Plan, Result
+
+
+_CALM = ("unchanged", "skipped")
+"""What became of actions that were neither carried out nor wrong."""
 
 
 class PlanStream:
@@ -47,6 +54,8 @@ class PlanStream:
         self.last: list[Result] = []
         self._told: set[tuple[str, str]] = set()
         self._sets_for_good = False
+        self._is_changed = False
+        self._remarks = Remarks()
         self._signals: FirstSignal
 
     def apply_all(self, stream: BinaryIO, name: str) -> None:
@@ -75,12 +84,12 @@ class PlanStream:
         if not self._request.is_verbose and not sys.stderr.isatty():
             return
         if length_s is not None:
-            print_message(
+            print_remark(
                 f"what is set stays for {length_s:.3g} s unless another plan comes; "
                 "dl-apply --undo ends it now"
             )
         elif self._sets_for_good:
-            print_message(
+            print_remark(
                 "what is set stays until dl-apply --undo; a stream (dl-probe -i 5s | "
                 "dl-plan | dl-apply) would follow the jobs, and end it"
             )
@@ -110,6 +119,7 @@ class PlanStream:
                     self._sets_for_good |= any(map(_is_lasting, self.last))
                 self._tell_foreign()
                 self.failed += [result for result in self.last if result.status == "failed"]
+                self._remark(plan)
                 if self._request.is_verbose:
                     print_message(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
         except DataError:
@@ -120,6 +130,19 @@ class PlanStream:
                 f"{name}: the plans broke off: dl-plan or dl-probe has died; "
                 "undoing what this run has set"
             )
+
+    def _remark(self, plan: Plan) -> None:
+        """Say why a plan changed nothing; in a live stream, in which that is the rule once
+        something has been set, only of plans without actions, and each reason when it changes."""
+        self._is_changed |= any(result.status in ("applied", "planned") for result in self.last)
+        if not plan.actions:
+            reason = plan.nothing or "the plan has no actions"
+        elif plan.is_live or not all(one.status in _CALM for one in self.last):
+            return
+        else:
+            reason = why_unchanged(self.last)
+        if not (self._is_changed and plan.is_live and reason.startswith(AS_PLANNED)):
+            self._remarks.tell(f"nothing to do: {reason}")
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, go on with the turns."""

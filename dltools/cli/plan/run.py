@@ -30,6 +30,7 @@ from dltools.cli.policies import (
     warn_of_broken_plugins,
     warn_of_unused_quantum,
 )
+from dltools.cli.remarks import Remarks, is_last_in_pipe
 from dltools.errors import ConfigError, DataError
 from dltools.observations.assumed_shares import assume_equal_shares
 from dltools.observations.roles import Rules, parse_rule
@@ -135,6 +136,7 @@ class _Session:
         self._samples = samples
         self._planner = self._watching(planner)
         self._account = Account(samples.source.sha256, samples.source)
+        self._remarks = Remarks()
 
     def decide_on_recording(self) -> None:
         """Print the plan for the last sample, or one for every sample."""
@@ -211,6 +213,7 @@ class _Session:
         plan = dataclasses.replace(plan, is_live=self._samples.is_live)
         sys.stdout.write(printable_on_terminal(dump_plan(plan)))
         sys.stdout.flush()
+        self._remark(plan.nothing)
 
     def _print_table(self, *, pending: bool) -> None:
         from dltools.cli.plan.tables import decisions_table
@@ -222,6 +225,12 @@ class _Session:
         console.print(decisions_table(explanation.decisions, classes, wide=wide))
         for line in explanation.lines:
             console.print(line, soft_wrap=False)
+        self._remark(explanation.nothing)
+
+    def _remark(self, nothing: str) -> None:
+        """Say why there is nothing to do, unless the reader of the plan does."""
+        if nothing and (self._request.format is RecordFormat.TABLE or is_last_in_pipe()):
+            self._remarks.tell(f"nothing to do: {nothing}")
 
 
 def _with_equal_shares(table: pa.Table) -> Any:

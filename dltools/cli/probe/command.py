@@ -17,6 +17,7 @@ from dltools.cli.options import (
     Engines,
     Hosts,
     Patience,
+    Quiet,
     Roles,
     StateDir,
     Swarm,
@@ -123,6 +124,15 @@ def probe(
             "one judges each job and why, and what was dropped as noise.",
         ),
     ] = False,
+    doctor: Annotated[
+        bool,
+        typer.Option(
+            "--doctor",
+            help="Say what can be seen of the engine and of each container, what not, what "
+            "dl-apply has left, and what costs trainings time, with the command to type next; "
+            "and exit.",
+        ),
+    ] = False,
     explain_line: Annotated[
         int | None,
         typer.Option(
@@ -186,6 +196,7 @@ def probe(
         ),
     ] = ObservationFormat.AUTO,
     verbose: Verbose = False,
+    quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
 ) -> None:
     """Measure the running containers of Docker hosts: CPU, memory, GPU, limits, progress.
@@ -224,13 +235,16 @@ def probe(
         logs=tuple(logs or ()),
         logs_start=parse_start(start),
         lists_metrics=list_metrics,
+        is_diagnosis=doctor,
         explained_line=explain_line,
         output=output,
         rotate_s=rotate,
         patience_s=patience,
         state_directory=state_dir,
         is_verbose=verbose,
-        format=choose_observation_format(wanted, output, is_stream=interval is not None),
+        format=wanted
+        if doctor
+        else choose_observation_format(wanted, output, is_stream=interval is not None),
     )
     run_request(request)
 
@@ -252,9 +266,9 @@ def main() -> None:
 EXITS = exit_codes(
     {
         Exit.OK: "Success, also when no container runs.",
-        Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it.",
+        Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it. Or --doctor warns.",
         Exit.DATA: "A log or a recording is malformed.",
-        Exit.UNAVAILABLE: "No engine answers.",
+        Exit.UNAVAILABLE: "No engine answers, or --doctor has found a failure.",
         Exit.RETRY: "Another --compact works on the same directory: try again.",
         Exit.PERMISSION: "Permission denied: join the group docker, or be root.",
         Exit.CONFIG: "A setting is wrong, such as a pattern that is no regular expression or a "

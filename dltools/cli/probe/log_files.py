@@ -13,6 +13,7 @@ from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_log
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import holds_one_sample, open_output
+from dltools.cli.remarks import print_remark
 from dltools.errors import DataError
 from dltools.labels import METRIC, PATTERN
 from dltools.probe import saved_logs
@@ -112,7 +113,10 @@ class _Account:
     def report(self) -> None:
         """Say that nothing was found; with --verbose, what was."""
         if not self._rows:
-            print_message("no progress found in " + ", ".join(self._request.logs))
+            print_remark(
+                f"no progress found in {', '.join(self._request.logs)}; --explain-line 1 says how "
+                "a line was read, --pattern finds more"
+            )
         if self._request.is_verbose:
             print_message(f"sampled {self._rows} progress")
             for gap, count in self._gaps.items():

@@ -12,6 +12,8 @@ from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.options import Engines
 from dltools.notation.times import parse_time
 
+_OF_DIAGNOSES = ("auto", "table", "jsonl")
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -36,6 +38,7 @@ class Request:
 
     Hosts that have not answered by `deadline_s` are not in a sample.
     `interval_s` is None for a single sample; `window_s` lies between its two counter samples.
+    `is_diagnosis`: say what can be seen here, and what stands in the way, instead.
     `logs` are saved logs to read instead of containers; they began at `logs_start`;
     `explained_line` is the number of the line of a log to explain.
     """
@@ -50,6 +53,7 @@ class Request:
     logs: tuple[str, ...]
     logs_start: datetime | None
     lists_metrics: bool
+    is_diagnosis: bool
     explained_line: int | None
     output: str | None
     rotate_s: float
@@ -76,6 +80,13 @@ class Request:
             raise typer.BadParameter("--start is for saved logs: give a LOG")
         if self.lists_metrics and (self.is_stream or self.output is not None):
             raise typer.BadParameter("--list-metrics excludes --interval and --output")
+        if self.is_diagnosis:
+            if self.logs or self.is_stream or self.lists_metrics or self.output is not None:
+                raise typer.BadParameter(
+                    "--doctor excludes LOG, --interval, --list-metrics and --output"
+                )
+            if self.format.value not in _OF_DIAGNOSES:
+                raise typer.BadParameter("--doctor prints lines, or --format jsonl")
         if self.explained_line is not None and len(self.logs) != 1:
             raise typer.BadParameter("--explain-line is for a saved log: give one LOG")
         if self.explained_line is not None and (self.lists_metrics or self.output is not None):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dltools.cli.exits import Exit, print_message
+from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
+from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.errors import InputOutputError, UnavailableError
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from dltools.engine.interface import Engine
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
-    from dltools.probe.sampler import Sampler
+    from dltools.probe.sampler import Connector, Sampler
 
 _RETRY_S = 0.5
 """Time between two attempts to reach an engine that is away."""
@@ -47,11 +49,19 @@ def run_request(request: Request) -> None:
 
         read_logs(request, pattern)
         return
+    if request.is_diagnosis:
+        from dltools.cli.probe.doctor import examine
+
+        examine(request, partial(_sampler_of, request, pattern, names))
+        return
     sampler = _sampler(request, pattern, names)
     if request.lists_metrics:
         from dltools.cli.probe.tables import print_metrics
 
-        print_metrics(sampler.sample())
+        rows = sampler.sample()
+        print_metrics(rows)
+        if not any(row["kind"] == "progress" for row in rows):
+            print_remark(_nothing_reported(rows, request))
     else:
         with open_output(request) as writer:
             if request.is_stream:
@@ -64,6 +74,16 @@ def run_request(request: Request) -> None:
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
+    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
+    return _sampler_of(request, pattern, names, connectors)
+
+
+def _sampler_of(
+    request: Request,
+    pattern: Pattern | None,
+    names: Sequence[Any],
+    connectors: Mapping[str, Connector],
+) -> Sampler:
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
     from dltools.engine import state_folder
     from dltools.observations.roles import Rules, parse_rule
@@ -80,7 +100,6 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
     )
-    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
 
@@ -102,6 +121,7 @@ def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
     _warn_of_paused(sampler, set())
     _warn_of_faults(sampler.faults, {})
     write_rows(writer, earlier + rows, is_verbose=request.is_verbose)
+    _remark(rows, request, Remarks())
 
 
 def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
@@ -117,11 +137,13 @@ def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
     following = 0.0
     warned: set[str] = set()
     faults: dict[str, str] = {}
+    remarks = Remarks()
     while True:
         rows = _sample(sampler, request.patience_s)
         _warn_of_paused(sampler, warned)
         faults = _warn_of_faults(sampler.faults, faults)
         write_rows(writer, rows, is_verbose=request.is_verbose)
+        _remark(rows, request, remarks)
         elapsed = time.monotonic() - begun
         if elapsed >= following:
             taken += 1
@@ -162,6 +184,37 @@ def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:
             if row.get("gap"):
                 print_message(f"{row.get('container_name') or row['host']}: {row['gap']}")
     writer.write(to_table(rows))
+
+
+def _remark(rows: list[Row], request: Request, remarks: Remarks) -> None:
+    """Say that there is no container to measure, unless the reader of the rows does, or the live
+    table."""
+    is_told = request.output is None and (
+        not is_last_in_pipe() or (request.is_stream and request.format is ObservationFormat.TABLE)
+    )
+    if not is_told and not any(row["kind"] == "container" for row in rows):
+        remarks.tell(f"nothing to measure: {_none_runs(rows, request)}")
+
+
+def _none_runs(rows: list[Row], request: Request) -> str:
+    hosts = ", ".join(sorted({str(row["host"]) for row in rows if row["kind"] == "node"}))
+    chosen = [f"--label {one}" for one in request.selection.labels]
+    chosen += [f"--name {one}" for one in request.selection.names]
+    which = f"no running container matches {' '.join(chosen)}" if chosen else "no container runs"
+    return f"{which} on {hosts}" if hosts else which
+
+
+def _nothing_reported(rows: list[Row], request: Request) -> str:
+    """Say why no metrics are listed."""
+    from dltools.engine.turn_notes import listed
+
+    names = [str(row["container_name"]) for row in rows if row["kind"] == "container"]
+    if not names:
+        return _none_runs(rows, request)
+    return (
+        f"no progress found in the logs of {listed(names)}; dl-probe LOG --explain-line NUMBER "
+        "says how a line of a saved log was read, --pattern finds more"
+    )
 
 
 def _sample(sampler: Sampler, patience_s: float) -> list[Row]:
@@ -214,7 +267,9 @@ def compact_directory(root: Path) -> None:
     if not root.is_dir():
         raise InputOutputError(f"{root}: no such directory")
     done = compact(RecordingDirectory(root))
-    if done.files_before:
+    if not done.files_before:
+        print_remark(f"{root}: nothing to merge")
+    else:
         print_message(
             f"{root}: merged {done.files_before} files of {size(done.bytes_before)} into "
             f"{done.files_after} of {size(done.bytes_after)}, {done.rows} rows"

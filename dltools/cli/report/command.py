@@ -10,7 +10,7 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import Exit, exit_codes, guarded, run
 from dltools.cli.formats import ReportFormat, choose_report_format, format_option
-from dltools.cli.options import Version
+from dltools.cli.options import Quiet, Version
 
 
 @guarded
@@ -56,6 +56,7 @@ def report(
         float, typer.Option(metavar="N", help="Resolution of png, as for a screen of scale N.")
     ] = 1.0,
     title: Annotated[str, typer.Option(metavar="TEXT", help="Heading of an HTML page.")] = "",
+    quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
 ) -> None:
     """Show runs of jobs as tables, as pictures, or as one HTML page that needs no other file.
