@@ -88,6 +88,7 @@ class ReportFormat(StrEnum):
     HTML = "html"
     SVG = "svg"
     PNG = "png"
+    PDF = "pdf"
 
 
 _REPORT_SUFFIXES = {
@@ -97,6 +98,7 @@ _REPORT_SUFFIXES = {
     ".html": ReportFormat.HTML,
     ".svg": ReportFormat.SVG,
     ".png": ReportFormat.PNG,
+    ".pdf": ReportFormat.PDF,
     ".txt": ReportFormat.TABLE,
 }
 
@@ -108,8 +110,11 @@ def choose_report_format(wanted: ReportFormat, output: Path | None) -> ReportFor
     if chosen is ReportFormat.AUTO and output is not None:
         known = ", ".join(_REPORT_SUFFIXES)
         raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")
-    if chosen is ReportFormat.PNG and output is None and sys.stdout.isatty():
-        raise typer.BadParameter("png is binary and standard output is a terminal; use -o FILE")
+    is_binary = chosen in (ReportFormat.PNG, ReportFormat.PDF)
+    if is_binary and output is None and sys.stdout.isatty():
+        raise typer.BadParameter(
+            f"{chosen} is binary and standard output is a terminal; use -o FILE"
+        )
     return format_for_stdout(chosen)
 
 

@@ -26,6 +26,11 @@ def be_quiet(value: bool) -> bool:
     return value
 
 
+def is_quiet() -> bool:
+    """Tell whether --quiet was given."""
+    return _quiet
+
+
 def print_remark(remark: str) -> None:
     """Print a remark, unless --quiet was given."""
     if not _quiet:

@@ -119,9 +119,10 @@ class Container:
 
     `state` is created, running, paused, restarting, exited or dead. `started_text` is when it was
     last started, in the engine's words: it tells one start from the next. `command` and `environ`
-    (as in a /proc/PID/environ) are those that it was started with. `slot`: for a task of a service,
-    what stays the same when the task moves. `ties`: why it cannot move, in sentences.
-    `limit_fields` is for the journal, `native` all that the engine has said.
+    (as in a /proc/PID/environ) are those that it was started with, `user` whom its first process
+    runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
+    it cannot move, in sentences. `limit_fields` is for the journal, `native` all that the engine
+    has said.
     """
 
     id: str
@@ -139,6 +140,7 @@ class Container:
     command: Sequence[str] = ()
     environ: bytes = b""
     host_name: str = ""
+    user: str = ""
     network: Network = Network()
     mounts: tuple[Mount, ...] = ()
     service_id: str = ""

@@ -26,7 +26,8 @@ class JobDecision:
 
     `setting`: what it is to get, None where nothing changes; `present`: what is in force; `reason`:
     that of the action. `job`: the job that the container makes with others, None for one that is
-    alone. `role`: what the container is, and what shows it.
+    alone. `role`: what the container is, and what shows it. `user`: whose job it is, "" where
+    nothing says so.
     """
 
     host: str
@@ -39,6 +40,7 @@ class JobDecision:
     op: Op
     job: str | None = None
     role: str = ""
+    user: str = ""
 
     @property
     def explanation(self) -> str:
@@ -110,6 +112,7 @@ def _decision(
         op,
         container.job if container.members else None,
         role,
+        container.user,
     )
 
 
@@ -178,6 +181,7 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
                     expect if op is Op.UPDATE else {},
                     one.reason,
                     job=one.job,
+                    user=one.user or None,
                 )
             )
     for host in hosts:

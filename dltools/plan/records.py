@@ -51,7 +51,8 @@ class Status(StrEnum):
 class Action:
     """One change to one container. `expect` is what was in force when the plan was made, `to` the
     host that a migration goes to, `met` the target for which a model is delivered; `job` is the job
-    that the container makes with others, whose turns it shares."""
+    that the container makes with others, whose turns it shares, `user` whose job it is, None where
+    nothing says so."""
 
     id: int
     op: Op
@@ -64,6 +65,7 @@ class Action:
     to: str | None = None
     met: TargetMet | None = None
     job: str | None = None
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ def dump_plan(plan: Plan) -> str:
         | ({} if action.to is None else {"to": action.to})
         | ({} if action.met is None else {"met": asdict(action.met)})
         | ({} if action.job is None else {"job": action.job})
+        | ({} if action.user is None else {"user": action.user})
         for action in plan.actions
     ]
     state = {"state": dict(plan.state)} if plan.state else {}
@@ -279,6 +282,7 @@ def _action(record: Mapping[str, Any], where: str) -> Action:
         to=_optional(record, "to", str, where, None),
         met=_target_met(record, where),
         job=_optional(record, "job", str, where, None),
+        user=_optional(record, "user", str, where, None),
     )
 
 

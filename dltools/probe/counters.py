@@ -19,7 +19,7 @@ from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
 from dltools.probe.gpu.collector import Gpus
 from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.parallel import side_by_side
-from dltools.probe.rows import OwnerColumns, add_job_columns, container_row
+from dltools.probe.rows import OwnerColumns, add_job_columns, container_row, user_columns
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
 _UNREADABLE = "OpenMP: this user may not read its processes"
@@ -29,11 +29,17 @@ class Counters:
     """Reads the counters of one engine's host."""
 
     def __init__(
-        self, engine: Engine, state_directories: Sequence[Path] = (), roles: Rules = NO_RULES
+        self,
+        engine: Engine,
+        state_directories: Sequence[Path] = (),
+        roles: Rules = NO_RULES,
+        user_from: str = "",
     ) -> None:
         """Nothing is read yet; dl-apply notes in the state directories which containers take
-        turns, and what those that it changes had before. `roles` is what the user says of roles."""
+        turns, and what those that it changes had before. `roles` is what the user says of roles,
+        `user_from` as for `user_columns`."""
         self._engine = engine
+        self._user_from = user_from
         self._roles = roles
         self._state_directories = state_directories
         self._gpus = Gpus()
@@ -116,6 +122,7 @@ class Counters:
     def _container_row(self, watched: Watched, host_row: Row, used: Usage | None) -> Row:
         container, gaps = watched.container, watched.gaps
         row = container_row(container, watched.cgroup, gaps, host_row, used)
+        row |= user_columns(container, self._user_from)
         if used is not None:
             row["gap"] = "; ".join(filter(None, (gaps, _BY_API)))
         turn = self._turns.get(watched.container.id)

@@ -30,9 +30,12 @@ def decisions_table(
 ) -> Table:
     """Return a row per container: its class, share, setting now and then, and what it is, with the
     reasons; a wide one also has the signal and the prediction. Classes have the colours of their
-    tones."""
+    tones. Users have a column where any is known."""
+    decisions = list(decisions)
+    has_users = any(decision.user for decision in decisions)
     table = FittedTable(
         ("CONTAINER", "left"),
+        *([("USER", "left")] if has_users else []),
         ("CLASS", "left"),
         ("SHARE", "right"),
         ("NOW", "left"),
@@ -46,6 +49,7 @@ def decisions_table(
         more = (decision.allocation.signal or "-", decision.allocation.prediction or "-")
         table.add_row(
             decision.name,
+            *([decision.user or "-"] if has_users else []),
             decision.job_class,
             "-" if share is None else f"{share:.0%}",
             settings_in_words(decision.present, wanted),

@@ -103,6 +103,16 @@ def probe(
         ),
     ] = None,
     role: Roles = None,
+    user_from: Annotated[
+        str,
+        typer.Option(
+            metavar="SOURCE",
+            envvar="DLTOOLS_USER_FROM",
+            help="Take whose job a container is, where its label dltools.user does not say so, "
+            "from SOURCE: container, the user that it runs as, or label:KEY, another label.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = "",
     metric: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Keep progress of this metric only. Repeatable."),
@@ -142,6 +152,15 @@ def probe(
             help="Say how this line of the saved log was read: what was found in it, what not and "
             "why, and which label helps.",
             rich_help_panel=options.EXPERT,
+        ),
+    ] = None,
+    notify: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="Run CMD, without a shell, when a job finishes, fails, diverges, stalls, runs out "
+            "of memory or meets its target, or holds a GPU and leaves it idle; it gets JSON on "
+            "standard input. Once for each container; needs -i.",
         ),
     ] = None,
     output: Annotated[
@@ -223,6 +242,7 @@ def probe(
         pattern=pattern,
         since_s=since,
         roles=tuple(role or ()),
+        user_from=user_from,
     )
     request = Request(
         selection=selection,
@@ -242,6 +262,7 @@ def probe(
         patience_s=patience,
         state_directory=state_dir,
         is_verbose=verbose,
+        notify=notify,
         format=wanted
         if doctor
         else choose_observation_format(wanted, output, is_stream=interval is not None),

@@ -19,9 +19,9 @@ _OF_DIAGNOSES = ("auto", "table", "jsonl")
 class Selection:
     """Which containers and which progress to observe.
 
-    `labels` and `names` select containers, and `roles` are the values of --role. The rest selects
-    progress: `metrics` to keep (none: all), `pattern` of log lines, `since_s` seconds of log
-    history.
+    `labels` and `names` select containers, `roles` are the values of --role, `user_from` that of
+    --user-from. The rest selects progress: `metrics` to keep (none: all), `pattern` of log lines,
+    `since_s` seconds of log history.
     """
 
     labels: tuple[str, ...]
@@ -30,6 +30,15 @@ class Selection:
     pattern: str | None
     since_s: float
     roles: tuple[str, ...] = ()
+    user_from: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` for a --user-from that is none."""
+        source = self.user_from
+        if source and source != "container" and not source.removeprefix("label:") != source:
+            raise typer.BadParameter("--user-from is container or label:KEY")
+        if source == "label:":
+            raise typer.BadParameter("--user-from label: needs the key of a label")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,8 @@ class Request:
     `interval_s` is None for a single sample; `window_s` lies between its two counter samples.
     `is_diagnosis`: say what can be seen here, and what stands in the way, instead.
     `logs` are saved logs to read instead of containers; they began at `logs_start`;
-    `explained_line` is the number of the line of a log to explain.
+    `explained_line` is the number of the line of a log to explain. `notify` is the command that
+    gets notices, None without one.
     """
 
     selection: Selection
@@ -61,11 +71,14 @@ class Request:
     state_directory: Path | None
     format: ObservationFormat
     is_verbose: bool
+    notify: str | None = None
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         if not self.is_stream and (self.count is not None or self.duration_s is not None):
             raise typer.BadParameter("--count and --duration need --interval")
+        if not self.is_stream and self.notify is not None:
+            raise typer.BadParameter("--notify needs --interval")
         if self.interval_s is not None and self.interval_s <= 0:
             raise typer.BadParameter("--interval must be more than 0")
         if self.logs and self.is_stream:

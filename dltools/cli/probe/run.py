@@ -18,12 +18,14 @@ import typer
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
+from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.errors import InputOutputError, UnavailableError
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
 
 if TYPE_CHECKING:
+    from dltools.cli.probe.notifier import Notifier
     from dltools.cli.probe.request import Request
     from dltools.engine.docker.addresses import Address
     from dltools.engine.interface import Engine
@@ -64,12 +66,23 @@ def run_request(request: Request) -> None:
             print_remark(_nothing_reported(rows, request))
     else:
         with open_output(request) as writer:
-            if request.is_stream:
+            if request.notify is not None:
+                with _notifier(request.notify) as notifier:
+                    follow(sampler, writer, request, notifier.take)
+            elif request.is_stream:
                 follow(sampler, writer, request)
             else:
                 sample_once(sampler, writer, request)
     if not sampler.is_complete:
         raise typer.Exit(Exit.PARTIAL)
+
+
+def _notifier(command: str) -> Notifier:
+    from dltools.cli.probe.notifier import Notifier, parse_command
+    from dltools.plan.signals.targets import parse
+    from dltools.probe.notices import Notices
+
+    return Notifier(parse_command(command), Notices(parse))
 
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
@@ -99,6 +112,7 @@ def _sampler_of(
         names=names,
         state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
+        user_from=selection.user_from,
     )
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
@@ -124,10 +138,16 @@ def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
     _remark(rows, request, Remarks())
 
 
-def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
+def follow(
+    sampler: Sampler,
+    writer: Writer,
+    request: Request,
+    watch: Callable[[list[Row]], None] = lambda _: None,
+) -> None:
     """Write samples at fixed times, and at once when a container starts or exits.
 
-    A slow sample delays only itself. --count counts the samples at fixed times.
+    A slow sample delays only itself. --count counts the samples at fixed times. `watch` gets the
+    rows of each.
     """
     assert request.interval_s is not None
     sampler.follow()
@@ -143,6 +163,7 @@ def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
         _warn_of_paused(sampler, warned)
         faults = _warn_of_faults(sampler.faults, faults)
         write_rows(writer, rows, is_verbose=request.is_verbose)
+        watch(rows)
         _remark(rows, request, remarks)
         elapsed = time.monotonic() - begun
         if elapsed >= following:
@@ -266,7 +287,9 @@ def compact_directory(root: Path) -> None:
 
     if not root.is_dir():
         raise InputOutputError(f"{root}: no such directory")
-    done = compact(RecordingDirectory(root))
+    directory = RecordingDirectory(root)
+    with ProgressBar("merging files", len(directory.files())) as bar:
+        done = compact(directory, bar.advance)
     if not done.files_before:
         print_remark(f"{root}: nothing to merge")
     else:

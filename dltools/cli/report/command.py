@@ -32,11 +32,18 @@ def report(
     jobs: Annotated[
         bool, typer.Option("--jobs", help="Print one row per job (the default for a single run).")
     ] = False,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="user",
+            help="Print one row per user: CPU and GPU hours, waited, finished, failed.",
+        ),
+    ] = "",
     plot: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KIND",
-            help="Kind of picture: compare, gantt, limits, progress, cdf or satisfied. "
+            help="Kind of picture: compare, gantt, limits, progress, responses, cdf or satisfied. "
             "Repeatable; by default all kinds that have data.",
         ),
     ] = None,
@@ -70,6 +77,7 @@ def report(
         inputs=tuple(inputs or ["-"]),
         baseline=baseline,
         is_by_job=jobs,
+        by=by,
         pictures=choose_pictures(plot or ()),
         output=output,
         format=choose_report_format(format_, output),

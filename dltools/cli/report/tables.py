@@ -71,6 +71,13 @@ def rows_by_job(runs: Sequence[Run]) -> Rows:
     return [row | {"limits": _limits(limits.get((row["run"], row["name"])))} for row in rows]
 
 
+def rows_by_user(runs: Sequence[Run]) -> Rows:
+    """Return a row per user of each run."""
+    from dltools.report.ranking import by_user
+
+    return by_user({one.label: one.repeats for one in runs})
+
+
 def _limits(settings: Settings | None) -> str | None:
     from dltools.cli.words import settings_in_words
 

@@ -18,7 +18,8 @@ def request(**changes: Any) -> Request:
         "selection": Selection((), (), (), None, 600.0), "engines": Engines(),
         "deadline_s": 10.0, "interval_s": None, "count": None,
         "duration_s": None, "window_s": 0.0, "logs": (), "logs_start": None,
-        "lists_metrics": False, "is_diagnosis": False, "explained_line": None, "output": None, "rotate_s": 3600.0,
+        "lists_metrics": False, "is_diagnosis": False, "explained_line": None, "output": None,
+        "rotate_s": 3600.0,
         "patience_s": 60.0, "state_directory": None, "format": ObservationFormat.AUTO,
         "is_verbose": False,
     }  # fmt: skip

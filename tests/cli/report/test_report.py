@@ -219,7 +219,7 @@ def test_mistakes_are_told(tool: Tools, made: Path, tmp_path: Path) -> None:
         done = tool("dl-report", *arguments)
         assert done.returncode == code, arguments
         assert words in complaint(done.stderr), arguments
-    assert tool("dl-report", file, "-o", tmp_path / "x.pdf").returncode == 2
+    assert tool("dl-report", file, "-o", tmp_path / "x.gif").returncode == 2
     summary = tool("dl-sim", "-p", "noop", input=WORKLOAD).stdout
     done = tool("dl-report", input=summary)
     assert (done.returncode, "dl-sim --jobs" in complaint(done.stderr)) == (65, True)
