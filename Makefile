@@ -2,7 +2,7 @@
 # make check       run the tests that need no engine, in three minutes: no slow ones, fewer examples
 # make test        run all tests, on a real engine if one answers
 # make test-cluster  move jobs between three real Swarm nodes on this machine; needs root
-# make test-engines  start and stop Podman, containerd and Slurm beside Docker; needs root, a minute
+# make test-engines  start Podman, containerd and Slurm beside Docker, and run the same tests over each; root
 # make faults      break moves between three Swarm nodes in all ways; needs root, 25 minutes
 # make lint        check style, types and import contracts
 # make docs        write the generated parts of man pages, completions and README
@@ -78,8 +78,9 @@ test-cluster: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'
 	@tests/cluster/nodes run $(BIN)/python -m pytest -q tests/cluster $(PYTEST_ARGS)
 
-test-engines:
+test-engines: $(VENV)/.test
 	@tests/engines/each
+	@tests/contract/run
 
 faults: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'

@@ -270,7 +270,7 @@ class EngineActuator:
         """Tell whether somebody else has changed a container's settings."""
         container = located.container
         entry = None if self._rules.is_forced else self._journal.find(container.id)
-        if entry is None or not is_foreign(located, entry):
+        if entry is None or not is_foreign(self.engine, located, entry):
             return False
         self.foreign[container.id] = container.name
         return True

@@ -33,7 +33,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dltools.engine.docker.addresses import Address, context_address
+from dltools.engine.address import Address
+from dltools.engine.docker.addresses import context_address
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 

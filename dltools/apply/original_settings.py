@@ -207,19 +207,21 @@ class Originals:
         return gone
 
 
-def is_foreign(located: LocatedContainer, entry: Entry) -> bool:
+def is_foreign(engine: Engine, located: LocatedContainer, entry: Entry) -> bool:
     """Tell whether somebody else has changed the settings of a container since dl-apply did. Swarm
-    does so by itself with its tasks: that is nobody's wish."""
+    does so by itself with its tasks: that is nobody's wish. So does a restart, where the engine's
+    record does not keep what dl-apply has set."""
     if located.container.is_task:
         return False
     if not entry.ours or (entry.kernel and located.controller("cpu") is None):
         return False
     present = settings_in_force(located)
+    known = entry.ours if engine.capabilities.keeps else (*entry.ours, entry.settings)
     names = {name for ours in entry.ours for name in ours}
     return any(
         all(
             differs({name: ours.get(name)}, present, located.usable_cpus)
-            for ours in entry.ours
+            for ours in known
             if name in ours
         )
         for name in names

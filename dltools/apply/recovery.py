@@ -121,7 +121,7 @@ class _Undoing:
         return replace(found, status=Status.PLANNED if changes_state else Status.UNCHANGED)
 
     def _is_left_alone(self, located: LocatedContainer, entry: Entry) -> bool:
-        return not self._is_forced and is_foreign(located, entry)
+        return not self._is_forced and is_foreign(self._engine, located, entry)
 
     def _restore(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
         state = _state_to_restore(located.container, entry)

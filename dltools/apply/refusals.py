@@ -97,7 +97,7 @@ def is_own(container_id: str, root: Path = ROOT) -> bool:
         return True
     lines = read_text(f"{root}/proc/self/mountinfo").splitlines()
     mounted = (line.split()[3] for line in lines if line.count(" ") > 3)
-    return any(f"/containers/{container_id}/" in source for source in mounted)
+    return any(f"containers/{container_id}/" in source for source in mounted)
 
 
 def unsupported(
@@ -110,13 +110,17 @@ def unsupported(
     if action.op is Op.UPDATE and unknown:
         return f"dl-apply cannot set {', '.join(unknown)}"
     unable = [name for name in action.set if name in LIMITS and name not in engine_can.limits]
+    cannot = ""
     if action.op is Op.UPDATE and unable:
-        return f"the engine of host {host} cannot set {', '.join(unable)}"
+        cannot = f"set {', '.join(unable)}"
     if action.op in (Op.PAUSE, Op.UNPAUSE, Op.ROTATE) and not engine_can.pauses:
-        return f"the engine of host {host} cannot pause containers"
+        cannot = "pause containers"
     if action.op is Op.MIGRATE and not engine_can.creates:
-        return f"the engine of host {host} cannot move containers"
-    return None
+        cannot = "move containers"
+    if not cannot:
+        return None
+    why = f": {engine_can.why}" if engine_can.why else ""
+    return f"the engine of host {host} cannot {cannot}{why}"
 
 
 def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:

@@ -20,7 +20,7 @@ from dltools.cli.remarks import be_quiet
 from dltools.notation.times import parse_duration
 
 if TYPE_CHECKING:
-    from dltools.engine.docker.addresses import Address
+    from dltools.engine.address import Address
 
 _LONGEST_S = 1e9
 
@@ -224,7 +224,8 @@ class Engines:
 
     def addresses(self) -> list[Address]:
         """Return the addresses, each once. Raises `ConfigError` and `UnavailableError`."""
-        from dltools.engine.docker.addresses import context_address, default_address, host_address
+        from dltools.engine.docker.addresses import context_address, default_address
+        from dltools.engine.members.opening import host_address
 
         found = [host_address(text) for text in self.hosts]
         found += [context_address(name) for name in self.contexts]

@@ -49,11 +49,15 @@ LIMITS = tuple(CpuLimits.__annotations__)
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an engine can do, beside showing its containers: which limits it sets, and whether it
-    pauses containers and creates them (a move needs both hosts' engines to)."""
+    pauses containers and creates them (a move needs both hosts' engines to). `keeps`: whether its
+    limits stay when a container restarts. `why`: a sentence that says why it cannot do more, and
+    what would let it, "" where nothing would."""
 
     limits: frozenset[str] = frozenset(LIMITS)
     pauses: bool = True
     creates: bool = True
+    keeps: bool = True
+    why: str = ""
 
 
 ALL_CAPABILITIES = Capabilities()

@@ -70,6 +70,8 @@ class FakeEngine:
         self.host = host
         self.id = "FAKE" if host == HOST else host
         self.delay_s = 0.0
+        self.server = "Docker/20.10.24 (linux)"
+        self.asked: list[str] = []
         self.url = f"unix://{socket}"
         self.faults: dict[str, int] = {}
         self.first = FakeContainer()
@@ -202,7 +204,11 @@ def _handler(fake: FakeEngine) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             self._reply("POST")
 
+        def version_string(self) -> str:
+            return fake.server
+
         def _reply(self, method: str) -> None:
+            fake.asked.append(f"{method} {self.path}")
             size = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(size) or b"{}")
             path, _, query = self.path.partition("?")

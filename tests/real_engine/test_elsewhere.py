@@ -11,8 +11,8 @@ from helpers.containers import Containers
 from helpers.ssh_server import SSHD, SshServer
 from helpers.tools import Tools, complaint
 
-from dltools.engine.docker.addresses import host_address
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.members.opening import host_address
 from dltools.errors import UnavailableError
 
 

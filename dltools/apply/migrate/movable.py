@@ -25,6 +25,8 @@ def _refusals(container: Container, target: Engine, force: bool) -> Iterator[str
     if container.state != "running":
         yield f"the container is {container.state}"
     yield from container.ties
+    if not target.capabilities.creates:
+        yield f"the engine of host {target.host} takes no containers"
     if not force:
         yield from _checkpoint(container)
     networks = container.network.names

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dltools.apply.locks import LockedState, WriterMarks
     from dltools.apply.migrate.migrator import Migrator
     from dltools.apply.turns import Rotation
-    from dltools.engine.docker.addresses import Address
+    from dltools.engine.address import Address
     from dltools.engine.identity import DistinctEngines
     from dltools.engine.interface import Engine
     from dltools.errors import UnavailableError

@@ -27,7 +27,7 @@ from dltools.probe.progress.pattern import compiled
 if TYPE_CHECKING:
     from dltools.cli.probe.notifier import Notifier
     from dltools.cli.probe.request import Request
-    from dltools.engine.docker.addresses import Address
+    from dltools.engine.address import Address
     from dltools.engine.interface import Engine
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row

@@ -5,58 +5,40 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from dltools.engine.address import Address
 from dltools.errors import ConfigError, UnavailableError
 
 SOCKET = "/var/run/docker.sock"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where an engine is: a URL, and the option or variable that says so.
+def socket_of(address: Address) -> str | None:
+    """Return the path of a local socket, None for an engine elsewhere."""
+    if not address.url or address.url.startswith("unix://"):
+        return address.url.removeprefix("unix://") or SOCKET
+    return None
 
-    `settings` are docker-py's, with the certificates of a context; {}: those of the environment.
-    `name` is what to call the host until its engine says.
-    """
 
-    url: str
-    said_by: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    name: str = ""
-
-    @property
-    def socket(self) -> str | None:
-        """The path of a local socket, None for an engine elsewhere."""
-        if not self.url or self.url.startswith("unix://"):
-            return self.url.removeprefix("unix://") or SOCKET
-        return None
-
-    @property
-    def is_ssh(self) -> bool:
-        """Whether the engine is reached over SSH."""
-        return self.url.startswith("ssh://")
-
-    def check(self) -> None:
-        """Raise `ConfigError` if this is no address of an engine."""
-        if self.socket is not None:
-            return
-        try:
-            parts = urlsplit(self.url if "://" in self.url else f"tcp://{self.url}")
-            has_port = parts.port is not None
-        except ValueError:
-            parts, has_port = urlsplit(""), False
-        is_ssh = parts.scheme == "ssh" and not (parts.hostname or "-").startswith("-")
-        is_tcp = parts.scheme in ("tcp", "http", "https") and parts.hostname and has_port
-        if not is_ssh and not is_tcp:
-            raise ConfigError(
-                f"{self.said_by} {self.url!r}: no address of a Docker engine; write unix:///PATH, "
-                "tcp://HOST:PORT or ssh://HOST"
-            )
+def check(address: Address) -> None:
+    """Raise `ConfigError` if an address is none of an engine that speaks Docker's API."""
+    if socket_of(address) is not None:
+        return
+    url = address.url
+    try:
+        parts = urlsplit(url if "://" in url else f"tcp://{url}")
+        has_port = parts.port is not None
+    except ValueError:
+        parts, has_port = urlsplit(""), False
+    is_ssh = parts.scheme == "ssh" and not (parts.hostname or "-").startswith("-")
+    is_tcp = parts.scheme in ("tcp", "http", "https") and parts.hostname and has_port
+    if not is_ssh and not is_tcp:
+        raise ConfigError(
+            f"{address.said_by} {url!r}: no address of a Docker engine; write unix:///PATH, "
+            "tcp://HOST:PORT or ssh://HOST"
+        )
 
 
 def default_address() -> Address:
@@ -66,15 +48,6 @@ def default_address() -> Address:
         return Address(where, "DOCKER_HOST", name=where)
     name = _context_name()
     return context_address(name) if name else Address("", "DOCKER_HOST", name="local")
-
-
-def host_address(text: str) -> Address:
-    """Return the address that --host gives. Raises `ConfigError`."""
-    if not text:
-        raise ConfigError("--host is empty; write unix:///PATH, tcp://HOST:PORT or ssh://HOST")
-    found = Address(text, "--host", name=text)
-    found.check()
-    return found
 
 
 def context_address(name: str) -> Address:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from dltools.engine.address import Address
 from dltools.engine.cgroup_files import Usage
-from dltools.engine.docker.addresses import Address, default_address
+from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.configuration import (
     NO_RESTART,
@@ -58,10 +59,10 @@ def connect(address: Address | None = None) -> Transport:
     engine.
     """
     address = address or default_address()
-    address.check()
-    if address.socket is not None:
-        return Local(address.socket)
-    if address.is_ssh:
+    check(address)
+    if (socket := socket_of(address)) is not None:
+        return Local(socket)
+    if address.scheme == "ssh":
         from dltools.engine.docker.tunnel import Tunnelled
 
         return Tunnelled(address.url)
@@ -74,6 +75,9 @@ class DockerEngine(Engine):
     """A connection to one Docker engine, or to one with the same API."""
 
     capabilities = ALL_CAPABILITIES
+
+    _states: Sequence[str] = ()
+    """The states by which lists are filtered; (): the engine lists what runs or is paused."""
 
     def __init__(self, transport: Transport | None = None) -> None:
         """Use a transport, or find the engine as `connect` does."""
@@ -99,7 +103,7 @@ class DockerEngine(Engine):
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
         """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
         and a name that one of these expressions matches."""
-        filters = {"label": list(labels), "name": list(names)}
+        filters = {"label": list(labels), "name": list(names), "status": list(self._states)}
         given = {key: values for key, values in filters.items() if values}
         params = {"filters": json.dumps(given)} if given else {}
         return [listed_of(one) for one in self._transport.json("GET", "/containers/json", params)]
@@ -114,10 +118,14 @@ class DockerEngine(Engine):
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
-        raw = self._transport.json("GET", f"/containers/{_quoted(id_)}/json")
+        raw = self._transport.json("GET", f"{self._path(id_)}/json")
         if not isinstance(raw, dict) or "State" not in raw:  # the name is that of another path
             raise GoneError(f"{id_!r} is not the name of a container")
         return container_of(raw)
+
+    def _path(self, id_: str) -> str:
+        """Return the path of requests on a container."""
+        return f"/containers/{_quoted(id_)}"
 
     def set_limits(
         self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
@@ -146,13 +154,15 @@ class DockerEngine(Engine):
 
     def _update_until(
         self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
-    ) -> None:
+    ) -> Fields:
+        """Make updates until one is in force, and return it."""
         *others, last = updates
         for fields in others:
             self.update(located.container.id, fields)
             if is_in_force():
-                return
+                return fields
         self.update(located.container.id, last)
+        return last
 
     def recorded(self, limit_fields: Fields) -> RecordedLimits:
         """Return the limits for which the fields of a journal's entry stand."""
@@ -168,15 +178,15 @@ class DockerEngine(Engine):
 
     def update(self, id_: str, fields: Fields) -> None:
         """Set fields of a container, under Docker's own names."""
-        self._transport.json("POST", f"/containers/{_quoted(id_)}/update", body=dict(fields))
+        self._transport.json("POST", f"{self._path(id_)}/update", body=dict(fields))
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes."""
-        self._transport.json("POST", f"/containers/{_quoted(id_)}/pause")
+        self._transport.json("POST", f"{self._path(id_)}/pause")
 
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
-        self._transport.json("POST", f"/containers/{_quoted(id_)}/unpause")
+        self._transport.json("POST", f"{self._path(id_)}/unpause")
 
     def create(self, name: str, body: Mapping[str, Any]) -> str:
         """Create a container, which does not run yet, and return its id."""
@@ -185,15 +195,15 @@ class DockerEngine(Engine):
 
     def start(self, id_: str) -> None:
         """Start a container, unless it runs."""
-        self._transport.json("POST", f"/containers/{_quoted(id_)}/start")
+        self._transport.json("POST", f"{self._path(id_)}/start")
 
     def signal(self, id_: str, name: str) -> None:
         """Send a signal, such as SIGTERM, to a container's first process."""
-        self._transport.json("POST", f"/containers/{_quoted(id_)}/kill", {"signal": name})
+        self._transport.json("POST", f"{self._path(id_)}/kill", {"signal": name})
 
     def remove(self, id_: str) -> None:
         """Remove a container that does not run."""
-        self._transport.json("DELETE", f"/containers/{_quoted(id_)}")
+        self._transport.json("DELETE", self._path(id_))
 
     def describe_move(self, container: Container, original: Fields, image: str) -> Move:
         """Return what another engine must know to run a container. `original` are the limits that
@@ -234,13 +244,13 @@ class DockerEngine(Engine):
     def usage(self, id_: str) -> Usage | None:
         """Return a container's counters, None where the engine tells none."""
         params = {"stream": "false", "one-shot": "true"}
-        found = self._transport.json("GET", f"/containers/{_quoted(id_)}/stats", params)
+        found = self._transport.json("GET", f"{self._path(id_)}/stats", params)
         return usage_of(found) if isinstance(found, dict) and found else None
 
     def run(self, id_: str, command: Sequence[str]) -> int:
         """Run a command inside a container and return its exit status."""
         request = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
-        asked = self._transport.json("POST", f"/containers/{_quoted(id_)}/exec", body=request)
+        asked = self._transport.json("POST", f"{self._path(id_)}/exec", body=request)
         self._transport.json("POST", f"/exec/{asked['Id']}/start", body={"Detach": False})
         return int(self._transport.json("GET", f"/exec/{asked['Id']}/json")["ExitCode"] or 0)
 
@@ -249,7 +259,7 @@ class DockerEngine(Engine):
 
         Raises `GoneError` also where the container has no such path.
         """
-        return self._transport.chunks(f"/containers/{_quoted(id_)}/archive", {"path": path})
+        return self._transport.chunks(f"{self._path(id_)}/archive", {"path": path})
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time (seconds since the epoch), as it comes.

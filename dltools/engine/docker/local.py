@@ -47,7 +47,7 @@ class Local:
         self._path = path
         self._where = forwarded_to or f"unix://{path}"
         self._streams = Streams()
-        self._prefix = ""
+        self._prefix = self.server = ""
         version = self.json("GET", "/version")
         self._prefix = (
             f"/v{_agreed_version(version.get('ApiVersion'), version.get('MinAPIVersion'))}"
@@ -86,6 +86,7 @@ class Local:
             connection.connect(self._path)
             connection.sendall(head.encode() + b"\r\n" + data)
             answer = _Answer(connection)
+            self.server = answer.server
             if answer.status >= 400:
                 raise_refusal(answer.status, b"".join(answer.rest()))
         except BaseException:
@@ -115,6 +116,7 @@ class _Answer:
             name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)
         }
         self.content_type = headers.get("content-type", "")
+        self.server = headers.get("server", "")
         length = headers.get("content-length", "")
         self._left = int(length) if length.isdigit() else None
 

@@ -31,6 +31,14 @@ class DockerClient(APIClient):  # type: ignore[misc]
     The package requests prefers that of REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE to a session's own.
     """
 
+    server = ""
+
+    def send(self, request: Any, **how: Any) -> Any:
+        """Send a request, and remember who answers."""
+        answer = super().send(request, **how)
+        self.server = str(answer.headers.get("Server") or "")
+        return answer
+
     def merge_environment_settings(
         self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any
     ) -> Any:
@@ -57,6 +65,7 @@ class Remote:
             found = dict(settings) or kwargs_from_env({**os.environ, "DOCKER_HOST": where})
             self._session = DockerClient(version="auto", timeout=TIMEOUT_S, **found)
             self._session.headers.update(load_general_config().get("HttpHeaders") or {})
+        self.server = self._session.server
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""

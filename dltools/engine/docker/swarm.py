@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from dltools.engine.docker.addresses import Address
+from dltools.engine.address import Address
+from dltools.engine.docker.addresses import check
 from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import GoneError, Node, RefusedError, Service, Task
 from dltools.errors import ConfigError, UnavailableError
@@ -204,7 +205,7 @@ def _node_address(node: dict[str, Any]) -> Address:
         url = f"tcp://{where}:{_TLS_PORT if is_tls else _PORT}"
     found = Address(url, f"Swarm node {name}", name=name)
     try:
-        found.check()
+        check(found)
     except ConfigError as error:
         raise ConfigError(f"label {HOST_LABEL} of {error}") from error
     return found

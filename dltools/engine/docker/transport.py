@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
@@ -31,6 +32,9 @@ class Transport(Protocol):
 
     is_local: bool
     """Whether the engine is behind a local socket."""
+
+    server: str
+    """What the engine calls itself, such as Docker/20.10.24 (linux)."""
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
@@ -76,8 +80,15 @@ def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
                 "run as root or join the group docker"
             ) from error
         why = next((why for sign, why in _WHY.items() if sign in said), _SILENT)
+        if "podman" in where:
+            why = why.replace("is dockerd running?", "does podman.socket run?")
+            raise UnavailableError(f"no Podman answers at {where}: {why}") from error
+        if "No such file" in said and PODMAN_SOCKET.exists():
+            why = f"{why} Podman is here: --host unix://{PODMAN_SOCKET}"
         raise UnavailableError(f"no Docker engine answers at {where}: {why}") from error
 
+
+PODMAN_SOCKET = Path("/run/podman/podman.sock")
 
 _SILENT = "is dockerd running?"
 _WHY = {
@@ -96,8 +107,13 @@ _WHY = {
 
 
 def parse_answer(text: bytes, type_: str | None) -> Any:
-    """Return a JSON answer; None for an empty answer, and for the output of a command."""
-    return None if not text.strip() or "stream" in (type_ or "") else json.loads(text)
+    """Return a JSON answer; None for an empty answer, plain text, and the output of a command."""
+    no_json = any(kind in (type_ or "") for kind in _NO_JSON)
+    return None if no_json or not text.strip() else json.loads(text)
+
+
+_NO_JSON = ("stream", "text/plain")
+"""Types of answers that only say that all went well: to a command, and Podman's to an update."""
 
 
 _STOPPING = ("transport is closing", "containerd.sock")
@@ -110,11 +126,14 @@ def raise_refusal(status: int, text: bytes) -> None:
     `UnavailableError` if it is about to stop."""
     if status < 400:
         return
+    is_told = True
     try:
         message = str(json.loads(text)["message"])
     except (ValueError, KeyError, TypeError):
-        message = text.decode(errors="replace")
+        message, is_told = text.decode(errors="replace"), False
     message = " ".join(message.split()) or f"status {status}"
+    if status == 404 and not is_told:  # Podman says so of a request, not of a container
+        raise RefusedError(f"the engine does not know this request: {message}")
     if status >= 500 and any(sign in message for sign in _STOPPING):
         raise UnavailableError(f"the Docker engine is stopping: {message}")
     raise (GoneError if status == 404 else RefusedError)(message)
@@ -142,7 +161,7 @@ class Patient:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`report_waiting` is told the reason, once for each time that the engine goes away."""
-        self.is_local = transport.is_local
+        self.is_local, self.server = transport.is_local, transport.server
         self._transport = transport
         self._patience_s = patience_s
         self._report_waiting = report_waiting

@@ -44,6 +44,7 @@ class Tunnelled:
         self._lock = threading.Lock()
         self._tunnel = _Tunnel(url)
         self._engine = Local(self._tunnel.socket, url)
+        self.server = self._engine.server
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""

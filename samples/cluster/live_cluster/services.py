@@ -12,9 +12,9 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
-from dltools.engine.docker.addresses import host_address
 from dltools.engine.docker.answers import engine_time
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.members.opening import host_address
 from dltools.observations.formats.registry import read_table
 from dltools.sim.workload import Job, Workload
 from live_cluster.arms import Arm

@@ -1,0 +1,158 @@
+"""A Podman engine, 4.3 or later: what differs from Docker behind the same API.
+
+Podman's own API sets limits: Docker's request for it is missing in 4.3, and in 5.4 takes the
+container's restart policy away. 4.3 sets them in the kernel alone; a restart brings back what the
+container was created with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dltools.engine.cgroup import belongs_to
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.limit_fields import FIELDS, recorded_limits
+from dltools.engine.docker.transport import Transport
+from dltools.engine.interface import (
+    Capabilities,
+    Container,
+    Event,
+    Fields,
+    LocatedContainer,
+    LogFlow,
+    RefusedError,
+)
+from dltools.engine.kernel_files import read_text
+from dltools.engine.log_files import FollowedFile, entry_of, read_entries
+
+_NAMES = {"CpuPeriod": "period", "CpuQuota": "quota", "CpuShares": "shares", "CpusetCpus": "cpus"}
+"""Podman's own names of Docker's fields. It derives NanoCpus from the quota."""
+
+_KEEPING = (5, 0)
+"""The version from which limits are on Podman's record, so that a restart keeps them. Between 4.3,
+which does not keep them, and 5.4, which does, this is a guess on the careful side."""
+
+
+class PodmanEngine(DockerEngine):
+    """A connection to one Podman."""
+
+    _states: Sequence[str] = ("running", "paused")
+
+    def __init__(self, transport: Transport) -> None:
+        """Ask what it is. Raises as the engine does."""
+        super().__init__(transport)
+        self._unshown: dict[str, tuple[str, Fields]] = {}
+        info = self._transport.json("GET", "/libpod/info")
+        store = (info.get("store") or {}).get("graphRoot") or ""
+        machine = read_text("/etc/machine-id").strip() if self.is_local else ""
+        self.id = f"podman:{machine or self.host}:{store}"
+        keeps = _version(transport.server) >= _KEEPING
+        self.capabilities = _capabilities(
+            info.get("host") or {}, keeps=keeps, is_local=self.is_local
+        )
+
+    def inspect(self, id_: str) -> Container:
+        """Return one container, by id or name."""
+        found = super().inspect(id_)
+        host_config: Mapping[str, Any] = found.native.get("HostConfig") or {}
+        fields = {name: host_config.get(name) or 0 for name in FIELDS if name in _NAMES}
+        started, unshown = self._unshown.get(found.id, ("", {}))
+        if not found.pid and started == found.started_text:
+            fields |= unshown
+        memory = {"Memory": host_config.get("Memory")}
+        return replace(found, limit_fields=fields, recorded=recorded_limits({**fields, **memory}))
+
+    def update(self, id_: str, fields: Fields) -> None:
+        """Set limits, under Docker's names."""
+        wanted = {_NAMES[name]: value for name, value in fields.items()}
+        self._transport.json("POST", f"/libpod{self._path(id_)}/update", body={"cpu": wanted})
+
+    def _update_until(
+        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
+    ) -> Fields:
+        """Set limits, and remember those of a container that does not run: they hold from its next
+        start on, and until then Podman shows those of its last one."""
+        made = super()._update_until(located, updates, is_in_force)
+        container = located.container
+        if not container.pid and self.capabilities.keeps:
+            self._unshown[container.id] = container.started_text, made
+        return made
+
+    def set_restart(self, id_: str, policy: Fields | None) -> None:
+        """Refuse: 4.3 cannot, and nothing asks for it where no container moves."""
+        del id_, policy
+        raise RefusedError(_NO_MOVES)
+
+    def pause(self, id_: str) -> None:
+        """Freeze a container's processes, unless they are frozen."""
+        try:
+            super().pause(id_)
+        except RefusedError:  # Podman refuses with 500 to pause twice
+            if self.inspect(id_).state != "paused":
+                raise
+
+    def past_events(self, since: float, until: float) -> list[Event]:
+        """Return none: of past events Podman gives a part, and each time another one."""
+        del since, until
+        return []
+
+    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
+        """Yield what a container has logged since a time: from its file, where that is here, since
+        the API's stamps have whole seconds."""
+        path = self._log_file(container)
+        return read_entries(path, since) if path else super().logs(container, since)
+
+    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
+        """Return a container's log as it comes, until it exits."""
+        if path := self._log_file(container):
+            pid, id_ = container.pid, container.id
+            return FollowedFile(
+                path, since, lambda: not belongs_to(pid, id_), is_new_only=is_new_only
+            )
+        return super().follow(container, since, is_new_only=is_new_only)
+
+    def _log_file(self, container: Container) -> Path | None:
+        """Return the path of a container's log, None where there is none that can be read."""
+        path = Path(str(container.native.get("LogPath") or "/"))
+        if not (self.is_local and path.is_file() and os.access(path, os.R_OK)):
+            return None
+        with path.open("rb") as file:
+            first = file.readline(1 << 16)
+        return path if not first or entry_of(first) is not None else None
+
+
+_NO_MOVES = "dl-apply moves containers between Docker engines alone"
+
+
+def _capabilities(host: Mapping[str, Any], *, keeps: bool, is_local: bool) -> Capabilities:
+    """Return what Podman can do, given what it says of its host."""
+    if not keeps and not is_local:
+        return Capabilities(
+            limits=frozenset(),
+            creates=False,
+            keeps=False,
+            why="Podman before 5.0 does not say what is in force: run dl-apply on its host",
+        )
+    if not (host.get("security") or {}).get("rootless"):
+        return Capabilities(creates=False, keeps=keeps, why=_NO_MOVES)
+    is_v2 = host.get("cgroupVersion") == "v2"
+    controllers = host.get("cgroupControllers") or [] if is_v2 else []
+    limits = {"cpu": ("cpus", "cpu_weight"), "cpuset": ("cpuset",)}
+    return Capabilities(
+        limits=frozenset(name for key in limits if key in controllers for name in limits[key]),
+        pauses=is_v2,
+        creates=False,
+        keeps=keeps,
+        why="this Podman is rootless, and needs cgroup version 2 with the controllers cpu and "
+        "cpuset delegated to its user (systemd: Delegate=cpu cpuset)",
+    )
+
+
+def _version(server: str) -> tuple[int, ...]:
+    """Return the version in the name of a server, such as Libpod/5.4.2 (linux)."""
+    numbers = server.partition("/")[2].partition(" ")[0].split(".")
+    return tuple(int(one) for one in numbers[:2] if one.isdigit())

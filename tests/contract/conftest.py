@@ -1,0 +1,49 @@
+"""The same tests over every engine: see `subject`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from contract.subject import MEANT, NAMES, Job, Subject, open_subject
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "subject" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.engine)
+
+
+@pytest.fixture(params=NAMES)
+def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    """An engine that this run is meant to try; the containers of the test are removed after."""
+    name = request.param
+    if not MEANT:
+        pytest.skip("tests/contract/run tries them over each engine")
+    if name not in MEANT:
+        pytest.skip(f"this run does not try {name}")
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(open_subject(name))
+        except LookupError as error:
+            pytest.fail(f"DLTOOLS_CONTRACT names {name}: {error}", pytrace=False)
+        yield found
+
+
+SPIN = "while :; do :; done"
+TRAINING = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((99999-i)); usleep 50000; done"
+"""It reports some twenty times a second."""
+
+
+@pytest.fixture
+def job(subject: Subject) -> Job:
+    """A container that does nothing."""
+    return subject.start("while :; do sleep 1; done", keeps_on=True)
+
+
+@pytest.fixture
+def busy(subject: Subject) -> list[Job]:
+    """Two trainings that burn two CPUs each."""
+    script = f"({SPIN}) & ({SPIN}) & {TRAINING}"
+    return [subject.start(script, name) for name in ("a", "b")]

@@ -1,0 +1,57 @@
+"""Plans for the containers of the contract tests, and what became of them."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from contract.subject import Job, Subject
+
+from dltools.notation.times import format_time
+from dltools.plan.records import Action, Op, Plan, dump_plan
+
+
+def plan(subject: Subject, *actions: tuple[Op, Job, dict[str, Any]], live: bool = False) -> bytes:
+    """Return a plan that is made now."""
+    host, now = subject.engine.host, format_time(datetime.datetime.now(datetime.UTC))
+    made = tuple(
+        Action(number, op, host, job.id, job.name, wanted, {}, "test", to=_to(op))
+        for number, (op, job, wanted) in enumerate(actions, 1)
+    )
+    text = dump_plan(Plan("test", now, {}, {}, None, made)).encode()
+    return text.replace(b'"kind":"plan"', b'"kind":"plan","live":true', 1) if live else text
+
+
+def _to(op: Op) -> str | None:
+    return "elsewhere" if op is Op.MIGRATE else None
+
+
+def update(subject: Subject, job: Job, live: bool = False, **wanted: Any) -> bytes:
+    """Return a plan that changes one container."""
+    return plan(subject, (Op.UPDATE, job, wanted), live=live)
+
+
+def turns(subject: Subject, *jobs: Job, seconds: float = 0.5, live: bool = False) -> bytes:
+    """Return a plan that gives each container turns."""
+    return plan(
+        subject,
+        *(
+            (Op.ROTATE, job, {"group": number, "turn_s": seconds})
+            for number, job in enumerate(jobs)
+        ),
+        live=live,
+    )
+
+
+def watchdogs(state: Path) -> list[int]:
+    """Return the processes that watch runs with this state directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if b"dltools.apply.leases" in words and os.fsencode(state) in words:
+                found.append(int(path.parent.name))
+    return found

@@ -1,0 +1,134 @@
+"""What dl-probe shows of an engine: containers, logs, events."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from datetime import datetime
+from typing import Any
+
+import pytest
+from contract.conftest import TRAINING
+from contract.subject import Job, Subject
+from helpers.containers import eventually
+from helpers.tools import Tools, records
+
+
+def rows(output: bytes, kind: str) -> list[dict[str, Any]]:
+    return [row for row in records(output) if row["kind"] == kind]
+
+
+def test_containers_are_listed_in_their_state(subject: Subject, tool: Tools) -> None:
+    jobs = [subject.start("while :; do sleep 1; done", name) for name in ("a", "b")]
+    if subject.traits.can.pauses:
+        jobs[1].pause()
+    done = tool("dl-probe", "--host", subject.url, *subject.only, "--format", "jsonl")
+    assert done.returncode == 0, done.stderr
+    found = {row["container_name"]: row for row in rows(done.stdout, "container")}
+    assert set(found) == {job.name for job in jobs}
+    assert [found[job.name]["container_id"] for job in jobs] == [job.id for job in jobs]
+    paused = "paused" if subject.traits.can.pauses else "running"
+    assert [found[job.name]["state"] for job in jobs] == ["running", paused]
+    for job in jobs:
+        row = found[job.name]
+        assert row["cpu_seconds"] > 0
+        assert row["memory_usage_bytes"] > 0
+        assert row["started_at"]
+        assert row.get("gap") is None
+    if subject.traits.can.pauses:
+        jobs[1].unpause()
+
+
+def test_a_single_sample_has_the_whole_log_with_its_times(subject: Subject, tool: Tools) -> None:
+    begun = time.time()
+    subject.start("for i in 1 2 3 4 5 6; do echo step $i loss: 0.$i; usleep 100000; done; sleep 99")
+    done = eventually(
+        lambda: tool("dl-probe", "--host", subject.url, *subject.only, "--format", "jsonl"),
+        lambda done: len(rows(done.stdout, "progress")) == 6,
+    )
+    found = rows(done.stdout, "progress")
+    assert [row["step"] for row in found] == [1, 2, 3, 4, 5, 6]
+    times = [datetime.fromisoformat(row["time"]).timestamp() for row in found]
+    assert begun - 1 < times[0] < time.time()
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    if subject.traits.stamps_lines:
+        assert all(0.05 < gap < 1 for gap in gaps), "stamps are finer than a second"
+
+
+def test_a_stream_has_each_line_once_and_the_last_one_too(subject: Subject, tool: Tools) -> None:
+    line = "i=$((i+1)); echo step $i loss: 0.$i; usleep 40000"
+    subject.start(f"sleep 1; i=0; while [ $i -lt 60 ]; do {line}; done")
+    process = tool.begin(
+        "dl-probe",
+        "--host",
+        subject.url,
+        *subject.only,
+        "-i",
+        "0.4",
+        "-c",
+        "14",
+        "--format",
+        "jsonl",
+    )
+    output, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    assert [row["step"] for row in rows(output, "progress")] == list(range(1, 61))
+
+
+def test_a_stream_tells_of_starts_exits_and_restarts(subject: Subject, tool: Tools) -> None:
+    process = tool.begin(
+        "dl-probe", "--host", subject.url, *subject.only, "-i", "1", "--format", "jsonl"
+    )
+    assert process.stdout is not None
+    process.stdout.readline()  # it looks now
+    first = subject.start(TRAINING, "first")
+
+    def until(what: str, id_: str) -> dict[str, Any]:
+        assert process.stdout is not None
+        end = time.monotonic() + 20
+        for line in process.stdout:
+            row = records(line)[0]
+            if row["kind"] == "event" and (row["event"], row["container_id"]) == (what, id_):
+                return row
+            assert time.monotonic() < end, f"no {what} of {id_[:12]}"
+        raise AssertionError("dl-probe has ended")
+
+    assert until("start", first.id)["container_name"] == first.name
+    second = subject.start("sleep 1; exit 3", "second")
+    until("start", second.id)
+    codes = (3, 137) if subject.traits.tells_exit_codes else (None, None)
+    assert until("exit", second.id).get("exit_code") == codes[0]
+    first.kill()
+    assert until("exit", first.id).get("exit_code") == codes[1]
+    process.terminate()
+    process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("state", ["running", "paused"])
+def test_events_are_not_told_twice(subject: Subject, tool: Tools, job: Job, state: str) -> None:
+    """A pause while a stream looks: the container stays in every sample, and its state is told."""
+    if not subject.traits.can.pauses:
+        pytest.skip(f"{subject.name} does not pause")
+    process = tool.begin(
+        "dl-probe",
+        "--host",
+        subject.url,
+        *subject.only,
+        "-i",
+        "0.5",
+        "-c",
+        "6",
+        "--format",
+        "jsonl",
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    if state == "paused":
+        job.pause()
+    output = process.stdout.read()  # not by communicate: it would miss what was read ahead
+    assert process.wait(60) == 0
+    found = rows(first + output, "container")
+    assert {row["time"] for row in found} == {row["time"] for row in rows(first + output, "node")}
+    assert found[-1]["state"] == state
+    if state == "paused":
+        job.unpause()

@@ -1,0 +1,164 @@
+"""The pipe as typed, in every mode that the engine can; and a line for each that it cannot."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contract.plans import plan, update, watchdogs
+from contract.subject import Job, Relay, Subject
+from helpers.containers import eventually
+from helpers.tools import Tools, records
+
+from dltools.plan.records import Op, dump_close
+
+MODES: dict[str, frozenset[str]] = {
+    "quota": frozenset({"cpus"}),
+    "weight": frozenset({"cpu_weight"}),
+    "priority": frozenset({"cpu_weight"}),
+    "cores": frozenset({"cpuset"}),
+}
+
+
+@pytest.mark.parametrize("mode", [*MODES, "rotate"])
+def test_the_pipe_as_typed_changes_and_undo_restores(
+    subject: Subject, tool: Tools, busy: list[Job], tmp_path: Path, mode: str
+) -> None:
+    can = subject.traits.can
+    if not (can.pauses if mode == "rotate" else MODES[mode] <= can.limits):
+        pytest.skip(f"{subject.name} cannot do this")
+    before = [(job.kernel(), job.record()) for job in busy]
+    host = f"--host {subject.url}"
+    policy = "fair" if mode == "quota" else "srtf"  # srtf needs to predict before it sets quotas
+    line = (
+        f"dl-probe {host} {' '.join(subject.only)} -i 1 -c 5"
+        f" | dl-plan -p {policy} --realize {mode} | dl-apply {host}; echo ${{PIPESTATUS[@]}} >&2"
+    )
+    done = tool.shell(line, tmp_path / "bin")
+    words = done.stderr.decode().splitlines()
+    assert words[-1].split() in (["0", "0", "0"], ["0", "0", "75"]), done.stderr
+    results = records(done.stdout)
+    assert not [one for one in results if one["status"] == "failed"], results
+    if mode in ("quota", "priority", "rotate"):
+        assert [one for one in results if one["status"] == "applied"], results
+    undone = tool("dl-apply", "--host", subject.url, "--undo")
+    assert undone.returncode == 0
+    assert not any(job.is_frozen for job in busy)
+    assert [(job.kernel(), job.record()) for job in busy] == before
+
+
+# Leases
+
+
+@pytest.fixture
+def settings(subject: Subject) -> dict[str, Any]:
+    """A setting that the engine can make."""
+    wanted: dict[str, Any] = {"cpu_weight": 300, "cpus": 0.4, "cpuset": "0"}
+    found = {name: wanted[name] for name in wanted if name in subject.traits.can.limits}
+    if not found:
+        pytest.skip(f"{subject.name} sets no limits")
+    return dict([next(iter(found.items()))])
+
+
+@pytest.mark.parametrize("end", ["killed", "silent", "closed"])
+def test_a_lease_ends(
+    subject: Subject, tool: Tools, job: Job, settings: dict[str, Any], state: Path, end: str
+) -> None:
+    before = job.kernel(), job.record()
+    process = tool.begin("dl-apply", "--host", subject.url, "--lease", "2")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(update(subject, job, live=True, **settings))
+    process.stdin.flush()
+    (result,) = records(process.stdout.readline())
+    assert result["status"] == "applied"
+    assert job.kernel() != before[0]
+    eventually(lambda: watchdogs(state))
+    if end == "killed":
+        process.kill()
+    elif end == "closed":
+        process.stdin.write(dump_close().encode())
+        process.stdin.close()
+        process.stdin = None  # else it would be closed again
+    eventually(lambda: (job.kernel(), job.record()), lambda found: found == before, seconds=60)
+    if end == "silent":
+        process.send_signal(signal.SIGTERM)
+    process.wait(60)
+    eventually(lambda: watchdogs(state) == [], seconds=60)
+    assert list((state / "journal").glob("*")) == []
+
+
+def test_the_next_run_undoes_what_the_watchdog_could_not(
+    subject: Subject, tool: Tools, job: Job, settings: dict[str, Any], state: Path
+) -> None:
+    before = job.kernel(), job.record()
+    process = tool.begin("dl-apply", "--host", subject.url)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(update(subject, job, live=True, **settings))
+    process.stdin.flush()
+    process.stdout.readline()
+    (watchdog,) = eventually(lambda: watchdogs(state))
+    os.kill(watchdog, signal.SIGSTOP)
+    process.kill()
+    process.wait(60)
+    os.kill(watchdog, signal.SIGKILL)
+    assert job.kernel() != before[0]
+    done = tool("dl-apply", "--host", subject.url, input=plan(subject))
+    assert b"undone now" in done.stderr
+    assert (job.kernel(), job.record()) == before
+
+
+# Refusals
+
+
+@pytest.fixture
+def relay(subject: Subject) -> Iterator[Relay | None]:
+    with subject.relay() if subject.traits.is_relayed else nullcontext() as found:
+        yield found
+
+
+def test_what_the_engine_cannot_is_refused_in_a_line_and_not_sent(
+    subject: Subject, tool: Tools, job: Job, relay: Relay | None
+) -> None:
+    can, host = subject.traits.can, subject.engine.host
+    wanted: dict[str, Any] = {"cpu_weight": 300, "cpus": 0.4, "cpuset": "0"}
+    unable = [(Op.UPDATE, job, {name: wanted[name]}) for name in wanted if name not in can.limits]
+    if not can.pauses:
+        unable += [(Op.PAUSE, job, {}), (Op.ROTATE, job, {"group": 0, "turn_s": 1.0})]
+    if not can.creates:
+        unable.append((Op.MIGRATE, job, {}))
+    if not unable:
+        pytest.skip(f"{subject.name} can do all")
+    before = job.kernel(), job.record()
+    done = tool("dl-apply", "--host", relay.url if relay else subject.url,
+                input=plan(subject, *unable))  # fmt: skip
+    results = records(done.stdout)
+    assert [result["status"] for result in results] == ["skipped"] * len(unable), done.stderr
+    for result in results:
+        assert result["error"].startswith(f"the engine of host {host} cannot ")
+        assert "\n" not in result["error"]
+        assert can.why in result["error"]
+    assert (job.kernel(), job.record()) == before
+    assert not job.is_frozen
+    if relay:
+        assert relay.changes == []
+
+
+def test_looking_and_a_dry_run_change_nothing(
+    subject: Subject, tool: Tools, job: Job, settings: dict[str, Any], relay: Relay | None
+) -> None:
+    before = job.kernel(), job.record()
+    url = relay.url if relay else subject.url
+    assert tool("dl-probe", "--host", url, *subject.only).returncode == 0
+    done = tool("dl-apply", "--host", url, "--dry-run", input=update(subject, job, **settings))
+    assert [result["status"] for result in records(done.stdout)] == ["planned"]
+    assert tool("dl-apply", "--host", url, "--status").returncode == 0
+    assert (job.kernel(), job.record()) == before
+    if relay:
+        assert relay.changes == []

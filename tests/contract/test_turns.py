@@ -1,0 +1,232 @@
+"""Turns: one container runs while the others are frozen, and none stays frozen, whatever dies."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from contract.plans import plan, turns, update, watchdogs
+from contract.subject import Job, Subject
+from helpers.containers import eventually
+from helpers.examples import repeated
+from helpers.tools import Tools, complaint, records
+
+from dltools.plan.records import Op
+
+STAGES = ("dl-probe", "dl-plan", "dl-apply")
+
+
+@pytest.fixture(autouse=True)
+def needs_pauses(subject: Subject) -> None:
+    if not subject.traits.can.pauses:
+        pytest.skip(f"{subject.name} does not pause")
+
+
+def frozen(jobs: list[Job]) -> list[bool]:
+    return [job.is_frozen for job in jobs]
+
+
+@contextmanager
+def rotating(
+    subject: Subject, tool: Tools, jobs: list[Job], *options: str, live: bool = False
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a dl-apply that gives these containers turns; its input stays open."""
+    process = tool.begin("dl-apply", "--host", subject.url, *options)
+    assert process.stdin is not None
+    process.stdin.write(turns(subject, *jobs, live=live))
+    process.stdin.flush()
+    eventually(lambda: sum(frozen(jobs)), lambda count: count == len(jobs) - 1, seconds=30)
+    yield process
+
+
+def test_a_pause_is_undone(subject: Subject, tool: Tools, job: Job) -> None:
+    done = tool("dl-apply", "--host", subject.url, input=plan(subject, (Op.PAUSE, job, {})))
+    assert [result["status"] for result in records(done.stdout)] == ["applied"]
+    assert job.is_frozen
+    again = tool("dl-apply", "--host", subject.url, input=plan(subject, (Op.PAUSE, job, {})))
+    assert [result["status"] for result in records(again.stdout)] == ["unchanged"]
+    (held,) = records(tool("dl-apply", "--host", subject.url, "--status").stdout)
+    assert (held["found"]["state"], held["now"]["state"]) == ("running", "paused")
+    (result,) = records(tool("dl-apply", "--host", subject.url, "--undo").stdout)
+    assert result["status"] == "applied"
+    assert not job.is_frozen
+
+
+def test_one_runs_at_a_time_and_all_run_afterwards(
+    subject: Subject, tool: Tools, busy: list[Job]
+) -> None:
+    kernel = [job.kernel() for job in busy]
+    ran = set()
+    with rotating(subject, tool, busy) as process:
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            now = frozen(busy)
+            assert sum(now) <= 1 or process.poll() is None
+            ran |= {number for number, is_frozen in enumerate(now) if not is_frozen}
+            time.sleep(0.05)
+        (one, two) = records(tool("dl-apply", "--host", subject.url, "--status").stdout)
+        assert {one["container"]["id"], two["container"]["id"]} == {job.id for job in busy}
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert ran == {0, 1}
+    assert frozen(busy) == [False, False]
+    assert [job.kernel() for job in busy] == kernel
+    assert "nothing to undo" in complaint(tool("dl-apply", "--host", subject.url, "--undo").stderr)
+
+
+def test_who_is_paused_by_somebody_else_takes_no_turn(
+    subject: Subject, tool: Tools, busy: list[Job]
+) -> None:
+    busy[0].pause()
+    plans = turns(subject, *busy)
+    done = tool("dl-apply", "--host", subject.url, "--hold", "1s", input=plans)
+    assert [result["status"] for result in records(done.stdout)] == ["skipped", "applied"]
+    assert frozen(busy) == [True, False]
+    busy[0].unpause()
+
+
+def test_somebody_unpauses_in_between(subject: Subject, tool: Tools, busy: list[Job]) -> None:
+    with rotating(subject, tool, busy) as process:
+        for _ in range(6):
+            for job in busy:
+                with suppress(Exception):  # it runs already
+                    job.unpause()
+            time.sleep(0.3)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert frozen(busy) == [False, False]
+
+
+def test_a_frozen_container_is_killed(subject: Subject, tool: Tools, busy: list[Job]) -> None:
+    with rotating(subject, tool, busy) as process:
+        (victim,) = [job for job in busy if job.is_frozen][:1]
+        victim.kill()
+        time.sleep(2)
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+        assert b"Traceback" not in stderr
+    (other,) = [job for job in busy if job.id != victim.id]
+    assert not other.is_frozen
+    tool("dl-apply", "--host", subject.url, "--undo")
+    assert b"paused" not in tool("dl-apply", "--host", subject.url, "--undo").stderr
+
+
+@pytest.mark.parametrize("arguments", [("--undo",), ()], ids=["undo", "plan"])
+def test_after_kill_9_the_next_run_unpauses(
+    subject: Subject, tool: Tools, busy: list[Job], arguments: tuple[str, ...]
+) -> None:
+    with rotating(subject, tool, busy, "--lease", "0") as process:
+        process.kill()
+        process.wait(60)
+    assert sum(frozen(busy)) >= 1
+    done = tool("dl-apply", "--host", subject.url, *arguments, input=plan(subject))
+    assert done.returncode == 0
+    assert "had left" in complaint(done.stderr)
+    assert frozen(busy) == [False, False]
+
+
+def test_killed_at_any_moment_nothing_stays_frozen(
+    subject: Subject, tool: Tools, busy: list[Job]
+) -> None:
+    kernel = [job.kernel() for job in busy]
+    weights = "cpu_weight" in subject.traits.can.limits
+    for number in range(repeated(6, 60)):
+        process = tool.begin("dl-apply", "--host", subject.url, "--lease", "0")
+        assert process.stdin is not None
+        process.stdin.write(update(subject, busy[0], cpu_weight=100 + number) if weights else b"")
+        process.stdin.write(turns(subject, *busy, seconds=0.3))
+        process.stdin.flush()
+        eventually(lambda: any(frozen(busy)), seconds=30)
+        time.sleep(random.uniform(0.0, 0.7))
+        process.kill()
+        process.wait(60)
+        done = tool("dl-apply", "--host", subject.url, "--undo")
+        assert done.returncode == 0, done.stderr
+        assert frozen(busy) == [False, False]
+        assert [job.kernel() for job in busy] == kernel
+
+
+def test_the_lease_ends_what_a_dead_run_has_paused(
+    subject: Subject, tool: Tools, busy: list[Job], state: Path
+) -> None:
+    with rotating(subject, tool, busy, live=True) as process:
+        eventually(lambda: watchdogs(state))
+        process.kill()
+        process.wait(60)
+    eventually(lambda: frozen(busy), lambda found: found == [False, False], seconds=60)
+    eventually(lambda: watchdogs(state) == [], seconds=60)
+
+
+class Pipe:
+    """dl-probe | dl-plan | dl-apply, each stage a process that can be killed."""
+
+    def __init__(self, subject: Subject, tool: Tools, *options: str) -> None:
+        none, host = subprocess.DEVNULL, ("--host", subject.url)
+        self.stages = {
+            "dl-probe": tool.begin("dl-probe", *host, *subject.only, "-i", "0.5", stdin=none)
+        }
+        for name, words in (("dl-plan", options), ("dl-apply", host)):
+            before = list(self.stages.values())[-1]
+            last = {"stdout": none} if name == "dl-apply" else {}
+            self.stages[name] = tool.begin(name, *words, stdin=before.stdout, **last)
+            assert before.stdout is not None
+            before.stdout.close()
+
+    def kill(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            os.kill(self.stages[name].pid, signal.SIGKILL)
+
+
+KILLED = repeated(
+    [STAGES[:1], STAGES[1:2], STAGES[2:], STAGES],
+    [names for count in (1, 2, 3) for names in itertools.combinations(STAGES, count)],
+)
+
+
+@pytest.mark.parametrize("names", KILLED, ids="+".join)
+def test_whichever_process_is_killed_nothing_stays_frozen(
+    subject: Subject, tool: Tools, busy: list[Job], state: Path, names: tuple[str, ...]
+) -> None:
+    kernel, record = [job.kernel() for job in busy], [job.record() for job in busy]
+    pipe = Pipe(subject, tool, "-p", "fair", "--realize", "rotate", "--quantum", "0.5")
+    eventually(lambda: any(frozen(busy)), seconds=60)
+    eventually(lambda: watchdogs(state))
+    pipe.kill(names)
+    eventually(lambda: watchdogs(state) == [], seconds=60)
+    assert frozen(busy) == [False, False]
+    assert [job.kernel() for job in busy] == kernel
+    assert [job.record() for job in busy] == record
+    assert list((state / "rotation").glob("*")) == []
+    assert list((state / "journal").glob("*")) == []
+
+
+def test_an_answer_that_gets_lost_does_no_harm(
+    subject: Subject, tool: Tools, busy: list[Job]
+) -> None:
+    """The engine has paused, but its answer is lost: the request is made again, and is done."""
+    if not subject.traits.is_relayed:
+        pytest.skip(f"no relay to {subject.name}")
+    lost: list[str] = []
+
+    def swallows(change: str) -> bool:
+        if change in lost or len(lost) >= 4:
+            return False
+        lost.append(change)
+        return True
+
+    with subject.relay() as relay:
+        relay.swallows = swallows
+        done = tool("dl-apply", "--host", relay.url, "--hold", "3s", input=turns(subject, *busy))
+        assert [result["status"] for result in records(done.stdout)] == ["applied"] * 2
+        assert done.returncode == 0, done.stderr
+        assert any("pause" in change for change in lost)
+    assert frozen(busy) == [False, False]

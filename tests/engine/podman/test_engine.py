@@ -1,0 +1,236 @@
+"""What differs from Docker behind the same API, on an engine that is not there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from helpers.fake_engine import ID, FakeEngine, action
+
+from dltools.apply.refusals import is_own, unsupported
+from dltools.engine.address import Address
+from dltools.engine.docker import transport
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
+from dltools.engine.limits.cpu_limits import Locator, settings_in_force
+from dltools.engine.members.opening import host_address, open_engine
+from dltools.engine.podman.engine import PodmanEngine
+from dltools.errors import ConfigError, UnavailableError
+from dltools.plan.records import Op
+
+
+class FakePodman(FakeEngine):
+    """Podman, as far as it differs."""
+
+    rootless = False
+    cgroups: tuple[str, list[str]] = ("v1", ["cpu", "cpuset"])
+    unknown: tuple[str, ...] = ()
+    pauses = 0
+
+    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        if path.endswith("/libpod/info"):
+            version, controllers = self.cgroups
+            host = {"cgroupVersion": version, "cgroupControllers": controllers,
+                    "security": {"rootless": self.rootless}}  # fmt: skip
+            return 200, {"host": host, "store": {"graphRoot": "/var/lib/containers/storage"}}
+        if path.endswith(self.unknown) and self.unknown:
+            return 404, b"Not Found\n"
+        if "/libpod/" in path and path.endswith("/update"):
+            self.updates.append(body)
+            return 201, f"{ID}\n".encode()
+        if path.endswith("/pause") and self.state == "paused":
+            return 500, {"message": "already paused: container state improper"}
+        return super().answer(method, path, body)
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakePodman:
+    return FakePodman(tmp_path / "fake.sock")
+
+
+def opened(fake: FakePodman, server: str = "Libpod/5.4.2 (linux)") -> Engine:
+    fake.server = server
+    return open_engine(Address(fake.url, "--host"))
+
+
+def test_the_first_answer_says_which_engine_it_is(fake: FakePodman) -> None:
+    with fake:
+        assert type(open_engine(Address(fake.url, "--host"))) is DockerEngine
+        assert [one.partition("?")[0] for one in fake.asked] == ["GET /version", "GET /v1.41/info"]
+        assert isinstance(opened(fake), PodmanEngine)
+        assert isinstance(open_engine(Address(fake.url, "--host"), patience_s=1.0), PodmanEngine)
+
+
+def test_it_is_known_again_although_its_id_changes(fake: FakePodman) -> None:
+    with fake:
+        fake.id = "first"
+        one = opened(fake)
+        fake.id = "second"
+        assert one.id == opened(fake).id
+        assert "/var/lib/containers/storage" in one.id
+
+
+def test_lists_ask_for_paused_containers_too(fake: FakePodman) -> None:
+    with fake:
+        engine = opened(fake)
+        fake.asked.clear()
+        engine.containers(["a=b"], ["x"])
+        engine.containers()
+        asked = [
+            parse_qs(urlsplit(one.partition(" ")[2]).query)["filters"][0] for one in fake.asked
+        ]
+    states = ["running", "paused"]
+    assert list(map(json.loads, asked)) == [
+        {"label": ["a=b"], "name": ["x"], "status": states}, {"status": states},
+    ]  # fmt: skip
+
+
+def test_limits_are_set_by_its_own_api(fake: FakePodman) -> None:
+    with fake:
+        engine = opened(fake)
+        assert isinstance(engine, PodmanEngine)
+        engine.update(ID, {"CpuPeriod": 100_000, "CpuQuota": -1, "CpusetCpus": "0-3"})
+        assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1, "cpus": "0-3"}}]
+
+
+def test_its_quota_is_no_nano_cpus(fake: FakePodman) -> None:
+    with fake:
+        fake.host_config |= {"NanoCpus": 1_500_000_000, "CpuQuota": 150_000, "CpuPeriod": 100_000}
+        container = opened(fake).inspect(ID)
+        assert "NanoCpus" not in container.limit_fields
+        assert container.recorded.cpus == 1.5
+        fake.host_config |= {"NanoCpus": -10_000, "CpuQuota": -1}
+        assert opened(fake).inspect(ID).recorded.cpus is None
+
+
+def test_a_second_pause_is_done(fake: FakePodman) -> None:
+    with fake:
+        engine = opened(fake)
+        engine.pause(ID)
+        engine.pause(ID)
+        assert fake.state == "paused"
+        fake.faults = {"POST /pause": 500}
+        fake.state = "running"
+        with pytest.raises(RefusedError):
+            engine.pause(ID)
+
+
+def test_a_request_that_is_unknown_is_no_container_that_is_gone(fake: FakePodman) -> None:
+    with fake:
+        engine = opened(fake)
+        fake.unknown = ("/update",)
+        assert isinstance(engine, PodmanEngine)
+        with pytest.raises(RefusedError, match="does not know this request: Not Found"):
+            engine.update(ID, {"CpuShares": 2})
+        fake.is_there = False
+        with pytest.raises(GoneError):
+            engine.inspect(ID)
+
+
+def test_it_tells_no_past(fake: FakePodman) -> None:
+    with fake:
+        engine = opened(fake)
+        fake.asked.clear()
+        assert engine.past_events(0, 1) == []
+        assert fake.asked == []
+
+
+@pytest.mark.parametrize(
+    ("server", "keeps"),
+    [("Libpod/4.3.1 (linux)", False), ("Libpod/5.4.2 (linux)", True), ("Libpod/x", False)],
+)
+def test_a_restart_keeps_limits_from_version_5_on(
+    fake: FakePodman, server: str, keeps: bool
+) -> None:
+    with fake:
+        assert opened(fake, server).capabilities.keeps is keeps
+
+
+ROOTLESS = "rootless, and needs cgroup version 2 with the controllers cpu and cpuset delegated"
+
+
+@pytest.mark.parametrize(
+    ("cgroups", "limits", "pauses"),
+    [
+        (("v1", ["cpu", "cpuset"]), set(), False),
+        (("v2", ["memory", "pids"]), set(), True),
+        (("v2", ["cpu", "memory", "pids"]), {"cpus", "cpu_weight"}, True),
+        (("v2", ["cpuset", "cpu"]), {"cpus", "cpu_weight", "cpuset"}, True),
+    ],
+)
+def test_without_root_it_can_do_what_is_delegated(
+    fake: FakePodman, cgroups: tuple[str, list[str]], limits: set[str], pauses: bool
+) -> None:
+    fake.rootless, fake.cgroups = True, cgroups
+    with fake:
+        engine = opened(fake)
+    can = engine.capabilities
+    assert (can.limits, can.pauses) == (limits, pauses)
+    refused = unsupported(action({"cpuset": "0"}), engine.host, can)
+    assert "cpuset" in limits or (refused and ROOTLESS in refused)
+
+
+def test_from_elsewhere_an_old_one_is_looked_at_alone() -> None:
+    with FakePodman.over_tcp("far") as fake:
+        fake.server = "Libpod/4.3.1 (linux)"
+        can = open_engine(Address(fake.url, "--host")).capabilities
+        refused = unsupported(action({"cpus": 1.0}), "fake-host", can)
+        assert refused == (
+            "the engine of host fake-host cannot set cpus: Podman before 5.0 does not say what is "
+            "in force: run dl-apply on its host"
+        )
+        fake.server = "Libpod/5.4.2 (linux)"
+        can = open_engine(Address(fake.url, "--host")).capabilities
+        assert unsupported(action({"cpus": 1.0}), "fake-host", can) is None
+        moved = unsupported(action({"host": "b"}, Op.MIGRATE), "fake-host", can)
+        assert moved == (
+            "the engine of host fake-host cannot move containers: dl-apply moves containers "
+            "between Docker engines alone"
+        )
+
+
+def test_who_does_not_answer_is_called_podman(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match=r"no Podman answers at .*does podman.socket run"):
+        open_engine(Address(f"unix://{tmp_path}/podman.sock", "--host"))
+
+
+def test_where_docker_is_not_podman_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "PODMAN_SOCKET", tmp_path)
+    with pytest.raises(UnavailableError, match=f"Podman is here: --host unix://{tmp_path}$"):
+        open_engine(Address(f"unix://{tmp_path}/docker.sock", "--host"))
+
+
+@pytest.mark.parametrize("text", ["garbage", "tcp://x", "nope://x", "/run/podman.sock"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="no address of a Docker engine"):
+        host_address(text)
+
+
+def test_it_does_not_change_the_container_that_it_runs_in(tmp_path: Path) -> None:
+    info = tmp_path / "proc" / "self" / "mountinfo"
+    info.parent.mkdir(parents=True)
+    storage = f"/lib/containers/storage/overlay-containers/{ID}/userdata/hostname"
+    info.write_text(f"1 2 0:1 {storage} /etc/hostname rw - ext4 /dev/vda rw\n")
+    assert is_own(ID, tmp_path)
+    assert not is_own("e" * 64, tmp_path)
+
+
+def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(
+    fake: FakePodman,
+) -> None:
+    fake.state = "exited"
+    fake.host_config |= {"CpuQuota": 40_000, "CpuPeriod": 100_000, "CpusetCpus": "0"}
+    with fake:
+        engine = opened(fake)
+        located = Locator(engine).find(ID)
+        original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
+        wanted: CpuLimits = {"cpu_weight": 1024.0, "cpuset": None}
+        engine.restore_limits(located, original, wanted, lambda: True)
+        assert settings_in_force(Locator(engine).find(ID)) == {
+            "cpus": None, "cpu_weight": 1024.0, "cpuset": None,
+        }  # fmt: skip
+        fake.started = "2020-01-01T00:00:01.000000001Z"
+        assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4
