@@ -172,9 +172,12 @@ def place(tmp_path: Path, fake_engine: FakeEngine, tool: Tools) -> Path:
 @pytest.mark.parametrize("page", PAGES)
 def test_each_line_runs(page: str, place: Path) -> None:
     env = environment(
-        PATH=f"{place / 'bin'}:{Path('/usr/bin')}:/bin", DOCKER_HOST=(place / "engine").read_text(),
-        EDITOR="true", XDG_STATE_HOME=str(place / "state"), NO_COLOR="1",
-    )  # fmt: skip
+        PATH=f"{place / 'bin'}:{Path('/usr/bin')}:/bin",
+        DOCKER_HOST=(place / "engine").read_text(),
+        EDITOR="true",
+        XDG_STATE_HOME=str(place / "state"),
+        NO_COLOR="1",
+    )
     before = {line for other in PAGES[: PAGES.index(page)] for line in lines(other)}
     for line in filter(is_run, lines(page)):
         if line in before:
@@ -182,8 +185,8 @@ def test_each_line_runs(page: str, place: Path) -> None:
         for name in ("day", "week", "before", "after"):  # anew: a line may have recorded another
             shutil.copy(RECORDING, place / f"{name}.parquet")
         here = line.replace("/var/lib/", f"{place}/")
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", here], cwd=place, env=env,
-                              capture_output=True, timeout=120)  # fmt: skip
+        shell = ["bash", "-o", "pipefail", "-c", here]
+        done = subprocess.run(shell, cwd=place, env=env, capture_output=True, timeout=120)
         assert done.returncode == 0, f"{line}\n{done.stderr.decode(errors='replace')}"
 
 
