@@ -43,6 +43,9 @@ ELSEWHERE = {
 }
 """Words of lines that are not run here, and why."""
 
+FILES = ("dltools.service", "dltools.timer", "dltools.prom")
+"""What looks like a label."""
+
 SHELL = ("jq", "tee", "sudo", "ssh", "docker", "journalctl", "pipx", "make", "cp", "$EDITOR")
 """Programs beside the tools that a page may show."""
 
@@ -140,7 +143,7 @@ def test_labels_that_are_named_are_known() -> None:
 
     for page in PAGES:
         for label in re.findall(r"\b(dltools\.[a-z]+(?:\.final)?)\b", (ROOT / page).read_text()):
-            assert label in labels.KNOWN or label in ("dltools.service", "dltools.timer"), label
+            assert label in labels.KNOWN or label in FILES, label
 
 
 def is_run(line: str) -> bool:
