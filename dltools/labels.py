@@ -29,6 +29,7 @@ JOB = "dltools.job"  # the name of a job that has several containers
 ROLE = "dltools.role"  # training, server, interactive or other
 USER = "dltools.user"  # whose job it is
 PRIORITY = "dltools.priority"  # its part among the jobs of its user, 1 without it
+MAY_PAUSE = "dltools.pause"  # allow: on a Kubernetes node it may be paused
 KNOWN = (
     METRIC,
     PATTERN,
@@ -47,11 +48,12 @@ KNOWN = (
     ROLE,
     USER,
     PRIORITY,
+    MAY_PAUSE,
 )
 
 
 class Role(StrEnum):
-    """What a container is to us, as the label dltools.role says."""
+    """What a container does, as its label dltools.role says."""
 
     TRAINING = "training"
     SERVER = "server"
@@ -60,7 +62,7 @@ class Role(StrEnum):
 
 
 def role(labels: Mapping[str, str]) -> Role | None:
-    """Return the role that labels say, None where they say none that is known."""
+    """Return the role that labels give, None where they give no known one."""
     word = labels.get(ROLE, "").strip().lower()
     return Role(word) if word in list(Role) else None
 

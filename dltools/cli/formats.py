@@ -104,8 +104,8 @@ _REPORT_SUFFIXES = {
 
 
 def choose_report_format(wanted: ReportFormat, output: Path | None) -> ReportFormat:
-    """Return the format to write in. Raises `BadParameter` where the name of -o does not say it,
-    contradicts it, and where it is binary and goes to a terminal."""
+    """Return the format to write in. Raises `BadParameter` if the name of -o gives no format or
+    contradicts --format, or if a binary format would go to a terminal."""
     chosen = format_by_name(wanted, output, _REPORT_SUFFIXES)
     if chosen is ReportFormat.AUTO and output is not None:
         known = ", ".join(_REPORT_SUFFIXES)

@@ -184,7 +184,8 @@ Hosts = Annotated[
     typer.Option(
         "--host",
         metavar="URL",
-        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; repeatable.",
+        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; on this machine also "
+        "cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:. Repeatable. See dltools-engines(7).",
     ),
 ]
 Contexts = Annotated[

@@ -79,7 +79,8 @@ class ProgressBar:
         with self._lock:
             if self._is_over:
                 return
-            self._task = shown.add_task(self._what, total=self._total, completed=self._done)
+            self._task = shown.add_task(self._what, total=self._total)
+            shown.update(self._task, completed=self._done)
             shown.start()
             self._shown = shown
 

@@ -1,7 +1,8 @@
-"""Drawing in place on a terminal: each drawing replaces the one before; keys and signals count.
+"""Drawing in place on a terminal: each drawing replaces the one before.
 
-The live table of dl-probe is drawn so. `rich.live` would not do: it erases a drawing by the size
-that the terminal had, and knows neither keys nor a process that is stopped or in the background.
+Keys and signals are handled, too. dl-probe draws its live table with it. `rich.live` would not do:
+it erases a drawing by the size that the terminal had, and knows neither keys nor a process that is
+stopped or in the background.
 """
 
 from __future__ import annotations

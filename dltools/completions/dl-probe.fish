@@ -9,6 +9,7 @@ complete -c dl-probe -l window -x -d 'Take two samples of the counters, TIME apa
 complete -c dl-probe -l label -x -d 'Select containers with this label'
 complete -c dl-probe -l name -x -d 'Select containers whose name matches, as docker ps --filter name does'
 complete -c dl-probe -l pattern -x -d 'Find progress in logs by the named groups of REGEX, such as \'val=(?P<val_loss>[0-9.]+)\''
+complete -c dl-probe -l log -x -d 'Read the log of the container NAME from the file PATH, with --host cgroup: or slurm:, by default from the files into which its processes write'
 complete -c dl-probe -l role -x -d 'Set the role of containers, whatever else shows it: training, server, interactive or other'
 complete -c dl-probe -l user-from -x -d 'Take whose job a container is, where its label dltools.user does not say so, from SOURCE: container, the user that it runs as, or label:KEY, another label'
 complete -c dl-probe -l metric -x -d 'Keep progress of this metric only'

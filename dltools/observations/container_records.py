@@ -41,7 +41,7 @@ Series = list[SeriesPoint]
 
 
 class ContainerSample(NamedTuple):
-    """A container at one sample of its host.
+    """A container in one sample of its host.
 
     `host_cpus` and `cpu_limit` are cores; `cpu_limit` is the quota in force. `started`: when its
     main process was last started. `cpu_seconds`: its counter. `cpu_weight`: Docker's default where
@@ -65,7 +65,7 @@ class ContainerSample(NamedTuple):
         return self.state == PAUSED
 
     def allowed_cores(self) -> float:
-        """Return the cores that state, quota and CPU list allow, NaN where they are unknown."""
+        """Return the cores that state, quota and CPU list allow, NaN if unknown."""
         if self.is_paused:
             return 0.0
         listed = _count(self.cpuset)
@@ -183,8 +183,8 @@ class ContainerRecords:
 
 
 def main_metric(series: Mapping[str, Series], wanted: str | None) -> str:
-    """Return which metric judges a job that has reported these, "" where it has reported none: the
-    `wanted` one of its label, where that has ever been finite, else the first in order."""
+    """Return the metric that judges a job, of those it has reported; "" where it has reported none.
+    It is the `wanted` one of its label, if that has ever been finite, else the first in order."""
     known = {
         name: metric_names.seen(point.value for point in points) for name, points in series.items()
     }

@@ -13,12 +13,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 from dltools.contents import Content, content_of, refusal
 from dltools.errors import DataError, EndedError
 from dltools.notation.json_values import parse_json
-from dltools.plan.realisation.settings import SETTINGS, Settings
+from dltools.plan.realisation.settings import SETTINGS, FoundSettings, Settings
 from dltools.plan.signals.targets import TargetMet
 
 VERSION = 1
@@ -104,8 +104,8 @@ class Result:
     status: Status
     container_id: str
     container_name: str
-    before: Settings = field(default_factory=dict)
-    after: Settings = field(default_factory=dict)
+    before: FoundSettings = field(default_factory=FoundSettings)
+    after: FoundSettings = field(default_factory=FoundSettings)
     error: str | None = None
 
 
@@ -308,11 +308,12 @@ def _turn(record: Mapping[str, Any], where: str) -> Settings:
     queue = _optional(found, "queue", str, where, "")
     if len(queue) > _LONGEST_QUEUE or not queue.isprintable():
         raise DataError(f"{where}: a queue's name is at most {_LONGEST_QUEUE} printable characters")
-    return {"group": group, "turn_s": float(turn)} | ({"queue": queue} if queue else {})
+    own: Settings = {"group": group, "turn_s": float(turn)}
+    return {**own, "queue": queue} if queue else own
 
 
 def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
-    settings = _optional(record, key, dict, where, {})
+    settings: dict[str, Any] = _optional(record, key, dict, where, {})
     for name, value in settings.items():
         if name not in SETTINGS:
             raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(SETTINGS)}")
@@ -323,7 +324,7 @@ def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
                 raise DataError(f"{where}: cpuset is not a list of CPUs: {value!r}")
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**63:
             raise DataError(f"{where}: {name} is not a positive number: {value!r}")
-    return dict(settings)
+    return cast(Settings, {**settings})
 
 
 def _oddities(ids: Sequence[int | None], announced: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""A planner's state as JSON values: what the next plan needs, in order to go on where this ended.
+"""A planner's state as JSON values: what the next plan needs to continue where this one ended.
 
-Fields are saved by name. What was measured of paces and contention is there only where the mode
-follows from it.
+Fields are saved by name. Measured paces and contention are saved only where the mode depends on
+them.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from dltools.observations.container_records import (
     read_containers,
 )
 from dltools.observations.outcomes import JobResult, satisfies
-from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.settings import FoundSettings, as_found
 from dltools.plan.signals.targets import Targets, parse
 from dltools.report.timelines import Run, Timeline
 
@@ -199,7 +199,7 @@ def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
     return last.last_seen if last.last_seen < last_sampled else None
 
 
-def settings(sample: ContainerSample) -> Settings:
+def settings(sample: ContainerSample) -> FoundSettings:
     """Return the settings in force at a sample, defaults left out."""
     listed = len(parse_cpus(sample.cpuset))
     found = {
@@ -210,7 +210,7 @@ def settings(sample: ContainerSample) -> Settings:
         "turn_s": not math.isnan(sample.turn_s) and sample.turn_s,
         "queue": sample.turn_queue,
     }
-    return {name: value for name, value in found.items() if value}
+    return as_found({name: value for name, value in found.items() if value})
 
 
 def _migrate(found: Timeline, time: float) -> None:

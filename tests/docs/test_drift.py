@@ -232,9 +232,12 @@ def test_what_a_page_shows_is_what_happens(command: str, output: str) -> None:
     code = f"import sys; sys.argv[0]='{tool}'; from dltools.cli.{name} import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments.split()],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
-    )  # fmt: skip
+    )
     assert "".join(line.rstrip() + "\n" for line in done.stdout.splitlines()) == output
 
 

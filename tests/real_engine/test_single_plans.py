@@ -76,8 +76,10 @@ def test_lines_of_cron_with_other_labels_do_not_renew_each_other_s(
     tool: Tools, run: Containers, tmp_path: Path
 ) -> None:
     """One line runs no more: what it has set ends, though the other goes on."""
-    first, second = (run(name=name, nano_cpus=1_500_000_000, labels={"line": name})
-                     for name in ("first", "second"))  # fmt: skip
+    first, second = (
+        run(name=name, nano_cpus=1_500_000_000, labels={"line": name})
+        for name in ("first", "second")
+    )
     before = first.kernel()
     tool("dl-apply", "--label", "line=first", input=good_for(first, {"cpus": 0.4}, 6))
     tool("dl-apply", "--label", "line=second", input=good_for(second, {"cpus": 0.4}, 6))

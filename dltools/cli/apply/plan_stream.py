@@ -236,9 +236,13 @@ def _is_lasting(result: Result) -> bool:
 class LeaseKeeper:
     """The lease of what one run changes, and its watchdog."""
 
-    def __init__(self, actuator: Actuator, lease: Lease, guard: Guard) -> None:
+    def __init__(
+        self, actuator: Actuator, lease: Lease, guard: Guard, tried: Lease | None = None
+    ) -> None:
+        """`tried` is the lease that a dry run would have, which keeps nothing under `lease`."""
         self._actuator = actuator
         self._lease = lease
+        self._tried = tried or lease
         self._guard = guard
         self._is_leased = False
         self._is_live = False
@@ -258,7 +262,7 @@ class LeaseKeeper:
         elif self._covered is not None:
             self._covered |= set(plan.covers)
         self._awaits_close = self._is_leased and plan.is_live
-        self._actuator.lease(self._is_leased)
+        self._actuator.lease(self._tried.is_for(plan.lease_s, is_live=plan.is_live))
         if self._awaits_close and not self._is_live:
             self._actuator.adopt_leases(self._covered)
         self._is_live = plan.is_live

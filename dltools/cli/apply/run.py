@@ -103,8 +103,9 @@ def _lease_keeper(request: Request, apply_context: ApplyContext, actuator: Actua
     from dltools.apply.leases import Lease
 
     assert apply_context.guard is not None
-    lease = Lease(0.0 if request.is_dry_run else request.lease_s)
-    return LeaseKeeper(actuator, lease, apply_context.guard)
+    asked = Lease(request.lease_s)
+    lease = Lease(0.0) if request.is_dry_run else asked
+    return LeaseKeeper(actuator, lease, apply_context.guard, asked)
 
 
 def _exit_with(results: Iterable[Result]) -> None:

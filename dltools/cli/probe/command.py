@@ -102,6 +102,15 @@ def probe(
             rich_help_panel=options.EXPERT,
         ),
     ] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATH",
+            help="Read the log of the container NAME from the file PATH, with --host cgroup: or "
+            "slurm:, by default from the files into which its processes write. Repeatable.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = None,
     role: Roles = None,
     user_from: Annotated[
         str,
@@ -231,7 +240,7 @@ def probe(
         compact_directory(compact)
         return
     from dltools.cli.observation_formats import choose_observation_format, option_before_environment
-    from dltools.cli.probe.request import Request, Selection, parse_start
+    from dltools.cli.probe.request import Request, Selection, parse_log_files, parse_start
     from dltools.cli.probe.run import run_request
 
     wanted = option_before_environment(format_, output, context)
@@ -243,6 +252,7 @@ def probe(
         since_s=since,
         roles=tuple(role or ()),
         user_from=user_from,
+        log_files=parse_log_files(log or ()),
     )
     request = Request(
         selection=selection,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +22,8 @@ class Selection:
 
     `labels` and `names` select containers, `roles` are the values of --role, `user_from` that of
     --user-from. The rest selects progress: `metrics` to keep (none: all), `pattern` of log lines,
-    `since_s` seconds of log history.
+    `since_s` seconds of log history. `log_files` are the paths of the logs of containers, by their
+    names.
     """
 
     labels: tuple[str, ...]
@@ -31,6 +33,7 @@ class Selection:
     since_s: float
     roles: tuple[str, ...] = ()
     user_from: str = ""
+    log_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for a --user-from that is none."""
@@ -87,6 +90,8 @@ class Request:
             raise typer.BadParameter("saved logs need no engine: leave --host, --context, --swarm")
         if self.logs and self.selection.roles:
             raise typer.BadParameter("--role is for containers: give it to dl-plan")
+        if self.selection.log_files and not any(map(takes_log_files, self.engines.hosts)):
+            raise typer.BadParameter("--log is for --host cgroup: and slurm:")
         if self.deadline_s <= 0:
             raise typer.BadParameter("--deadline must be more than 0")
         if self.logs_start is not None and not self.logs:
@@ -109,6 +114,23 @@ class Request:
     def is_stream(self) -> bool:
         """Whether samples are taken again and again."""
         return self.interval_s is not None
+
+
+def takes_log_files(url: str) -> bool:
+    """Tell whether the engine at an address takes the files of --log."""
+    return url.partition(":")[0] in ("cgroup", "slurm")
+
+
+def parse_log_files(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the paths that values of --log give, by the names of containers. Raises
+    `BadParameter`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise typer.BadParameter(f"--log {text!r} is not NAME=PATH")
+        found[name] = (*found.get(name, ()), path)
+    return found
 
 
 def parse_start(text: str | None) -> datetime | None:

@@ -8,6 +8,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,7 @@ import typer
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
+from dltools.cli.probe.request import takes_log_files
 from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.errors import InputOutputError, UnavailableError
@@ -42,12 +44,12 @@ def run_request(request: Request) -> None:
     pattern = Pattern(request.selection.pattern) if request.selection.pattern else None
     names = [compiled(one, "--name") for one in request.selection.names]
     if request.explained_line is not None:
-        from dltools.cli.probe.log_files import explain
+        from dltools.cli.probe.given_logs import explain
 
         explain(request.logs[0], request.explained_line, pattern)
         return
     if request.logs:
-        from dltools.cli.probe.log_files import read_logs
+        from dltools.cli.probe.given_logs import read_logs
 
         read_logs(request, pattern)
         return
@@ -87,7 +89,10 @@ def _notifier(command: str) -> Notifier:
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
-    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
+    addresses = [
+        _with_logs(one, request.selection.log_files) for one in request.engines.addresses()
+    ]
+    connectors = {one.name: partial(_connected, one) for one in addresses}
     return _sampler_of(request, pattern, names, connectors)
 
 
@@ -116,6 +121,13 @@ def _sampler_of(
     )
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
+
+
+def _with_logs(address: Address, logs: Mapping[str, Sequence[str]]) -> Address:
+    """Return an address with the files of --log, where its engine takes them."""
+    if not (logs and takes_log_files(address.url)):
+        return address
+    return replace(address, settings={"logs": logs})
 
 
 def _connected(address: Address) -> Engine:

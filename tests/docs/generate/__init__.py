@@ -16,9 +16,12 @@ def documents() -> dict[Path, str]:
     """Return what each file with generated parts should hold; nothing is written."""
     found = tools()
     parts = {
-        **pages.parts(found), **bash.parts(found), **zsh.parts(found), **fish.parts(found),
+        **pages.parts(found),
+        **bash.parts(found),
+        **zsh.parts(found),
+        **fish.parts(found),
         **readme.parts(),
-    }  # fmt: skip
+    }
     made = {
         ROOT / name: filled(name, (ROOT / name).read_text(), bodies)
         for name, bodies in parts.items()

@@ -46,9 +46,9 @@ def test_texts_are_no_formulas_and_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "unit"), [(0, "seconds"), (179, "seconds"), (180, "minutes"), (90_000, "hours"),
-                      (300_000, "days")],
-)  # fmt: skip
+    ("end", "unit"),
+    [(0, "seconds"), (179, "seconds"), (180, "minutes"), (90_000, "hours"), (300_000, "days")],
+)
 def test_time_has_a_unit_that_suits(end: float, unit: str) -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
     axes = figure.subplots()
