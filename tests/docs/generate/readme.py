@@ -72,11 +72,11 @@ def _seconds(cell: str) -> float:
 
 
 def _shown(cell: str) -> str:
-    """Return a mean with its spread, as `28.6 s (28 to 30)`."""
+    """Return a mean with its spread, as `28.6 s (27.6 to 30.2)`."""
     match = _SPREAD.match(cell)
     assert match is not None, cell
     mean, least, most = match.groups()
-    spread = f" ({float(least):.0f} to {float(most):.0f})" if least else ""
+    spread = f" ({least} to {most})" if least else ""
     return f"{mean} s{spread}"
 
 
