@@ -110,6 +110,7 @@ def followed(title: str, folder: Path) -> Copy:
     for name in ("docs", "helpers"):
         shutil.copytree(ROOT / "tests" / name, folder / "tests" / name)
     shutil.copy(ROOT / "README.md", folder)
+    shutil.copytree(ROOT / "docs", folder / "docs")
     made.follow(recipes()[title])
     made.run(f"PYTHONPATH=tests:. {shlex.quote(sys.executable)} -m docs.generate")
     return made

@@ -1,4 +1,5 @@
-"""What `make docs` writes: parts of man pages, completions and README, from parsers and tables."""
+"""What `make docs` writes: parts of man pages and completions from parsers and tables,
+and the figures of README from the live results."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ def documents() -> dict[Path, str]:
         **bash.parts(found),
         **zsh.parts(found),
         **fish.parts(found),
-        **readme.parts(found),
+        **readme.parts(),
     }
-    return {
+    made = {
         ROOT / name: filled(name, (ROOT / name).read_text(), bodies)
         for name, bodies in parts.items()
     }
+    return made | {ROOT / readme.PICTURE: readme.picture()}
