@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -77,7 +78,7 @@ def test_its_command_changes_and_undoes_when_kubelet_ends_it(tmp_path: Path) -> 
     url = ENDPOINT.replace("unix://", "cri://")
     engine, pods = CriEngine(url), Pods(ENDPOINT, "manifest")
     for tool in TOOLS:
-        (tmp_path / tool).write_text(f'#!/bin/sh\nexec {" ".join(command(tool))} "$@"\n')
+        (tmp_path / tool).write_text(f'#!/bin/sh\nexec {shlex.join(command(tool))} "$@"\n')
         (tmp_path / tool).chmod(0o755)
     spin = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((99999-i)); usleep 50000; done"
     try:
@@ -88,7 +89,8 @@ def test_its_command_changes_and_undoes_when_kubelet_ends_it(tmp_path: Path) -> 
             id_ = pods.run_container(pod, "main", ["sh", "-c", script])
             jobs.append(Job(engine, id_, f"manifest/{name}/main"))
         before = [job.kernel() for job in jobs]
-        script = CONTAINER["args"][0].replace("-i 10s", "-i 1s").replace("=20", "=2")
+        script = CONTAINER["args"][0].replace("-i 10s", "-i 1s")
+        script = script.replace("--policy flowcon --set itval=20", "--policy srtf")  # acts at once
         script = script.replace("dl-apply ", f"dl-apply --state-dir {tmp_path}/state ")
         process = subprocess.Popen(
             ["sh", "-c", script],
